@@ -1,0 +1,1 @@
+//! Drop-in gcc and g++ drivers that yield fenced modules.

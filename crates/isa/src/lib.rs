@@ -1,0 +1,31 @@
+//! Encodings, offsets and constants that every part of Ringfence shares.
+//!
+//! Nothing here decides anything: the rewriter emits what this crate names, the verifier
+//! demands it, and the runtime lays windows out by it. `docs/abi.md` is the same in prose.
+
+#![no_std]
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+
+pub mod identifier;
+pub mod note;
+pub mod sequence;
+pub mod window;
+
+/// Version of the module format and of the window layout. A module carries the version it was
+/// built for in its note; the loader refuses any other.
+pub const ABI_VERSION: u32 = 1;
+
+/// Size of a page, in bytes.
+pub const PAGE: u64 = 4096;
+
+/// What a module's memory accesses are confined to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Isolation {
+    /// Loads, stores and jumps are confined. The default.
+    #[default]
+    Full,
+    /// Stores and jumps are confined; loads are free, so a module may read host memory that it
+    /// is pointed to. A host has to allow it by name.
+    Integrity,
+}

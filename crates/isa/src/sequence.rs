@@ -1,0 +1,32 @@
+//! The checked indirect jump and call (rule 5), byte for byte.
+//!
+//! ```text
+//!     movl    <target>, %r11d          ; any accepted way to fill r11; not part of the sequence
+//!     andl    $-8, %r11d               ; 41 83 E3 F8
+//!     cmpl    $ID, %gs:4(%r11d)        ; 65 67 41 81 7B 04 id32
+//!     cmovnel %r14d, %r11d             ; 45 0F 45 DE   a wrong target becomes offset 0, never mapped
+//!     addq    %r14, %r11               ; 4D 01 F3
+//!     jmp     *%r11                    ; 41 FF E3      or call *%r11: 41 FF D3
+//! ```
+//!
+//! The sequence that the verifier knows starts at `andl`: from there on nothing depends on what
+//! `r11` held, so the `movl` in front of it needs no rule of its own. No jump may land inside.
+
+/// `andl $-8, %r11d`
+pub const AND: [u8; 4] = [0x41, 0x83, 0xE3, 0xF8];
+/// `cmpl $ID, %gs:4(%r11d)` without its identifier.
+pub const CMP: [u8; 6] = [0x65, 0x67, 0x41, 0x81, 0x7B, 0x04];
+/// `cmovnel %r14d, %r11d`
+pub const CMOV: [u8; 4] = [0x45, 0x0F, 0x45, 0xDE];
+/// `addq %r14, %r11`
+pub const ADD: [u8; 3] = [0x4D, 0x01, 0xF3];
+/// `jmp *%r11`
+pub const JMP: [u8; 3] = [0x41, 0xFF, 0xE3];
+/// `call *%r11`
+pub const CALL: [u8; 3] = [0x41, 0xFF, 0xD3];
+
+/// Offset of the identifier from the start of the sequence. It must not fall on an address
+/// ≡ 4 (mod 8), where only markers may carry one (rule 6).
+pub const ID_OFFSET: usize = AND.len() + CMP.len();
+/// Length of the whole sequence in bytes.
+pub const LEN: usize = ID_OFFSET + 4 + CMOV.len() + ADD.len() + JMP.len();

@@ -1,0 +1,114 @@
+//! The layout of a window, in offsets from its base. See `docs/abi.md`.
+
+/// Size and alignment of a window.
+pub const SIZE: u64 = 1 << 32;
+
+/// Up to here nothing is ever mapped: null pointers, and the overrun of the window below.
+pub const NULL_END: u32 = 0x0001_0000;
+
+/// The header page: constants for the domain, read-only, no host address among them.
+pub const HEADER: u32 = 0x0001_0000;
+/// Header: the window's base, a u64.
+pub const HEADER_BASE: u32 = HEADER;
+/// Header: [`crate::ABI_VERSION`], a u32.
+pub const HEADER_ABI: u32 = HEADER + 8;
+/// Header: processor features as [`feature`] bits, a u32.
+pub const HEADER_FEATURES: u32 = HEADER + 12;
+/// Header: number of processors the domain may assume, a u32.
+pub const HEADER_CPUS: u32 = HEADER + 16;
+
+/// Gate stubs: executable and readable, the same pages in every window.
+pub const STUBS: u32 = 0x0002_0000;
+/// Bytes from one stub to the next.
+pub const STUB_SIZE: u32 = 32;
+/// How many stubs there are.
+pub const STUB_COUNT: u32 = 4096;
+/// Where the stubs end.
+pub const STUBS_END: u32 = STUBS + STUB_SIZE * STUB_COUNT;
+
+/// Stubs below this number belong to the runtime ([`stub`]); imports are numbered from here.
+pub const STUB_FIRST_IMPORT: u32 = 16;
+
+/// Module images are mapped from here on, one behind the other; only the loader maps here.
+pub const IMAGES: u32 = 0x0010_0000;
+/// Where the area of images ends.
+pub const IMAGES_END: u32 = 0x4000_0000;
+
+/// Heap, anonymous maps, host allocations and regions.
+pub const HEAP: u32 = 0x4000_0000;
+/// Where that area ends.
+pub const HEAP_END: u32 = 0xC000_0000;
+
+/// Lanes: slots of [`LANE_SLOT`] bytes, aligned to their size.
+pub const LANES: u32 = 0xC000_0000;
+/// Where the lanes end. From here to the window's end nothing is ever mapped.
+pub const LANES_END: u32 = 0xFF00_0000;
+/// Size and alignment of a lane's slot. At the slot's first 8 bytes stands the lane's thread pointer
+/// (what `%fs:0` holds in unfenced code), as a 64-bit address; the thread block ends there
+/// (TLS variant II) in the slot's first pages; the data stack grows down from the slot's end;
+/// between the two nothing is mapped.
+pub const LANE_SLOT: u32 = 0x0100_0000;
+/// How many lanes fit.
+pub const LANE_COUNT: u32 = (LANES_END - LANES) / LANE_SLOT;
+
+/// Bytes below `r15` that a gate leaves alone: the red zone of the System V ABI.
+pub const RED_ZONE: u32 = 128;
+
+/// Numbers of the runtime's own stubs.
+pub mod stub {
+    /// A system call under the policy: number in `rax`, arguments in `rdi rsi rdx r10 r8 r9`,
+    /// result (or `-errno`) in `rax`.
+    pub const SYSCALL: u32 = 0;
+    /// `setjmp`: `rdi` names the record.
+    pub const SETJMP: u32 = 1;
+    /// `longjmp`: `rdi` names the record, `esi` is the value.
+    pub const LONGJMP: u32 = 2;
+    /// Ends the call with an error: `abort`, failed assertions. `edi` is a reason chosen by the domain.
+    pub const ABORT: u32 = 3;
+    /// Ends the call with an exit status in `edi`.
+    pub const EXIT: u32 = 4;
+    /// Tells a domain about its own frames (exceptions).
+    pub const UNWIND: u32 = 5;
+    /// Resumes at a landing pad (exceptions).
+    pub const RESUME: u32 = 6;
+
+    /// The symbol by which module code calls a runtime stub; it is an import like any other,
+    /// bound to the stub by the loader.
+    pub const NAMES: [(&str, u32); 7] = [
+        ("__rf_syscall", SYSCALL),
+        ("__rf_setjmp", SETJMP),
+        ("__rf_longjmp", LONGJMP),
+        ("__rf_abort", ABORT),
+        ("__rf_exit", EXIT),
+        ("__rf_unwind", UNWIND),
+        ("__rf_resume", RESUME),
+    ];
+}
+
+/// Bits of [`HEADER_FEATURES`] and of a module's note: instruction set extensions.
+pub mod feature {
+    /// SSE3, SSSE3.
+    pub const SSSE3: u32 = 1 << 0;
+    /// SSE4.1, SSE4.2, POPCNT.
+    pub const SSE4: u32 = 1 << 1;
+    /// AVX.
+    pub const AVX: u32 = 1 << 2;
+    /// AVX2.
+    pub const AVX2: u32 = 1 << 3;
+    /// FMA.
+    pub const FMA: u32 = 1 << 4;
+    /// BMI1, BMI2, LZCNT.
+    pub const BMI: u32 = 1 << 5;
+    /// MOVBE.
+    pub const MOVBE: u32 = 1 << 6;
+    /// F16C.
+    pub const F16C: u32 = 1 << 7;
+    /// AES, PCLMULQDQ.
+    pub const AES: u32 = 1 << 8;
+    /// SHA.
+    pub const SHA: u32 = 1 << 9;
+    /// Enhanced `rep movsb`.
+    pub const ERMS: u32 = 1 << 10;
+    /// ADX.
+    pub const ADX: u32 = 1 << 11;
+}

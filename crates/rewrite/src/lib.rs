@@ -1,0 +1,1 @@
+//! Turns gcc's assembly into two-stack, confined assembly.

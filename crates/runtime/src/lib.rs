@@ -1,0 +1,1 @@
+//! Windows, loader, gates, lanes and faults.

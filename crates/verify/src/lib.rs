@@ -1,0 +1,1 @@
+//! Checks machine code against Ringfence's rules.
