@@ -1,1 +1,3 @@
 //! Windows, loader, gates, lanes and faults.
+
+pub mod guarded;
