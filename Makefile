@@ -1,0 +1,64 @@
+# Everything starts here. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CARGO   ?= cargo
+
+TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
+RELEASE := $(TARGET)/release
+BUILD   := $(CURDIR)/build
+
+export RINGFENCE := $(RELEASE)/ringfence
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what is missing to build (Debian 12; needs root or sudo only if something is missing)
+	@scripts/setup.sh build
+
+.PHONY: build
+build: setup ## Build the command, the libraries and what modules are linked with
+	@$(CARGO) build --release --workspace --quiet
+
+.PHONY: demo
+demo: build ## Fence zlib, compress a real file, then let a hostile module try everything
+	@apps/demo/run.sh
+
+.PHONY: test
+test: ## Everything that has to pass before a change lands (under 25 minutes on two cores)
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+.PHONY: soak
+soak: ## The long tests: all torture programs at all levels, and more; hours
+	@scripts/setup.sh test
+	@scripts/test.sh --soak
+
+.PHONY: bench
+bench: build ## Measure calls, faults, the verifier and fenced against native code
+	@bench/run.sh
+
+.PHONY: fmt
+fmt: ## Format the Rust sources
+	@$(CARGO) fmt --all
+
+.PHONY: lint
+lint: ## rustfmt, clippy and shellcheck without the tests
+	@scripts/test.sh --only format,clippy,shell
+
+.PHONY: install
+install: build ## Install below PREFIX (default /usr/local); DESTDIR is respected
+	@scripts/install.sh "$(RELEASE)" "$(DESTDIR)" "$(PREFIX)"
+
+.PHONY: clean
+clean: ## Remove what was built
+	@$(CARGO) clean --quiet
+	@rm -rf "$(BUILD)"

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Installs what is missing to build, test or measure Ringfence on Debian 12.
+#   scripts/setup.sh [build|test|bench]
+# Does nothing, quickly and without a network, when everything is there.
+set -euo pipefail
+
+need_rust=1.88
+what=${1:-build}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# rust_ok COMMAND: is it there, and new enough?
+rust_ok() {
+    local version
+    version=$("$1" --version 2>/dev/null | awk '{ print $2 }') || return 1
+    [[ -n $version ]] && printf '%s\n%s\n' "$need_rust" "$version" | sort -V -C
+}
+
+[[ $(uname -sm) == "Linux x86_64" ]] || die "Ringfence needs Linux on x86-64; this is $(uname -sm)"
+
+missing=()
+want() { # COMMAND PACKAGE
+    have "$1" || missing+=("$2")
+}
+
+want gcc gcc
+want g++ g++
+want make make
+want ld binutils
+want python3 python3
+want pkg-config pkg-config
+[[ -e /usr/include/stdio.h ]] || missing+=(libc6-dev)
+[[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)
+rust_ok rustc || missing+=(rustc-web)
+rust_ok cargo || missing+=(cargo-web)
+
+case $what in
+build | bench) ;;
+test)
+    want git git
+    want shellcheck shellcheck
+    want csmith csmith
+    [[ -e /usr/include/csmith/csmith.h || -n $(compgen -G '/usr/include/csmith*/csmith.h') ]] || missing+=(libcsmith-dev)
+    have rustfmt || missing+=(rustfmt-web)
+    have cargo-clippy || missing+=(rust-web-clippy)
+    # gcc's own testsuite
+    compgen -G '/usr/src/gcc-12/gcc-12*.tar.*' >/dev/null || missing+=(gcc-12-source)
+    ;;
+*) die "usage: setup.sh [build|test|bench]" ;;
+esac
+
+if ((${#missing[@]})); then
+    list=${missing[*]}
+    have apt-get || die "missing: $list (no apt-get here; install them by the means of this system)"
+    case " $list " in
+    *" rustc-web "* | *" cargo-web "*)
+        # Debian's packages refuse to stand beside rustup's, and an old toolchain that comes first in PATH would win
+        if have rustup; then
+            die "rustc and cargo are older than $need_rust: run 'rustup update stable' and try again"
+        fi
+        ;;
+    esac
+    as_root=()
+    if [[ $(id -u) != 0 ]]; then
+        have sudo || die "missing: $list; run this as root, or install them: apt-get install $list"
+        as_root=(sudo)
+    fi
+    say "installing $list"
+    export DEBIAN_FRONTEND=noninteractive
+    install() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/tmp/ringfence-setup.$$ 2>&1; }
+    if ! install; then
+        # most often the package lists are absent or old
+        "${as_root[@]}" apt-get update -qq || die "cannot update the package lists; missing: $list"
+        install || { cat /tmp/ringfence-setup.$$ >&2; rm -f /tmp/ringfence-setup.$$; die "apt-get could not install: $list"; }
+    fi
+    rm -f /tmp/ringfence-setup.$$
+    hash -r
+    if ! rust_ok rustc || ! rust_ok cargo; then
+        die "rustc and cargo >= $need_rust are needed; found $(rustc --version 2>&1 | head -1) at $(command -v rustc). Debian 12's updates have them as rustc-web and cargo-web"
+    fi
+fi
+
+major=$(gcc -dumpversion)
+[[ ${major%%.*} -ge 12 ]] || die "gcc 12 or newer is needed; found $major"

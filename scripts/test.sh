@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Runs every check, goes on after a failure, and ends with one line of totals.
+#   scripts/test.sh [--soak] [--only STEP,STEP…] [--list]
+# A step is a command. What it counts is read from its output: cargo's "test result:" lines, or a
+# line of its own "… N passed, M failed". A step without such a line counts as one check.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+soak=0 only='' list=0
+while (($#)); do
+    case $1 in
+    --soak) soak=1 ;;
+    --only) only=$2 && shift ;;
+    --list) list=1 ;;
+    *) echo "usage: test.sh [--soak] [--only STEP,STEP] [--list]" >&2 && exit 2 ;;
+    esac
+    shift
+done
+
+# longer runs of what has them
+export RINGFENCE_SOAK=$soak
+
+logs=build/test
+mkdir -p "$logs"
+
+passed=0 failed=0 broken=()
+
+# step NAME COMMAND…
+step() {
+    local name=$1 log=$logs/$1.log status=0 begin=$SECONDS p f
+    shift
+    if ((list)); then
+        echo "$name" && return
+    fi
+    [[ -z $only || ,$only, == *",$name,"* ]] || return 0
+    printf '== %s: %s\n' "$name" "$*"
+    "$@" 2>&1 </dev/null | tee "$log" || status=$?
+    # each line of totals contributes; ANSI colours never reach a pipe
+    read -r p f < <(awk '
+        /^test result:/ { p += $4; f += $6; next }
+        match($0, /[0-9]+ passed, [0-9]+ failed/) { split(substr($0, RSTART, RLENGTH), w, " "); p += w[1]; f += w[3] }
+        END { print p + 0, f + 0 }' "$log")
+    if ((p + f == 0)); then
+        if ((status)); then f=1; else p=1; fi
+    elif ((status && f == 0)); then
+        f=1 # it failed outside of what it counts
+    fi
+    passed=$((passed + p)) failed=$((failed + f))
+    if ((f)); then broken+=("$name"); fi
+    printf -- '-- %s: %d passed, %d failed (%d s)\n\n' "$name" "$p" "$f" $((SECONDS - begin))
+}
+
+shell_files() {
+    git ls-files | while read -r f; do
+        if [[ -f $f ]] && { [[ $f == *.sh ]] || head -c 40 "$f" | head -1 | grep -aqE '^#!.*\b(ba)?sh\b'; }; then
+            echo "$f"
+        fi
+    done
+}
+check_shell() {
+    local files
+    mapfile -t files < <(shell_files)
+    shellcheck "${files[@]}"
+}
+
+step format cargo fmt --all --check
+step clippy cargo clippy --workspace --all-targets --quiet -- -D warnings
+step shell check_shell
+step build cargo build --release --workspace --quiet
+step unit cargo test --workspace --quiet
+
+((list)) && exit 0
+if ((${#broken[@]})); then
+    echo "failed steps: ${broken[*]} (logs in $logs)"
+fi
+echo "$passed passed, $failed failed"
+((failed == 0))

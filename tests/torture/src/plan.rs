@@ -1,0 +1,161 @@
+//! Which programs are built at which levels.
+
+use crate::program::Program;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Optimisation levels, and of how many programs one is taken in a normal run.
+const LEVELS: [(&str, usize); 7] = [
+    ("-O2", 8),
+    ("-O0", 16),
+    ("-O1", 16),
+    ("-O3", 16),
+    ("-Os", 16),
+    ("-O2 -g", 32),
+    ("-O3 -march=x86-64-v3", 16),
+];
+
+const USAGE: &str = "\
+usage: torture [--all] [--every N] [--level 'FLAGS'] [--only NAME] [--jobs N] [--verbose] SOURCES BUILD
+  --all            every program at every level
+  --every N        every Nth program at every level
+  --level FLAGS    only this level (repeatable)
+  --only NAME      only programs whose name contains NAME, at every level (repeatable)
+  --keep           keep modules and objects in BUILD
+  --jobs N         at once (default: the number of processors)
+  --verbose        print every program";
+
+/// The command line.
+pub struct Options {
+    /// Serve as the process that runs modules.
+    pub worker: bool,
+    /// Where the suite's programs are.
+    pub sources: PathBuf,
+    /// Where to build.
+    pub build: PathBuf,
+    /// How many at once.
+    pub jobs: usize,
+    /// Print every program.
+    pub verbose: bool,
+    /// Keep what was built.
+    pub keep: bool,
+    every: Option<usize>,
+    levels: Vec<String>,
+    only: Vec<String>,
+}
+
+impl Options {
+    /// Reads the command line; an error is the text to show.
+    pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Options {
+            worker: false,
+            sources: PathBuf::new(),
+            build: PathBuf::new(),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            verbose: false,
+            keep: false,
+            every: None,
+            levels: Vec::new(),
+            only: Vec::new(),
+        };
+        let mut paths = Vec::new();
+        let mut args = args;
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or(format!("{arg} needs a value\n{USAGE}"));
+            match arg.as_str() {
+                "--worker" => options.worker = true,
+                "--all" => options.every = Some(1),
+                "--every" => options.every = Some(number(&value()?)?),
+                "--level" => options.levels.push(value()?),
+                "--only" => options.only.push(value()?),
+                "--jobs" => options.jobs = number(&value()?)?,
+                "--verbose" => options.verbose = true,
+                "--keep" => options.keep = true,
+                _ if arg.starts_with('-') => return Err(USAGE.into()),
+                _ => paths.push(PathBuf::from(arg)),
+            }
+        }
+        if !options.worker {
+            [options.sources, options.build] = paths.try_into().map_err(|_| USAGE)?;
+        }
+        Ok(options)
+    }
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or(format!("'{text}' is not a positive number"))
+}
+
+/// The work, in a fixed order.
+pub struct Plan {
+    programs: Vec<Program>,
+    jobs: Vec<(usize, &'static str)>,
+    expected: HashMap<String, String>,
+}
+
+impl Plan {
+    /// Reads the suite and the list of expected failures.
+    pub fn new(options: &Options) -> Result<Self, String> {
+        let mut files = Vec::new();
+        for dir in [options.sources.clone(), options.sources.join("ieee")] {
+            let entries = std::fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+            files.extend(
+                entries
+                    .flatten()
+                    .map(|e| e.path())
+                    .filter(|p| p.extension().is_some_and(|e| e == "c")),
+            );
+        }
+        files.sort();
+        let programs = files
+            .iter()
+            .map(|file| Program::read(file))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut jobs = Vec::new();
+        for (phase, (level, step)) in LEVELS.iter().enumerate() {
+            if !options.levels.is_empty() && !options.levels.iter().any(|l| l == level) {
+                continue;
+            }
+            let step = if options.only.is_empty() {
+                options.every.unwrap_or(*step)
+            } else {
+                1
+            };
+            for (i, program) in programs.iter().enumerate() {
+                // each level starts elsewhere, so that together they see more programs
+                let named = options.only.is_empty() || options.only.iter().any(|n| program.name.contains(n));
+                if i % step == phase % step && named {
+                    jobs.push((i, *level));
+                }
+            }
+        }
+        let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected.txt");
+        let text = std::fs::read_to_string(&list).map_err(|e| format!("{}: {e}", list.display()))?;
+        let expected = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, reason)| (name.trim().to_owned(), reason.trim().to_owned()))
+            .collect();
+        Ok(Plan {
+            programs,
+            jobs,
+            expected,
+        })
+    }
+
+    /// The `index`th thing to do.
+    pub fn job(&self, index: usize) -> Option<(&Program, &'static str)> {
+        self.jobs
+            .get(index)
+            .map(|&(program, level)| (&self.programs[program], level))
+    }
+
+    /// Why this program is expected to fail, if it is.
+    pub fn expected(&self, name: &str) -> Option<&str> {
+        self.expected.get(name).map(String::as_str)
+    }
+}
