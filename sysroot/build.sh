@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds what modules are linked with into build/sysroot: headers, the libc, the small support library (min/), the
+# compiler's runtime. Needs a built `ringfence` (variable RINGFENCE, default: the one under target/release or on PATH).
+#
+#   sysroot/build.sh [min|builtins|libc|all]...
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+
+die() {
+	echo "build.sh: $*" >&2
+	exit 1
+}
+
+if [ -z "${RINGFENCE:-}" ]; then
+	for candidate in "${CARGO_TARGET_DIR:-$root/target}/release/ringfence" "${CARGO_TARGET_DIR:-$root/target}/debug/ringfence"; do
+		[ -x "$candidate" ] && RINGFENCE=$candidate && break
+	done
+	RINGFENCE=${RINGFENCE:-$(command -v ringfence || true)}
+fi
+[ -x "$RINGFENCE" ] || die "no ringfence command found; build it first (make build) or set RINGFENCE"
+export RINGFENCE
+
+[ $# -gt 0 ] || set -- all
+for target; do
+	case $target in
+	min) ;;
+	builtins) "$here/fetch.sh" gcc >/dev/null ;;
+	libc) "$here/fetch.sh" musl >/dev/null ;;
+	all)
+		"$here/fetch.sh" gcc >/dev/null
+		"$here/fetch.sh" musl >/dev/null
+		;;
+	*) die "unknown target '$target': min, builtins, libc or all" ;;
+	esac
+	make -s -j"${JOBS:-$(nproc)}" -C "$here" SOURCES="${RINGFENCE_SOURCES:-$root/build/sources}" "$target"
+done

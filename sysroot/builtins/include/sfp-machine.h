@@ -1,0 +1,1 @@
+#include "config/i386/sfp-machine.h"

@@ -1,0 +1,286 @@
+/* memcpy, memmove and memset beyond 32 bytes. */
+#include "vec.h"
+
+/* From here on a string instruction is faster than a loop, where the processor says so (ERMS). */
+#define REP_MOVE 4096
+#define REP_SET 4096
+
+static inline void rep_movsb(void *d, const void *s, size_t n)
+{
+	__asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+}
+
+static inline void rep_stosb(void *d, int c, size_t n)
+{
+	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
+}
+
+/* n > 32. Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
+void *VFN(memmove_large)(void *dst, const void *src, size_t n)
+{
+	unsigned char *d = dst;
+	const unsigned char *s = src;
+
+	if (n <= 2 * V) {
+		vec a = LOADU(s), b = LOADU(s + n - V);
+		STOREU(d, a);
+		STOREU(d + n - V, b);
+		return dst;
+	}
+	if (n <= 4 * V) {
+		vec a = LOADU(s), b = LOADU(s + V), e = LOADU(s + n - 2 * V), f = LOADU(s + n - V);
+		STOREU(d, a);
+		STOREU(d + V, b);
+		STOREU(d + n - 2 * V, e);
+		STOREU(d + n - V, f);
+		return dst;
+	}
+	if (n <= 8 * V) {
+		vec a = LOADU(s), b = LOADU(s + V), c = LOADU(s + 2 * V), e = LOADU(s + 3 * V);
+		vec w = LOADU(s + n - 4 * V), x = LOADU(s + n - 3 * V), y = LOADU(s + n - 2 * V),
+		    z = LOADU(s + n - V);
+		STOREU(d, a);
+		STOREU(d + V, b);
+		STOREU(d + 2 * V, c);
+		STOREU(d + 3 * V, e);
+		STOREU(d + n - 4 * V, w);
+		STOREU(d + n - 3 * V, x);
+		STOREU(d + n - 2 * V, y);
+		STOREU(d + n - V, z);
+		return dst;
+	}
+	if ((uintptr_t)d - (uintptr_t)s >= n) {
+		/* Forward. The ends are loaded first and stored last, the middle goes to aligned addresses. */
+		if (n >= REP_MOVE && (RF_FEATURES & RF_FEATURE_ERMS) && (uintptr_t)s - (uintptr_t)d >= n) {
+			size_t skip = -(uintptr_t)d & 63;
+			v16 h0 = *(const v16u *)s, h1 = *(const v16u *)(s + 16), h2 = *(const v16u *)(s + 32),
+			    h3 = *(const v16u *)(s + 48);
+			*(v16u *)d = h0;
+			*(v16u *)(d + 16) = h1;
+			*(v16u *)(d + 32) = h2;
+			*(v16u *)(d + 48) = h3;
+			rep_movsb(d + skip, s + skip, n - skip);
+			return dst;
+		}
+		vec head = LOADU(s);
+		vec t0 = LOADU(s + n - 4 * V), t1 = LOADU(s + n - 3 * V), t2 = LOADU(s + n - 2 * V),
+		    t3 = LOADU(s + n - V);
+		unsigned char *end = d + n - 4 * V;
+		size_t skip = V - ((uintptr_t)d & (V - 1));
+		unsigned char *p = d + skip;
+		s += skip;
+		do {
+			vec a = LOADU(s), b = LOADU(s + V), c = LOADU(s + 2 * V), e = LOADU(s + 3 * V);
+			s += 4 * V;
+			STORE(p, a);
+			STORE(p + V, b);
+			STORE(p + 2 * V, c);
+			STORE(p + 3 * V, e);
+			p += 4 * V;
+		} while (p < end);
+		STOREU(end, t0);
+		STOREU(end + V, t1);
+		STOREU(end + 2 * V, t2);
+		STOREU(end + 3 * V, t3);
+		STOREU(d, head);
+		return dst;
+	}
+	/* Backward. */
+	vec tail = LOADU(s + n - V);
+	vec h0 = LOADU(s), h1 = LOADU(s + V), h2 = LOADU(s + 2 * V), h3 = LOADU(s + 3 * V);
+	unsigned char *p = (unsigned char *)((uintptr_t)(d + n - 1) & ~(uintptr_t)(V - 1));
+	const unsigned char *q = s + (p - d);
+	unsigned char *stop = d + 4 * V;
+	do {
+		q -= 4 * V;
+		vec a = LOADU(q), b = LOADU(q + V), c = LOADU(q + 2 * V), e = LOADU(q + 3 * V);
+		p -= 4 * V;
+		STORE(p, a);
+		STORE(p + V, b);
+		STORE(p + 2 * V, c);
+		STORE(p + 3 * V, e);
+	} while (p > stop);
+	STOREU(d, h0);
+	STOREU(d + V, h1);
+	STOREU(d + 2 * V, h2);
+	STOREU(d + 3 * V, h3);
+	STOREU(d + n - V, tail);
+	return dst;
+}
+
+/* n > 32. */
+void *VFN(memset_large)(void *dst, int c, size_t n)
+{
+	unsigned char *d = dst;
+	vec v = splat(c);
+
+	STOREU(d, v);
+	STOREU(d + n - V, v);
+	if (n <= 2 * V)
+		return dst;
+	STOREU(d + V, v);
+	STOREU(d + n - 2 * V, v);
+	if (n <= 4 * V)
+		return dst;
+	if (n >= REP_SET && (RF_FEATURES & RF_FEATURE_ERMS)) {
+		rep_stosb(d, c, n);
+		return dst;
+	}
+	STOREU(d + 2 * V, v);
+	STOREU(d + 3 * V, v);
+	STOREU(d + n - 3 * V, v);
+	STOREU(d + n - 4 * V, v);
+	unsigned char *end = d + n - 4 * V;
+	unsigned char *p = (unsigned char *)(((uintptr_t)d + 4 * V) & ~(uintptr_t)(V - 1));
+	while (p < end) {
+		STORE(p, v);
+		STORE(p + V, v);
+		STORE(p + 2 * V, v);
+		STORE(p + 3 * V, v);
+		p += 4 * V;
+	}
+	return dst;
+}
+
+static inline int byte_difference(const unsigned char *a, const unsigned char *b, size_t at)
+{
+	return a[at] - b[at];
+}
+
+int VFN(memcmp)(const void *pa, const void *pb, size_t n)
+{
+	const unsigned char *a = pa, *b = pb;
+	uint32_t m;
+
+	if (n < V) {
+		if (n >= 16) { /* only with 32-byte vectors */
+			uint32_t k = __builtin_ia32_pmovmskb128(*(const v16u *)a == *(const v16u *)b) ^ 0xFFFF;
+			if (k)
+				return byte_difference(a, b, __builtin_ctz(k));
+			k = __builtin_ia32_pmovmskb128(*(const v16u *)(a + n - 16) == *(const v16u *)(b + n - 16)) ^
+			    0xFFFF;
+			return k ? byte_difference(a, b, n - 16 + __builtin_ctz(k)) : 0;
+		}
+		if (n >= 8) {
+			uint64_t x = __builtin_bswap64(*(const u64u *)a), y = __builtin_bswap64(*(const u64u *)b);
+			if (x == y) {
+				x = __builtin_bswap64(*(const u64u *)(a + n - 8));
+				y = __builtin_bswap64(*(const u64u *)(b + n - 8));
+			}
+			return (x > y) - (x < y);
+		}
+		if (n >= 4) {
+			uint64_t x = (uint64_t)__builtin_bswap32(*(const u32u *)a) << 32 |
+				     __builtin_bswap32(*(const u32u *)(a + n - 4));
+			uint64_t y = (uint64_t)__builtin_bswap32(*(const u32u *)b) << 32 |
+				     __builtin_bswap32(*(const u32u *)(b + n - 4));
+			return (x > y) - (x < y);
+		}
+		if (n >= 2) {
+			uint32_t x = __builtin_bswap32(*(const u16u *)a) | a[n - 1];
+			uint32_t y = __builtin_bswap32(*(const u16u *)b) | b[n - 1];
+			return (x > y) - (x < y);
+		}
+		return n ? a[0] - b[0] : 0;
+	}
+	if ((m = MASK(LOADU(a) == LOADU(b)) ^ ALL))
+		return byte_difference(a, b, __builtin_ctz(m));
+	size_t i = V - ((uintptr_t)a & (V - 1));
+	if (n >= 8 * V) {
+		for (; i + 4 * V <= n; i += 4 * V) {
+			vec x = LOAD(a + i) == LOADU(b + i), y = LOAD(a + i + V) == LOADU(b + i + V),
+			    z = LOAD(a + i + 2 * V) == LOADU(b + i + 2 * V),
+			    w = LOAD(a + i + 3 * V) == LOADU(b + i + 3 * V);
+			if (MASK(x & y & z & w) != ALL)
+				break;
+		}
+	}
+	for (; i + V <= n; i += V)
+		if ((m = MASK(LOADU(a + i) == LOADU(b + i)) ^ ALL))
+			return byte_difference(a, b, i + __builtin_ctz(m));
+	if (i == n)
+		return 0;
+	i = n - V;
+	m = MASK(LOADU(a + i) == LOADU(b + i)) ^ ALL;
+	return m ? byte_difference(a, b, i + __builtin_ctz(m)) : 0;
+}
+
+void *VFN(memchr)(const void *p, int c, size_t n)
+{
+	const unsigned char *s = p;
+	uint32_t m;
+
+	if (!n)
+		return NULL;
+	const vec k = splat(c);
+	const unsigned char *a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
+	size_t off = (size_t)(s - a);
+	m = MASK(LOAD(a) == k) >> off;
+	if (m) {
+		size_t at = __builtin_ctz(m);
+		return at < n ? (void *)(s + at) : NULL;
+	}
+	if (n <= V - off)
+		return NULL;
+	n -= V - off;
+	a += V;
+	/* n may be larger than what is there, so nothing is loaded beyond the page of the match. */
+	while (n > 4 * V && ((uintptr_t)a & (4 * V - 1))) {
+		m = MASK(LOAD(a) == k);
+		if (m)
+			return (void *)(a + __builtin_ctz(m));
+		a += V;
+		n -= V;
+	}
+	while (n > 4 * V) {
+		vec x = LOAD(a) == k, y = LOAD(a + V) == k, z = LOAD(a + 2 * V) == k, w = LOAD(a + 3 * V) == k;
+		if (MASK(x | y | z | w))
+			break;
+		a += 4 * V;
+		n -= 4 * V;
+	}
+	for (;;) {
+		m = MASK(LOAD(a) == k);
+		if (m) {
+			size_t at = __builtin_ctz(m);
+			return at < n ? (void *)(a + at) : NULL;
+		}
+		if (n <= V)
+			return NULL;
+		a += V;
+		n -= V;
+	}
+}
+
+void *VFN(memrchr)(const void *p, int c, size_t n)
+{
+	const unsigned char *s = p;
+	const vec k = splat(c);
+
+	while (n >= V) {
+		uint32_t m = MASK(LOADU(s + n - V) == k);
+		if (m)
+			return (void *)(s + n - V + (31 - __builtin_clz(m)));
+		n -= V;
+	}
+	while (n--)
+		if (s[n] == (unsigned char)c)
+			return (void *)(s + n);
+	return NULL;
+}
+
+void *VFN(rawmemchr)(const void *p, int c)
+{
+	const unsigned char *s = p;
+	const vec k = splat(c);
+	const unsigned char *a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
+	uint32_t m = MASK(LOAD(a) == k) >> (s - a);
+
+	if (m)
+		return (void *)(s + __builtin_ctz(m));
+	do {
+		a += V;
+		m = MASK(LOAD(a) == k);
+	} while (!m);
+	return (void *)(a + __builtin_ctz(m));
+}

@@ -1,0 +1,79 @@
+/* What the memory and string functions share: vectors of RF_VEC bytes, and the choice between them.
+ *
+ * Every *_vec.c is compiled twice, with RF_VEC=16 (SSE2, any processor) and RF_VEC=32 (AVX2); dispatch.c
+ * picks by the feature word of the window's header page. GNU C, because inline vectors are. */
+#ifndef RF_VEC_H
+#define RF_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint16_t u16u __attribute__((aligned(1), may_alias));
+typedef uint32_t u32u __attribute__((aligned(1), may_alias));
+typedef uint64_t u64u __attribute__((aligned(1), may_alias));
+typedef char v16 __attribute__((vector_size(16), may_alias));
+typedef char v16u __attribute__((vector_size(16), aligned(1), may_alias));
+typedef char v32 __attribute__((vector_size(32), may_alias));
+typedef char v32u __attribute__((vector_size(32), aligned(1), may_alias));
+
+#ifdef RF_VEC
+#if RF_VEC == 32
+typedef v32 vec;
+typedef v32u vecu;
+#define VFN(name) __rf_##name##_avx2
+#define MASK(v) ((uint32_t)__builtin_ia32_pmovmskb256((v32)(v)))
+#define MIN(a, b) ((vec)__builtin_ia32_pminub256((v32)(a), (v32)(b)))
+#define ALL 0xFFFFFFFFu
+#else
+typedef v16 vec;
+typedef v16u vecu;
+#define VFN(name) __rf_##name##_sse2
+#define MASK(v) ((uint32_t)__builtin_ia32_pmovmskb128((v16)(v)))
+#define MIN(a, b) ((vec)__builtin_ia32_pminub128((v16)(a), (v16)(b)))
+#define ALL 0xFFFFu
+#endif
+#define V ((size_t)RF_VEC)
+#define LOAD(p) (*(const vec *)(p))
+#define LOADU(p) ((vec) * (const vecu *)(p))
+#define STORE(p, v) (*(vec *)(p) = (v))
+#define STOREU(p, v) (*(vecu *)(p) = (vecu)(v))
+#define ZERO ((vec){0})
+static inline vec splat(int c) { return (vec){0} + (char)c; }
+#endif
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* An access of n bytes at p stays within one page. */
+#define WITHIN_PAGE(p, n) (((uintptr_t)(p) & 4095) <= 4096 - (n))
+
+/* The header page's feature word: isa::window::HEADER_FEATURES and isa::window::feature. Addresses of a
+ * domain are taken modulo 4 GiB, so that the offset in the window is an address as it stands. */
+#define RF_FEATURE_AVX2 (1u << 3)
+#define RF_FEATURE_ERMS (1u << 10)
+#ifdef RF_FEATURES_SYMBOL /* unfenced, for tests */
+extern uint32_t RF_FEATURES_SYMBOL;
+#define RF_FEATURES RF_FEATURES_SYMBOL
+#else
+#define RF_FEATURES (*(const uint32_t *)0x1000C)
+#endif
+
+#define DECLARE(ret, name, ...)                                                                              \
+	ret __rf_##name##_sse2(__VA_ARGS__) HIDDEN;                                                          \
+	ret __rf_##name##_avx2(__VA_ARGS__) HIDDEN
+
+DECLARE(void *, memmove_large, void *, const void *, size_t);
+DECLARE(void *, memset_large, void *, int, size_t);
+DECLARE(int, memcmp, const void *, const void *, size_t);
+DECLARE(void *, memchr, const void *, int, size_t);
+DECLARE(void *, memrchr, const void *, int, size_t);
+DECLARE(void *, rawmemchr, const void *, int);
+DECLARE(size_t, strlen, const char *);
+DECLARE(char *, strchrnul, const char *, int);
+DECLARE(char *, strrchr, const char *, int);
+DECLARE(int, strcmp, const char *, const char *);
+DECLARE(int, strncmp, const char *, const char *, size_t);
+DECLARE(char *, stpcpy, char *, const char *);
+
+#endif

@@ -1,0 +1,184 @@
+/* Checks the memory and string functions against plain loops, at every alignment, at the edge of a page that
+ * is not there, for all variants. Unfenced: built by `make -C sysroot test-string` with all names prefixed. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+uint32_t t_rf_features;
+#define D(ret, name, ...) ret t_##name(__VA_ARGS__)
+D(void *, memmove, void *, const void *, size_t);
+D(void *, memcpy, void *, const void *, size_t);
+D(void *, mempcpy, void *, const void *, size_t);
+D(void *, memset, void *, int, size_t);
+D(int, memcmp, const void *, const void *, size_t);
+D(void *, memchr, const void *, int, size_t);
+D(void *, memrchr, const void *, int, size_t);
+D(void *, rawmemchr, const void *, int);
+D(size_t, strlen, const char *);
+D(size_t, strnlen, const char *, size_t);
+D(char *, strchr, const char *, int);
+D(char *, strrchr, const char *, int);
+D(int, strcmp, const char *, const char *);
+D(int, strncmp, const char *, const char *, size_t);
+D(char *, strcpy, char *, const char *);
+D(char *, stpcpy, char *, const char *);
+D(char *, strncpy, char *, const char *, size_t);
+D(char *, strcat, char *, const char *);
+D(char *, strncat, char *, const char *, size_t);
+
+static int failures;
+#define CHECK(cond)                                                                                          \
+	do {                                                                                                 \
+		if (!(cond) && failures++ < 20)                                                              \
+			fprintf(stderr, "%s:%d: %s (features %x, n %zu)\n", __func__, __LINE__, #cond,       \
+				t_rf_features, n);                                                           \
+	} while (0)
+
+static int sign(int x) { return (x > 0) - (x < 0); }
+
+/* A block of pages with an inaccessible page behind it. */
+static char *fenced_block(size_t size)
+{
+	char *p = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || mprotect(p + size, 4096, PROT_NONE))
+		exit(2);
+	return p;
+}
+
+#define BLOCK 65536
+static char *A, *B, *C;
+
+static void fill(char *p, size_t n)
+{
+	static uint64_t x = 88172645463325252u;
+	for (size_t i = 0; i < n; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		p[i] = (char)(x >> 20);
+	}
+}
+
+static void moves(size_t n)
+{
+	for (int ends = 0; ends < 2; ends++)
+		for (size_t da = 0; da < 70; da += 1 + da / 9)
+			for (size_t sa = 0; sa < 70; sa += 3) {
+				char *d = ends ? A + BLOCK - n - da : A + 100 + da;
+				char *s = ends ? B + BLOCK - n - sa : B + 100 + sa;
+				char before = d[-1], after = ends && !da ? 0 : d[n];
+				fill(s, n);
+				CHECK(t_memcpy(d, s, n) == d);
+				CHECK(!memcmp(d, s, n));
+				CHECK(d[-1] == before && (ends && !da ? 1 : d[n] == after));
+			}
+	for (long shift = -300; shift <= 300; shift += 7) {
+		char *s = A + 1000, *d = s + shift;
+		fill(A, n + 2000);
+		memcpy(B, A, n + 2000);
+		memmove(B + 1000 + shift, B + 1000, n);
+		CHECK(t_memmove(d, s, n) == d);
+		CHECK(!memcmp(A, B, n + 2000));
+	}
+	for (size_t da = 0; da < 70; da++) {
+		char *d = da & 1 ? A + BLOCK - n - da / 2 : A + 100 + da;
+		fill(d - 40, n + 40);
+		memcpy(B, d - 40, n + 40);
+		memset(B + 40, 0xA5, n);
+		CHECK(t_memset(d, 0x1A5, n) == d);
+		CHECK(!memcmp(d - 40, B, n + 40));
+	}
+}
+
+static void compares(size_t n)
+{
+	for (size_t k = 0; k < 40; k++) {
+		char *a = A + BLOCK - n - k % 33, *b = B + BLOCK - n - k * 5 % 37;
+		fill(a, n);
+		memcpy(b, a, n);
+		CHECK(t_memcmp(a, b, n) == 0);
+		for (size_t t = 0; t < 6 && n; t++) {
+			size_t at = (size_t)rand() % n;
+			char old = b[at];
+			b[at] ^= (char)(1 << rand() % 8);
+			CHECK(sign(t_memcmp(a, b, n)) == sign(memcmp(a, b, n)));
+			CHECK(t_memchr(b, b[at], n) == memchr(b, b[at], n));
+			CHECK(t_memrchr(b, b[at], n) == memrchr(b, b[at], n));
+			CHECK(t_rawmemchr(b, b[at]) == memchr(b, b[at], n));
+			b[at] = old;
+		}
+		char missing = 7;
+		for (size_t i = 0; i < n; i++)
+			if (b[i] == missing)
+				b[i] = 8;
+		CHECK(!t_memchr(b, missing, n) && !t_memrchr(b, missing, n));
+		if (n) {
+			b[n - 1] = missing;
+			CHECK(t_memchr(b, missing, (size_t)-1 >> 1) == b + n - 1);
+			CHECK(t_memchr(b, missing, n - 1) == NULL);
+		}
+	}
+}
+
+static void strings(size_t n)
+{
+	for (size_t k = 0; k < 80; k++) {
+		/* strings that end with the block, and strings that are followed by others */
+		char *a = A + BLOCK - n - 1 - (k & 1 ? k : 0), *b = B + BLOCK - n - 1 - (k & 2 ? k * 3 : 0);
+		fill(a, n);
+		for (size_t i = 0; i < n; i++)
+			if (!a[i] || a[i] == 'x')
+				a[i] = 'y';
+		a[n] = 0;
+		memcpy(b, a, n + 1);
+		CHECK(t_strlen(a) == n);
+		CHECK(t_strnlen(a, n / 2) == n / 2 && t_strnlen(a, (size_t)-1) == n);
+		CHECK(t_strcmp(a, b) == 0 && t_strncmp(a, b, (size_t)-1) == 0);
+		CHECK(t_strchr(a, 0) == a + n && !t_strchr(a, 'x') && !t_strrchr(a, 'x'));
+		char *d = C + BLOCK - n - 1 - k * 7 % 50;
+		CHECK(t_stpcpy(d, a) == d + n && !memcmp(d, a, n + 1));
+		memset(d, 1, n);
+		CHECK(t_strcpy(d, a) == d && !memcmp(d, a, n + 1));
+		if (n > 2) {
+			size_t at = (size_t)rand() % n;
+			b[at] = 'x';
+			CHECK(t_strchr(b, 'x') == b + at && t_strrchr(b, 'x') == b + at);
+			CHECK(sign(t_strcmp(a, b)) == sign(strcmp(a, b)));
+			CHECK(sign(t_strncmp(a, b, at + 1)) == sign(strncmp(a, b, at + 1)));
+			CHECK(t_strncmp(a, b, at) == 0);
+			b[at] = 0;
+			CHECK(sign(t_strcmp(a, b)) == 1 && sign(t_strcmp(b, a)) == -1 && t_strlen(b) == at);
+			memset(d - 10, 2, n);
+			CHECK(t_strncpy(d - 10, b, n) == d - 10 && !memcmp(d - 10, b, at));
+			for (size_t i = at; i < n; i++)
+				CHECK(!d[i - 10]);
+			char *e = C + 100;
+			strcpy(e, "prefix");
+			CHECK(!strcmp(t_strcat(e, b) + 6, b));
+			strcpy(e, "prefix");
+			CHECK(t_strlen(t_strncat(e, a, at)) == at + 6 && !memcmp(e + 6, a, at));
+		}
+	}
+}
+
+int main(void)
+{
+	A = fenced_block(BLOCK);
+	B = fenced_block(BLOCK);
+	C = fenced_block(BLOCK);
+	static const uint32_t features[] = {0, 1u << 3, 1u << 10, (1u << 3) | (1u << 10)};
+	for (size_t f = 0; f < sizeof features / sizeof *features; f++) {
+		t_rf_features = features[f];
+		for (size_t n = 0; n < 9000; n += 1 + n / 40 + (n > 600 ? n / 9 : 0)) {
+			moves(n);
+			compares(n);
+			strings(n);
+		}
+	}
+	if (failures)
+		fprintf(stderr, "%d failures\n", failures);
+	return failures != 0;
+}
