@@ -1,3 +1,33 @@
-//! Windows, loader, gates, lanes and faults.
+//! Windows, loader, gates, lanes and faults: what runs verified modules inside a host process.
+//!
+//! Read in this order: [`module`] (a file becomes a verified image), [`domain`] (an image becomes a
+//! running instance), `gate` (how control crosses the boundary), `signal` and [`fault`] (what a crash
+//! becomes). This crate is internal: programs use the crate `ringfence` or the C library.
+//!
+//! ```no_run
+//! use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
+//! let module = Module::open("add.rf", &LoadOptions::default())?;
+//! let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default())?;
+//! let add = domain.entry("add")?;
+//! let sum = add.call(&mut Call::ints(&[2, 3]))?.rax;
+//! assert_eq!(sum, 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+#![deny(missing_docs)]
+
+pub mod domain;
+pub mod error;
+pub mod fault;
 pub mod guarded;
+pub mod imports;
+pub mod module;
+pub mod policy;
+
+pub use domain::{Call, Domain, DomainOptions, Entry, Returned, Signature};
+pub use error::{CallError, DomainError, HostError, LoadError, MemoryError};
+pub use fault::{Access, Fault, FaultKind, Frame, Registers};
+pub use imports::{Imports, OutFrame, Verdict};
+pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
+pub use policy::{NoPolicy, Policy, Syscall};
+pub use ringfence_isa::Isolation;

@@ -1,0 +1,286 @@
+//! Errors of loading, of making domains, of calls and of memory access.
+
+use crate::fault::Fault;
+use std::io;
+
+/// Why this process cannot host domains at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The kernel or the processor does not offer `wrgsbase` to programs.
+    #[error(
+        "this system does not let programs set the gs base (needs Linux 5.9 and a processor with FSGSBASE)"
+    )]
+    NoFsgsbase,
+    /// Every readable page would be executable.
+    #[error(
+        "the process runs with READ_IMPLIES_EXEC; link the host program without an executable stack, \
+         or clear the flag with setarch"
+    )]
+    ReadImpliesExec,
+    /// A system call that the runtime cannot do without failed.
+    #[error("{what}: {source}")]
+    Os {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The process is near the system's limit of memory mappings.
+    #[error(
+        "this process has {used} memory mappings of {limit} allowed; raise vm.max_map_count or use fewer domains"
+    )]
+    Mappings {
+        /// Mappings that the runtime has made and an estimate of the host's own.
+        used: u64,
+        /// `vm.max_map_count`.
+        limit: u64,
+    },
+    /// No room for another window in the address space, or no free domain number.
+    #[error("no room for another window: {live} domains are alive")]
+    NoWindow {
+        /// How many domains there are.
+        live: usize,
+    },
+}
+
+impl HostError {
+    pub(crate) fn last(what: &'static str) -> Self {
+        HostError::Os {
+            what,
+            source: io::Error::last_os_error(),
+        }
+    }
+}
+
+/// Why a file did not become a [`Module`](crate::Module).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("{name}: {source}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not a module at all: another format, another processor, no Ringfence note.
+    #[error("{name}: not a Ringfence module: {reason}")]
+    NotModule {
+        /// The file.
+        name: String,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// The file claims to be a module but breaks the format.
+    #[error("{name}: malformed module at offset {offset:#x}: {reason}")]
+    Malformed {
+        /// The file.
+        name: String,
+        /// Offset in the file, or address in the image, where it goes wrong.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// The module was built for another version of the interface.
+    #[error("{name}: built for ABI version {found}, this runtime speaks {expected}; build it again")]
+    Version {
+        /// The file.
+        name: String,
+        /// What the module's note says.
+        found: u32,
+        /// What this runtime needs.
+        expected: u32,
+    },
+    /// The module was compiled for a processor with more extensions than this one has.
+    #[error("{name}: needs processor features that this machine lacks (bits {missing:#x})")]
+    Features {
+        /// The file.
+        name: String,
+        /// The missing [`ringfence_isa::window::feature`] bits.
+        missing: u32,
+    },
+    /// An integrity-only module was not expressly allowed.
+    #[error(
+        "{name}: confines stores only (--isolation=integrity); set LoadOptions::allow_integrity to load it"
+    )]
+    Integrity {
+        /// The file.
+        name: String,
+    },
+    /// The verifier refused the code.
+    #[error("{name}: {reason}")]
+    Rejected {
+        /// The file.
+        name: String,
+        /// Every rejection, one a line.
+        reason: String,
+    },
+    /// All label identifiers of the process are taken by loaded modules.
+    #[error("{name}: needs {wanted} label identifiers, {free} are free; drop modules that are not needed")]
+    Identifiers {
+        /// The file.
+        name: String,
+        /// How many the module needs.
+        wanted: usize,
+        /// How many are left, in one piece.
+        free: usize,
+    },
+    /// The process cannot host modules, or a system call failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why a [`Domain`](crate::Domain) was not made, not reset, or has no such entry.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DomainError {
+    /// No module was given, or more than fit.
+    #[error("the modules do not fit into one window: {reason}")]
+    Layout {
+        /// What does not fit.
+        reason: String,
+    },
+    /// A symbol that nobody defines.
+    #[error("{module}: undefined {symbol}; give it with Imports, or add a module that exports it")]
+    Unresolved {
+        /// The module that needs it.
+        module: String,
+        /// The symbol.
+        symbol: String,
+    },
+    /// More imports than there are stubs.
+    #[error("{count} host imports, {limit} fit into one window")]
+    TooManyImports {
+        /// How many there are.
+        count: usize,
+        /// How many fit.
+        limit: usize,
+    },
+    /// An option has a value that cannot work.
+    #[error("domain option {option}: {reason}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No such export.
+    #[error("no export {name:?}")]
+    NoExport {
+        /// What was asked for.
+        name: String,
+    },
+    /// The export is not a function whose entry the verifier knows.
+    #[error("export {name:?} is not a function that can be called")]
+    NotFunction {
+        /// What was asked for.
+        name: String,
+    },
+    /// Calls are in progress; a reset has to wait for them.
+    #[error("{lanes} calls are in progress in the domain")]
+    Busy {
+        /// How many lanes have a call in progress.
+        lanes: usize,
+    },
+    /// A static constructor of the module failed.
+    #[error("initialising {module}: {source}")]
+    Init {
+        /// The module.
+        module: String,
+        /// What happened.
+        source: Box<CallError>,
+    },
+    /// Not enough memory under the domain's limit.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The process cannot host domains, or a system call failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The domain's code failed during this call. The domain refuses calls until it is reset.
+    #[error(transparent)]
+    Fault(Box<Fault>),
+    /// The domain asked to exit. It refuses calls until it is reset.
+    #[error("the module called exit({0})")]
+    Exit(i32),
+    /// The domain failed in an earlier call and was not reset.
+    #[error("the domain has faulted; reset it first")]
+    Faulted,
+    /// The domain no longer exists.
+    #[error("the domain is gone")]
+    Gone,
+    /// The thread is inside a domain: a signal handler tried to enter one.
+    #[error("a domain cannot be entered from a signal handler that interrupted one")]
+    Inside,
+    /// The caller runs on the alternate signal stack, which a fault would overwrite.
+    #[error("a domain cannot be entered from a handler that runs on the alternate signal stack")]
+    SignalStack,
+    /// All lanes of the domain are taken by other threads.
+    #[error("{limit} threads already have a lane in this domain")]
+    NoLane {
+        /// The limit.
+        limit: u32,
+    },
+    /// The arguments do not fit.
+    #[error("{given} words of stack arguments, at most {limit} are allowed")]
+    Arguments {
+        /// How many were given.
+        given: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// The lane could not be made.
+    #[error("making a lane: {0}")]
+    Lane(String),
+}
+
+/// Why an access to a domain's memory failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The range is not inside the domain's window.
+    #[error("{len} bytes at {address:#x} are not inside the domain's window")]
+    Outside {
+        /// First byte.
+        address: u64,
+        /// Length.
+        len: u64,
+    },
+    /// Nothing is mapped there, or not with these rights.
+    #[error("{len} bytes at {address:#x} are not accessible in the domain")]
+    Unmapped {
+        /// First byte.
+        address: u64,
+        /// Length.
+        len: u64,
+    },
+    /// The domain's memory limit, or its address space, is used up.
+    #[error("{wanted} bytes do not fit under the domain's memory limit of {limit} bytes ({used} used)")]
+    Limit {
+        /// How much was asked for.
+        wanted: u64,
+        /// How much is used.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not the start of a live host allocation.
+    #[error("{address:#x} is not a live allocation of this domain")]
+    NotAllocated {
+        /// What was given.
+        address: u64,
+    },
+    /// A size or alignment that cannot work.
+    #[error("alignment {align} is not a power of two up to 4096")]
+    Alignment {
+        /// What was given.
+        align: u64,
+    },
+}

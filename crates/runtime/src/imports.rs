@@ -1,0 +1,153 @@
+//! What a host gives to a domain.
+
+use crate::domain::{Domain, DomainRef, Signature};
+use crate::policy::Policy;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// What a domain passed to a host function, and where the function leaves its results.
+#[repr(C, align(16))]
+#[derive(Debug)]
+pub struct OutFrame {
+    /// `rdi rsi rdx rcx r8 r9`.
+    pub ints: [u64; 6],
+    /// `rax`: the number of vector arguments of a variadic call, or a system call's number.
+    pub rax: u64,
+    /// `r10`.
+    pub r10: u64,
+    /// Low 16 bytes of `xmm0` to `xmm7`.
+    pub vectors: [[u64; 2]; 8],
+    /// Result in `rax` and `rdx`; 0 when not set.
+    pub result: [u64; 2],
+    /// Result in `xmm0` and `xmm1`; 0 when not set.
+    pub vector_result: [[u64; 2]; 2],
+    /// The domain's data stack pointer: stack arguments stand from here on, in the window.
+    pub stack: u64,
+    pub(crate) number: u64,
+    pub(crate) lane: *const c_void,
+}
+
+impl OutFrame {
+    /// Floating-point argument `index` (0 to 7) as a double.
+    #[must_use]
+    pub fn double(&self, index: usize) -> f64 {
+        f64::from_bits(self.vectors[index][0])
+    }
+
+    /// The calling domain.
+    #[must_use]
+    pub fn domain(&self) -> DomainRef<'_> {
+        todo!()
+    }
+
+    /// Stack argument `index` (the seventh integer argument is 0). `None` if the domain has nothing there.
+    #[must_use]
+    pub fn stack_argument(&self, index: usize) -> Option<u64> {
+        let _ = index;
+        todo!()
+    }
+}
+
+/// What happens after a host function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The domain goes on.
+    Return,
+    /// The call into the domain ends with [`FaultKind::Host`](crate::FaultKind::Host).
+    Fail(String),
+    /// The call into the domain ends with [`CallError::Exit`](crate::CallError::Exit).
+    Exit(i32),
+    /// The call into the domain ends with [`FaultKind::Abort`](crate::FaultKind::Abort).
+    Abort(i32),
+    /// The call into the domain ends with [`FaultKind::OutOfMemory`](crate::FaultKind::OutOfMemory).
+    OutOfMemory,
+}
+
+/// A host function that gets everything in a frame. It must not unwind.
+pub type Handler = unsafe extern "C" fn(context: *mut c_void, frame: &mut OutFrame) -> Box<Verdict>;
+
+/// Named host functions and other things that a domain may use.
+#[derive(Default)]
+pub struct Imports {
+    pub(crate) functions: HashMap<String, Binding>,
+    pub(crate) policy: Option<Arc<dyn Policy>>,
+}
+
+/// A closure as an import.
+pub type Closure = dyn Fn(&mut OutFrame) -> Verdict + Send + Sync;
+
+#[derive(Clone)]
+pub(crate) enum Binding {
+    /// Called with the register arguments as they are.
+    Plain { function: usize, signature: Signature },
+    /// Called with a frame.
+    Closure(Arc<Closure>),
+    /// An export of another domain.
+    Domain {
+        domain: Domain,
+        export: String,
+        signature: Signature,
+    },
+}
+
+impl Imports {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives a plain C function, called with the register arguments as they are.
+    ///
+    /// # Safety
+    /// `function` is a C function with no stack arguments that is sound for *any* argument values in registers, from any
+    /// thread, for as long as the domain lives, and that neither unwinds nor jumps out.
+    #[must_use]
+    pub unsafe fn plain(mut self, name: &str, function: *const c_void, signature: Signature) -> Self {
+        self.functions.insert(
+            name.into(),
+            Binding::Plain {
+                function: function as usize,
+                signature,
+            },
+        );
+        self
+    }
+
+    /// Gives a closure. If it panics, the call into the domain fails with the panic's message.
+    #[must_use]
+    pub fn closure(
+        mut self,
+        name: &str,
+        f: impl Fn(&mut OutFrame) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.functions.insert(name.into(), Binding::Closure(Arc::new(f)));
+        self
+    }
+
+    /// Gives an export of another domain, called with the register arguments as they are. If that domain faults, so does
+    /// the calling one.
+    #[must_use]
+    pub fn domain(mut self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
+        let binding = Binding::Domain {
+            domain: domain.clone(),
+            export: export.into(),
+            signature,
+        };
+        self.functions.insert(name.into(), binding);
+        self
+    }
+
+    /// Sets who answers system calls. Without one, [`NoPolicy`](crate::policy::NoPolicy) does.
+    #[must_use]
+    pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// The names given so far.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
+    }
+}
