@@ -4,6 +4,7 @@
 //! gets a new worker.
 
 use crate::program::Outcome;
+use ringfence_runtime::{Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -116,7 +117,26 @@ pub fn serve() {
     }
 }
 
-fn run_module(module: &Path) -> Result<i32, String> {
-    let _ = (module, LIMIT);
-    Err("the runtime cannot run programs yet".into())
+fn run_module(file: &Path) -> Result<i32, String> {
+    let module = Module::open(file, &LoadOptions::default()).map_err(|e| e.to_string())?;
+    let mut options = DomainOptions::default();
+    options.time_limit = Some(LIMIT);
+    let domain = Domain::new(&[module], Imports::new(), &options).map_err(|e| e.to_string())?;
+    let main = domain.entry("main").map_err(|e| e.to_string())?;
+    match main.call(&mut Call::ints(&[])) {
+        Ok(returned) => Ok(returned.rax as i32),
+        Err(CallError::Exit(status)) => Ok(status),
+        Err(CallError::Fault(fault)) => Err(describe(&fault)),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+/// A fault with its innermost functions.
+fn describe(fault: &Fault) -> String {
+    let mut text = fault.to_string();
+    for frame in fault.backtrace().iter().take(3) {
+        let name = frame.function.as_deref().unwrap_or("?");
+        text.push_str(&format!(" < {name}+{:#x}", frame.offset));
+    }
+    text
 }

@@ -1,0 +1,33 @@
+/* What the call benchmarks call. */
+#include <stdint.h>
+
+extern int64_t host_add(int64_t a, int64_t b);
+
+/* a module's worth of data, so that making and resetting a domain has something to do */
+uint8_t ballast[1 << 20] = {1};
+
+void nothing(void)
+{
+}
+
+int64_t add(int64_t a, int64_t b)
+{
+    return a + b;
+}
+
+int64_t call_back(int64_t a, int64_t b)
+{
+    return host_add(a, b) + 1;
+}
+
+void fault(void)
+{
+    *(volatile int *)16 = 0;
+}
+
+/* touches `pages` pages of data */
+void dirty(int64_t pages)
+{
+    for (int64_t i = 0; i < pages; i++)
+        ballast[(i * 4096) & ((1 << 20) - 1)]++;
+}

@@ -1,0 +1,235 @@
+//! What crossing the boundary costs.
+
+use crate::Cost;
+use crate::build::{Configuration, Kitchen, Native};
+use crate::measure::{Subject, interleave, nanoseconds};
+use ringfence_runtime::{
+    Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Signature, Verdict,
+};
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// A function without arguments and result.
+const NOTHING: Signature = Signature {
+    ints: 0,
+    floats: 0,
+    stack: 0,
+    int_results: 0,
+    float_results: 0,
+    x87_results: 0,
+    variadic: false,
+};
+/// Two integers in, one out.
+const ADD: Signature = Signature {
+    ints: 2,
+    int_results: 1,
+    ..NOTHING
+};
+
+type Nothing = extern "C" fn();
+type Add = extern "C" fn(i64, i64) -> i64;
+
+extern "C" fn host_add(a: i64, b: i64) -> i64 {
+    a.wrapping_add(b)
+}
+
+fn text(e: impl std::fmt::Display) -> String {
+    e.to_string()
+}
+
+fn domain(module: &Module) -> Result<Domain, String> {
+    // SAFETY: host_add is a C function of two integers in registers; it is sound for any values and does not unwind
+    let imports = unsafe { Imports::new().plain("host_add", host_add as *const c_void, ADD) };
+    Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).map_err(text)
+}
+
+fn with_closure(module: &Module) -> Result<Domain, String> {
+    let imports = Imports::new().closure("host_add", |frame| {
+        frame.result[0] = frame.ints[0].wrapping_add(frame.ints[1]);
+        Verdict::Return
+    });
+    Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).map_err(text)
+}
+
+fn nothing(entry: &Entry) -> Nothing {
+    // SAFETY: a thunk is a C function; one of this signature takes and returns nothing
+    unsafe { std::mem::transmute::<*const c_void, Nothing>(entry.thunk(NOTHING)) }
+}
+
+fn add(entry: &Entry) -> Add {
+    // SAFETY: a thunk is a C function; one of this signature takes two integers and returns one
+    unsafe { std::mem::transmute::<*const c_void, Add>(entry.thunk(ADD)) }
+}
+
+fn loop_nothing(count: u32, f: Nothing) -> f64 {
+    nanoseconds(count, || black_box(f)())
+}
+
+fn loop_add(count: u32, f: Add) -> f64 {
+    nanoseconds(count, || {
+        black_box(black_box(f)(black_box(2), black_box(3)));
+    })
+}
+
+/// Measures calls, faults and the making of domains.
+pub fn measure(kitchen: &Kitchen, runs: usize, quick: bool) -> Result<Vec<Cost>, String> {
+    let source = [kitchen.sources().join("modules/calls.c")];
+    let native = kitchen.build(
+        "calls_native",
+        &[kitchen.sources().join("modules/plain.c")],
+        &[],
+        Configuration::Native,
+    )?;
+    let native = Native::load(&native)?;
+    let fenced = kitchen.build("calls", &source, &["-g".to_owned()], Configuration::Fenced)?;
+    let module = Module::open(&fenced, &LoadOptions::default()).map_err(text)?;
+    let (one, other, closure) = (domain(&module)?, domain(&module)?, with_closure(&module)?);
+    let faulty = domain(&module)?;
+    let count = if quick { 200_000 } else { 2_000_000 };
+    let few = if quick { 20 } else { 200 };
+
+    // SAFETY: plain.c defines it with this type
+    let plain = unsafe { std::mem::transmute::<*const c_void, Nothing>(native.symbol("nothing")?) };
+    // SAFETY: the same
+    let plain_add = unsafe { std::mem::transmute::<*const c_void, Add>(native.symbol("add")?) };
+    let entry = one.entry("nothing").map_err(text)?;
+    let fenced_nothing = nothing(&entry);
+    let other_nothing = nothing(&other.entry("nothing").map_err(text)?);
+    let fenced_add = add(&one.entry("add").map_err(text)?);
+    let call_back = add(&one.entry("call_back").map_err(text)?);
+    let call_closure = add(&closure.entry("call_back").map_err(text)?);
+    let fault = faulty.entry("fault").map_err(text)?;
+    let dirty = one.entry("dirty").map_err(text)?;
+    for (f, want) in [(plain_add, 5), (fenced_add, 5), (call_back, 6), (call_closure, 6)] {
+        let got = f(2, 3);
+        if got != want {
+            return Err(format!(
+                "a call gave {got} instead of {want}: {:?}",
+                ringfence_runtime::domain::take_error()
+            ));
+        }
+    }
+
+    let mut subjects: Vec<Subject> = vec![
+        ("plain indirect call", Box::new(|| Ok(loop_nothing(count, plain)))),
+        (
+            "null call, window selected",
+            Box::new(|| Ok(loop_nothing(count, fenced_nothing))),
+        ),
+        (
+            "plain indirect call, two integers",
+            Box::new(|| Ok(loop_add(count, plain_add))),
+        ),
+        (
+            "call with two integers",
+            Box::new(|| Ok(loop_add(count, fenced_add))),
+        ),
+        (
+            "null call by the checked interface",
+            Box::new(|| {
+                Ok(nanoseconds(count, || {
+                    black_box(entry.call(&mut Call::ints(&[]))).ok();
+                }))
+            }),
+        ),
+        (
+            "null call with window switch",
+            Box::new(|| {
+                Ok(nanoseconds(count / 2, || {
+                    black_box(fenced_nothing)();
+                    black_box(other_nothing)();
+                }) / 2.0)
+            }),
+        ),
+        (
+            "call with one callback, C function",
+            Box::new(|| Ok(loop_add(count, call_back))),
+        ),
+        (
+            "call with one callback, closure",
+            Box::new(|| Ok(loop_add(count, call_closure))),
+        ),
+        (
+            "fault delivered to the caller",
+            Box::new(|| {
+                let mut total = 0.0;
+                for _ in 0..few {
+                    let start = Instant::now();
+                    let result = black_box(fault.call(&mut Call::ints(&[])));
+                    total += start.elapsed().as_nanos() as f64;
+                    match result {
+                        Err(CallError::Fault(_)) => faulty.reset().map_err(text)?,
+                        other => return Err(format!("no fault but {other:?}")),
+                    }
+                }
+                Ok(total / f64::from(few) / 1e3)
+            }),
+        ),
+        (
+            "domain created, 1 MiB module",
+            Box::new(|| {
+                let mut total = 0.0;
+                for _ in 0..few {
+                    let start = Instant::now();
+                    let _made = domain(&module)?;
+                    total += start.elapsed().as_nanos() as f64;
+                }
+                Ok(total / f64::from(few) / 1e3)
+            }),
+        ),
+        (
+            "domain reset, 16 pages dirty",
+            Box::new(|| {
+                let mut total = 0.0;
+                for _ in 0..few {
+                    dirty.call(&mut Call::ints(&[16])).map_err(text)?;
+                    let start = Instant::now();
+                    one.reset().map_err(text)?;
+                    total += start.elapsed().as_nanos() as f64;
+                }
+                Ok(total / f64::from(few) / 1e3)
+            }),
+        ),
+        (
+            "module loaded (read, verified)",
+            Box::new(|| {
+                let start = Instant::now();
+                for _ in 0..few / 10 {
+                    black_box(Module::open(&fenced, &LoadOptions::default()).map_err(text)?);
+                }
+                Ok(start.elapsed().as_nanos() as f64 / f64::from(few / 10) / 1e3)
+            }),
+        ),
+    ];
+    let summaries = interleave(runs, &mut subjects)?;
+    let costs = subjects.iter().zip(&summaries).map(|((name, _), summary)| {
+        let (unit, target, base) = about(name);
+        let ratio = base.map(|base| summary.median / summaries[base].median);
+        Cost {
+            name,
+            unit,
+            summary: *summary,
+            target,
+            ratio,
+        }
+    });
+    Ok(costs.collect())
+}
+
+/// Unit and target of a subject, and the subject that it is compared with.
+fn about(name: &str) -> (&'static str, &'static str, Option<usize>) {
+    match name {
+        "null call, window selected" => ("ns", "4 x, 5 ns", Some(0)),
+        "null call by the checked interface" => ("ns", "", Some(0)),
+        "null call with window switch" => ("ns", "20 ns", Some(0)),
+        "call with two integers" => ("ns", "", Some(2)),
+        "call with one callback, C function" => ("ns", "11 ns", Some(2)),
+        "call with one callback, closure" => ("ns", "", Some(2)),
+        "fault delivered to the caller" => ("us", "10 us", None),
+        "domain created, 1 MiB module" => ("us", "100 us", None),
+        "domain reset, 16 pages dirty" => ("us", "50 us", None),
+        "module loaded (read, verified)" => ("us", "", None),
+        _ => ("ns", "", None),
+    }
+}
