@@ -5,4 +5,6 @@ cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export RINGFENCE=${RINGFENCE:-$target/release/ringfence}
 cargo build --release --quiet -p ringfence-cli -p ringfence-bench
+ZLIB_SOURCES=$(scripts/zlib-sources.sh)
+export ZLIB_SOURCES
 exec "$target/release/bench" "$@"

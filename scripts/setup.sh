@@ -31,6 +31,7 @@ want make make
 want ld binutils
 want python3 python3
 want pkg-config pkg-config
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 [[ -e /usr/include/stdio.h ]] || missing+=(libc6-dev)
 [[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)
 rust_ok rustc || missing+=(rustc-web)
@@ -45,8 +46,6 @@ test)
     [[ -e /usr/include/csmith/csmith.h || -n $(compgen -G '/usr/include/csmith*/csmith.h') ]] || missing+=(libcsmith-dev)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
-    # gcc's own testsuite
-    compgen -G '/usr/src/gcc-12/gcc-12*.tar.*' >/dev/null || missing+=(gcc-12-source)
     ;;
 *) die "usage: setup.sh [build|test|bench]" ;;
 esac

@@ -6,7 +6,6 @@ use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Modul
 use serde::Serialize;
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
 /// What one workload came to. Ratios are of medians; the yardstick is the faster of the two native builds.
@@ -60,23 +59,9 @@ pub fn measure(kitchen: &Kitchen, runs: usize, only: &[String]) -> Result<Vec<Ro
 
 /// The sources of zlib with a driver, and the flags to build them.
 pub fn zlib(kitchen: &Kitchen) -> Result<(Vec<PathBuf>, Vec<String>), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let manifest = kitchen.sources().join("../Cargo.toml");
-    let run = Command::new(cargo)
-        .args(["metadata", "--format-version=1", "--locked", "--manifest-path"])
-        .arg(manifest)
-        .output()
-        .map_err(|e| format!("cargo metadata: {e}"))?;
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&run.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
-    let package = metadata["packages"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|p| p["name"] == "libz-sys")
-        .and_then(|p| p["manifest_path"].as_str())
-        .ok_or("the package libz-sys, which carries zlib's sources, is not among the dependencies")?;
-    let dir = PathBuf::from(package).with_file_name("src").join("zlib");
+    let dir = std::env::var_os("ZLIB_SOURCES")
+        .map(PathBuf::from)
+        .ok_or("ZLIB_SOURCES is not set; use bench/run.sh")?;
     let mut sources = vec![kitchen.sources().join("modules/zlib_work.c")];
     for file in [
         "adler32", "crc32", "deflate", "inffast", "inflate", "inftrees", "trees", "zutil",
