@@ -1,3 +1,79 @@
 //! The `ringfence` command.
 
-fn main() {}
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod inspect;
+mod output;
+mod verify;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use ringfence_driver::args::Front;
+
+/// Fence native extension modules: build them, check them, look at them, call them.
+#[derive(Parser)]
+#[command(
+    name = "ringfence",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compile and link C into modules: a drop-in for gcc (arguments as gcc's)
+    Cc {
+        /// gcc's arguments, and: --isolation=full|integrity --check --import=NAME --imports-from=FILE --import-data=NAME
+        /// --sysroot-rf=DIR --no-rewrite --no-verify --print-flags
+        args: Vec<OsString>,
+    },
+    /// Compile and link C++ into modules: a drop-in for g++
+    #[command(name = "c++")]
+    Cxx {
+        /// As for cc
+        args: Vec<OsString>,
+    },
+    /// Check modules, or bare code, against the rules: exit 0 accepted, 1 rejected, 2 unreadable
+    Verify(verify::Args),
+    /// Show what a module is made of
+    Inspect(inspect::Args),
+}
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let rest: Vec<OsString> = words.collect();
+    // gcc's arguments are none that a parser of ours should see.
+    let name = Path::new(&program)
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or("");
+    match name {
+        "ringfence-cc" => return status(ringfence_driver::cc(Front::C, rest)),
+        "ringfence-c++" => return status(ringfence_driver::cc(Front::Cxx, rest)),
+        _ => {}
+    }
+    match rest.first().and_then(|w| w.to_str()) {
+        Some("cc") => return status(ringfence_driver::cc(Front::C, rest[1..].to_vec())),
+        Some("c++") => return status(ringfence_driver::cc(Front::Cxx, rest[1..].to_vec())),
+        _ => {}
+    }
+    match Cli::parse().command {
+        Command::Cc { args } => status(ringfence_driver::cc(Front::C, args)),
+        Command::Cxx { args } => status(ringfence_driver::cc(Front::Cxx, args)),
+        Command::Verify(args) => verify::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+    }
+}
+
+fn status(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}

@@ -1,0 +1,115 @@
+//! `ringfence inspect`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ringfence_driver::inspect::{Info, SymbolInfo, inspect};
+
+use crate::output::{self, Colour, bytes, paint};
+
+/// Options of `ringfence inspect`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The module
+    module: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command: 0, or 2 if the file is no module.
+pub fn run(args: &Args) -> ExitCode {
+    let path = args.module.display();
+    let info = match std::fs::read(&args.module)
+        .map_err(|e| e.to_string())
+        .and_then(|data| inspect(&data).map_err(|e| e.to_string()))
+    {
+        Ok(info) => info,
+        Err(reason) => {
+            output::error(format_args!("{path}: {reason}"));
+            return ExitCode::from(2);
+        }
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&info).unwrap_or_default());
+    } else {
+        print!("{}", show(&path.to_string(), &info));
+    }
+    ExitCode::SUCCESS
+}
+
+fn show(path: &str, info: &Info) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let features = if info.features.is_empty() {
+        "none".to_owned()
+    } else {
+        info.features.join(" ")
+    };
+    // Writing to a String cannot fail.
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{}{value}", paint(Colour::Bold, format_args!("{name:<12}")));
+    };
+    line("module", path.to_owned());
+    let check = if info.check { ", with checks" } else { "" };
+    line("isolation", format!("{}{check}", info.isolation));
+    line("interface", format!("version {}", info.abi));
+    line("features", features);
+    line(
+        "size",
+        format!(
+            "{} text, {} read-only, {} data, {} thread-local; {} in the file{}",
+            bytes(info.text),
+            bytes(info.read_only),
+            bytes(info.data),
+            bytes(info.tls),
+            bytes(info.file_size),
+            if info.debug_info {
+                " with debug information"
+            } else {
+                ""
+            }
+        ),
+    );
+    let relocations: Vec<String> = info.relocations.iter().map(|(k, n)| format!("{n} {k}")).collect();
+    line(
+        "relocations",
+        if relocations.is_empty() {
+            "none".to_owned()
+        } else {
+            relocations.join(", ")
+        },
+    );
+    line(
+        "start-up",
+        format!("{} functions at load and unload", info.initialisers),
+    );
+    line("segments", String::new());
+    for s in &info.segments {
+        let _ = writeln!(
+            text,
+            "  {:#010x}  {:<2}  {:>10}",
+            s.address,
+            s.rights,
+            bytes(s.memory)
+        );
+    }
+    for (title, symbols) in [("exports", &info.exports), ("imports", &info.imports)] {
+        let _ = writeln!(
+            text,
+            "{}",
+            paint(Colour::Bold, format_args!("{:<12}{}", title, symbols.len()))
+        );
+        for s in symbols {
+            let _ = writeln!(text, "  {}", symbol(s));
+        }
+    }
+    text
+}
+
+fn symbol(s: &SymbolInfo) -> String {
+    match (s.address, s.size) {
+        (Some(address), Some(size)) => format!("{address:#010x}  {:<12} {:>8}  {}", s.kind, size, s.name),
+        _ => format!("{:<10}  {:<12} {:>8}  {}", "", s.kind, "", s.name),
+    }
+}

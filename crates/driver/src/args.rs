@@ -1,0 +1,672 @@
+//! gcc's command line, taken apart far enough to know what each argument means for a fenced build.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ringfence_isa::Isolation;
+
+use crate::error::Error;
+
+/// Which of the two drivers was called: decides the default language of inputs and the C++ libraries at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// `ringfence cc`.
+    C,
+    /// `ringfence c++`.
+    Cxx,
+}
+
+/// What the command line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing to fence: the compiler answers by itself (`-E`, `-M`, `--version`, `-print-…`).
+    PassOn,
+    /// `-fsyntax-only`: as [`Mode::PassOn`], with the flags of a fenced compile.
+    Check,
+    /// `-S`: the rewritten assembly.
+    Assembly,
+    /// `-c`: an object file.
+    Object,
+    /// `-r`: a relocatable object made of others.
+    Relocatable,
+    /// A module.
+    Link,
+}
+
+/// The language of an input, from its name or from `-x`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Anything that gcc compiles to assembly; the name that `-x` takes if one was given.
+    Source(Option<String>),
+    /// Assembly to be preprocessed (`.S`).
+    AssemblyCpp,
+    /// Assembly (`.s`).
+    Assembly,
+    /// Goes to the linker.
+    Linker,
+}
+
+/// One item of the link line. The order matters to the linker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An input file: source, object, archive or module.
+    Input {
+        /// As named on the command line; `-` is the standard input.
+        path: String,
+        /// What it is.
+        language: Language,
+    },
+    /// `-lNAME`, without the `-l`.
+    Library(String),
+    /// Anything else the linker should see at this place.
+    Flag(String),
+}
+
+/// A command line, understood.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// Which driver.
+    pub front: Front,
+    /// What to do.
+    pub mode: Mode,
+    /// `-o`.
+    pub output: Option<String>,
+    /// Inputs, libraries and linker flags in order.
+    pub items: Vec<Item>,
+    /// Flags for the compiler.
+    pub compile: Vec<String>,
+    /// Flags for the assembler (`-Wa,…`, `-Xassembler`).
+    pub assemble: Vec<String>,
+    /// `-L` directories in order.
+    pub library_dirs: Vec<String>,
+    /// `-MD` or `-MMD` was given.
+    pub deps: bool,
+    /// `-MF` was given.
+    pub deps_file: bool,
+    /// `-MT` or `-MQ` was given.
+    pub deps_target: bool,
+    /// `-shared`: never a program, so no start file.
+    pub shared: bool,
+    /// `-nostartfiles` or `-nostdlib`.
+    pub no_start_files: bool,
+    /// `-nodefaultlibs` or `-nostdlib`.
+    pub no_default_libs: bool,
+    /// `-nostdinc` was given: no headers of the sysroot either.
+    pub no_std_inc: bool,
+    /// `-ffreestanding`: the minimal library only.
+    pub freestanding: bool,
+    /// `-s`.
+    pub strip: bool,
+    /// `-v`.
+    pub verbose: bool,
+    /// `-###`.
+    pub dry_run: bool,
+    /// `-save-temps`: keep the assembly before and after rewriting beside the output.
+    pub save_temps: bool,
+    /// The whole line after response files were expanded, without Ringfence's own options.
+    pub raw: Vec<String>,
+    /// Things to tell the user.
+    pub notes: Vec<String>,
+    /// Ringfence's own options.
+    pub own: Own,
+}
+
+/// Options that gcc does not know.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// `--isolation=`.
+    pub isolation: Isolation,
+    /// `--check`: accesses outside the window trap at the instruction.
+    pub check: bool,
+    /// `--no-rewrite`: assembly is linked as it is.
+    pub no_rewrite: bool,
+    /// `--no-verify`: a module that breaks the rules is written all the same.
+    pub no_verify: bool,
+    /// `--print-flags`.
+    pub print_flags: bool,
+    /// `--sysroot-rf`.
+    pub sysroot: Option<PathBuf>,
+    /// `--import=`, and the names in `--imports-from=` files.
+    pub imports: Vec<String>,
+    /// `--import-data=`.
+    pub data_imports: Vec<String>,
+}
+
+/// Options of gcc whose argument may be the next word; the flag tells whether the compiler wants to see them.
+const SEPARATE: &[&str] = &[
+    "-I",
+    "-D",
+    "-U",
+    "-A",
+    "-B",
+    "-G",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-imultilib",
+    "-Xpreprocessor",
+    "-aux-info",
+    "--param",
+    "-specs",
+    "-dumpbase",
+    "-dumpbase-ext",
+    "-dumpdir",
+    "-wrapper",
+];
+
+/// Options after which gcc only answers a question.
+pub(crate) fn is_question(arg: &str) -> bool {
+    matches!(
+        arg,
+        "--version"
+            | "-dumpversion"
+            | "-dumpmachine"
+            | "-dumpspecs"
+            | "-dumpfullversion"
+            | "--help"
+            | "--target-help"
+    ) || arg.starts_with("-print-")
+        || arg.starts_with("--print-")
+        || arg.starts_with("--help=")
+        || arg.starts_with("-Q")
+}
+
+/// Replaces `@FILE` arguments by what the files hold, as gcc does: words separated by white space, with quotes and
+/// backslashes; a file that cannot be read leaves the word alone.
+fn expand_response_files(args: Vec<String>) -> Result<Vec<String>, Error> {
+    let mut out = Vec::new();
+    let mut stack: Vec<String> = args.into_iter().rev().collect();
+    let mut budget = 2000;
+    while let Some(arg) = stack.pop() {
+        if let Some(name) = arg.strip_prefix('@')
+            && Path::new(name).is_file()
+        {
+            budget -= 1;
+            if budget == 0 {
+                return Err(Error::ResponseFileLoop(name.to_owned()));
+            }
+            let text = std::fs::read_to_string(name).map_err(|e| Error::read(name, e))?;
+            stack.extend(split_words(&text).into_iter().rev());
+            continue;
+        }
+        out.push(arg);
+    }
+    Ok(out)
+}
+
+fn split_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', _) => {
+                if let Some(next) = chars.next() {
+                    word.get_or_insert_default().push(next);
+                }
+            }
+            (c, Some(q)) if c == q => quote = None,
+            (c, Some(_)) => word.get_or_insert_default().push(c),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+impl Language {
+    /// What gcc takes a file of this name for.
+    fn of_name(path: &str) -> Language {
+        match Path::new(path).extension().and_then(|e| e.to_str()) {
+            Some("s") => Language::Assembly,
+            Some("S" | "sx") => Language::AssemblyCpp,
+            Some(
+                "c" | "i" | "ii" | "cc" | "cp" | "cxx" | "cpp" | "CPP" | "c++" | "C" | "h" | "H" | "hh"
+                | "hpp" | "hxx",
+            ) => Language::Source(None),
+            _ => Language::Linker,
+        }
+    }
+
+    fn of_x(name: &str) -> Result<Option<Language>, Error> {
+        Ok(Some(match name {
+            "none" => return Ok(None),
+            "c" | "c++" | "cpp-output" | "c++-cpp-output" | "c-header" | "c++-header" => {
+                Language::Source(Some(name.to_owned()))
+            }
+            "assembler" => Language::Assembly,
+            "assembler-with-cpp" => Language::AssemblyCpp,
+            other => return Err(Error::Language(other.to_owned())),
+        }))
+    }
+}
+
+impl fmt::Display for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Front::C => "ringfence cc",
+            Front::Cxx => "ringfence c++",
+        })
+    }
+}
+
+impl Invocation {
+    /// Reads a command line (without the program's name).
+    ///
+    /// # Errors
+    ///
+    /// Options that cannot work in a fenced build, missing arguments, unreadable response files.
+    pub fn parse(front: Front, args: Vec<String>) -> Result<Invocation, Error> {
+        let args = expand_response_files(args)?;
+        let mut inv = Invocation {
+            front,
+            mode: Mode::Link,
+            output: None,
+            items: Vec::new(),
+            compile: Vec::new(),
+            assemble: Vec::new(),
+            library_dirs: Vec::new(),
+            deps: false,
+            deps_file: false,
+            deps_target: false,
+            shared: false,
+            no_start_files: false,
+            no_default_libs: false,
+            no_std_inc: false,
+            freestanding: false,
+            strip: false,
+            verbose: false,
+            dry_run: false,
+            save_temps: false,
+            raw: Vec::new(),
+            notes: Vec::new(),
+            own: Own::default(),
+        };
+        let mut language = None;
+        let mut pending_linker = false;
+        let mut it = args.into_iter().peekable();
+        while let Some(arg) = it.next() {
+            if inv.own_option(&arg, &mut it)? {
+                continue;
+            }
+            inv.raw.push(arg.clone());
+            let mut next = |inv: &mut Invocation, name: &str| -> Result<String, Error> {
+                let value = it.next().ok_or_else(|| Error::MissingArgument(name.to_owned()))?;
+                inv.raw.push(value.clone());
+                Ok(value)
+            };
+            match arg.as_str() {
+                "-" => inv.input(&arg, language.clone()),
+                a if !a.starts_with('-') => inv.input(a, language.clone()),
+                "-c" => inv.mode = inv.mode.at_most(Mode::Object),
+                "-S" => inv.mode = inv.mode.at_most(Mode::Assembly),
+                "-E" | "-M" | "-MM" => {
+                    inv.mode = Mode::PassOn;
+                    inv.compile.push(arg);
+                }
+                "-fsyntax-only" => {
+                    inv.mode = inv.mode.at_most(Mode::Check);
+                    inv.compile.push(arg);
+                }
+                "-r" => inv.mode = inv.mode.at_most(Mode::Relocatable),
+                a if is_question(a) => inv.mode = Mode::PassOn,
+                "-o" | "--output" => inv.output = Some(next(&mut inv, "-o")?),
+                "-x" | "--language" => language = Language::of_x(&next(&mut inv, "-x")?)?,
+                a if a.starts_with("-x") => language = Language::of_x(&a[2..])?,
+                a if a.starts_with("--language=") => language = Language::of_x(&a[11..])?,
+                a if a.starts_with("--output=") => inv.output = Some(a[9..].to_owned()),
+                "-v" => {
+                    inv.verbose = true;
+                    inv.compile.push(arg);
+                }
+                "-###" => inv.dry_run = true,
+                "-pipe" => {}
+                "-MD" | "-MMD" => {
+                    inv.deps = true;
+                    inv.compile.push(arg);
+                }
+                "-MF" | "-MT" | "-MQ" => {
+                    let value = next(&mut inv, &arg)?;
+                    *(if arg == "-MF" {
+                        &mut inv.deps_file
+                    } else {
+                        &mut inv.deps_target
+                    }) = true;
+                    inv.compile.extend([arg, value]);
+                }
+                a if a.starts_with("-MF") => {
+                    inv.deps_file = true;
+                    inv.compile.push(arg);
+                }
+                a if a.starts_with("-MT") || a.starts_with("-MQ") => {
+                    inv.deps_target = true;
+                    inv.compile.push(arg);
+                }
+                "-L" => {
+                    let dir = next(&mut inv, "-L")?;
+                    inv.library_dirs.push(dir);
+                }
+                a if a.starts_with("-L") => inv.library_dirs.push(a[2..].to_owned()),
+                "-l" => {
+                    let name = next(&mut inv, "-l")?;
+                    inv.items.push(Item::Library(name));
+                }
+                a if a.starts_with("-l") => inv.items.push(Item::Library(a[2..].to_owned())),
+                "-u" | "-T" | "-z" => {
+                    let value = next(&mut inv, &arg)?;
+                    let flag = if arg == "-T" {
+                        format!("-T{value}")
+                    } else {
+                        format!("-Wl,{arg},{value}")
+                    };
+                    inv.items.push(Item::Flag(flag));
+                }
+                "-Xlinker" => {
+                    let value = next(&mut inv, "-Xlinker")?;
+                    inv.linker_words(vec![value], &mut pending_linker);
+                }
+                a if a.starts_with("-Wl,") => {
+                    let words = a[4..].split(',').map(str::to_owned).collect();
+                    inv.linker_words(words, &mut pending_linker);
+                }
+                "-Xassembler" => {
+                    let value = next(&mut inv, "-Xassembler")?;
+                    inv.assemble.push(value);
+                }
+                a if a.starts_with("-Wa,") => inv.assemble.extend(a[4..].split(',').map(str::to_owned)),
+                "-shared" => inv.shared = true,
+                "-s" => inv.strip = true,
+                "-nostartfiles" => inv.no_start_files = true,
+                "-nodefaultlibs" | "-nolibc" => inv.no_default_libs = true,
+                "-nostdlib" => {
+                    inv.no_start_files = true;
+                    inv.no_default_libs = true;
+                }
+                "-nostdinc" => {
+                    inv.no_std_inc = true;
+                    inv.compile.push(arg);
+                }
+                "-ffreestanding" => {
+                    inv.freestanding = true;
+                    inv.compile.push(arg);
+                }
+                // Modules are always position independent and linked one way.
+                "-static" | "-static-pie" | "-pie" | "-no-pie" | "-nopie" | "-rdynamic"
+                | "-static-libgcc" | "-shared-libgcc" | "-static-libstdc++" | "-symbolic" | "-pthread"
+                | "-fPIE" | "-fpie" | "-fPIC" | "-fpic" | "-fno-PIE" | "-fno-pie" | "-fno-PIC"
+                | "-fno-pic" | "-fno-plt" | "-fplt" => {
+                    if arg == "-pthread" {
+                        inv.compile.push("-D_REENTRANT".to_owned());
+                    }
+                }
+                a if a.starts_with("-fuse-ld=") || a.starts_with("-fuse-linker-plugin") => {}
+                a if a.starts_with("-save-temps") || a == "--save-temps" => inv.save_temps = true,
+                "-fno-lto" | "-ffat-lto-objects" | "-fno-fat-lto-objects" => {}
+                a if a.starts_with("-flto") => {
+                    inv.note("-flto is not used: link-time code generation would bypass the rewriter");
+                }
+                a if a.starts_with("-gsplit-dwarf") => {
+                    inv.note("-gsplit-dwarf is not used: debug information stays in the object");
+                }
+                "-m64" => {}
+                "-m32" | "-mx32" | "-m16" | "-pg" | "-p" | "-fsplit-stack" | "-fprofile-arcs"
+                | "-ftest-coverage" | "--coverage" | "-coverage" => return Err(Error::Unsupported(arg)),
+                a if a.starts_with("-fprofile-generate")
+                    || a.starts_with("-mcmodel=large")
+                    || a.starts_with("-mcmodel=medium") =>
+                {
+                    return Err(Error::Unsupported(arg));
+                }
+                a if a.starts_with("-fsanitize=") => return Err(Error::Unsupported(arg)),
+                a if SEPARATE.contains(&a) => {
+                    let value = next(&mut inv, a)?;
+                    inv.compile.extend([arg, value]);
+                }
+                _ => inv.compile.push(arg),
+            }
+        }
+        Ok(inv)
+    }
+
+    fn note(&mut self, text: &str) {
+        if !self.notes.iter().any(|n| n == text) {
+            self.notes.push(text.to_owned());
+        }
+    }
+
+    fn input(&mut self, path: &str, forced: Option<Language>) {
+        let language = forced.unwrap_or_else(|| Language::of_name(path));
+        self.items.push(Item::Input {
+            path: path.to_owned(),
+            language,
+        });
+    }
+
+    /// Whether any input is there at all.
+    #[must_use]
+    pub fn has_inputs(&self) -> bool {
+        self.items
+            .iter()
+            .any(|i| matches!(i, Item::Input { .. } | Item::Library(_)))
+    }
+
+    /// Ringfence's own options; true when `arg` was one.
+    fn own_option(&mut self, arg: &str, it: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
+        let (name, value) = match arg.split_once('=') {
+            Some((n, v)) => (n, Some(v.to_owned())),
+            None => (arg, None),
+        };
+        let mut value = |what: &str| {
+            value
+                .clone()
+                .or_else(|| it.next())
+                .ok_or_else(|| Error::MissingArgument(what.to_owned()))
+        };
+        match name {
+            "--isolation" => {
+                self.own.isolation = match value(name)?.as_str() {
+                    "full" => Isolation::Full,
+                    "integrity" => Isolation::Integrity,
+                    other => {
+                        return Err(Error::BadValue {
+                            option: "--isolation",
+                            value: other.to_owned(),
+                            choices: "full, integrity",
+                        });
+                    }
+                }
+            }
+            "--check" => self.own.check = true,
+            "--no-rewrite" => self.own.no_rewrite = true,
+            "--no-verify" => self.own.no_verify = true,
+            "--print-flags" => self.own.print_flags = true,
+            "--sysroot-rf" => self.own.sysroot = Some(PathBuf::from(value(name)?)),
+            "--import" => {
+                let names = value(name)?;
+                self.own.imports.extend(names.split(',').map(str::to_owned));
+            }
+            "--import-data" => {
+                let names = value(name)?;
+                self.own.data_imports.extend(names.split(',').map(str::to_owned));
+            }
+            "--imports-from" => {
+                let file = value(name)?;
+                let text = std::fs::read_to_string(&file).map_err(|e| Error::read(&file, e))?;
+                for line in text.lines().map(|l| l.split('#').next().unwrap_or("").trim()) {
+                    match line.split_once(char::is_whitespace) {
+                        Some(("data", n)) => self.own.data_imports.push(n.trim().to_owned()),
+                        Some(_) => {
+                            return Err(Error::ImportsFile {
+                                file,
+                                line: line.to_owned(),
+                            });
+                        }
+                        None if line.is_empty() => {}
+                        None => self.own.imports.push(line.to_owned()),
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Words meant for ld: libraries among them are looked up like any other, and those that would undo what a
+    /// module is are left out.
+    fn linker_words(&mut self, words: Vec<String>, pending: &mut bool) {
+        let mut it = words.into_iter().peekable();
+        while let Some(w) = it.next() {
+            // An option whose argument came in a `-Wl` of its own.
+            if std::mem::take(pending) {
+                self.linker_pair_end(w, pending);
+                continue;
+            }
+            match w.as_str() {
+                "-z" | "-rpath" | "-rpath-link" | "-soname" | "-h" | "-u" | "-e" | "--undefined"
+                | "--entry" | "-Map" | "--version-script" | "--dynamic-list" | "-T" | "--defsym"
+                | "--wrap" | "--dynamic-linker" | "-I" | "-L" | "-l" => {
+                    self.items.push(Item::Flag(w));
+                    match it.next() {
+                        Some(v) => self.linker_pair_end(v, pending),
+                        None => *pending = true,
+                    }
+                }
+                "--no-undefined" | "-pie" | "--pie" | "-static" | "-Bstatic" | "-Bdynamic" | "-dn"
+                | "-dy" | "-no-pie" | "--export-dynamic" | "-E" | "--relax" | "-call_shared"
+                | "-non_shared" => {}
+                a if a.starts_with("-l") => self.items.push(Item::Library(a[2..].to_owned())),
+                a if a.starts_with("-L") => self.library_dirs.push(a[2..].to_owned()),
+                a if a.starts_with("--unresolved-symbols") || a.starts_with("--dynamic-linker") => {}
+                a if a.starts_with('-') => self.items.push(Item::Flag(format!("-Wl,{a}"))),
+                a => self.items.push(Item::Input {
+                    path: a.to_owned(),
+                    language: Language::Linker,
+                }),
+            }
+        }
+    }
+
+    fn linker_pair_end(&mut self, value: String, pending: &mut bool) {
+        *pending = false;
+        let Some(Item::Flag(name)) = self.items.pop() else {
+            return;
+        };
+        match (name.as_str(), value.as_str()) {
+            (
+                "-z",
+                "defs" | "undefs" | "execstack" | "nognustack" | "lazy" | "norelro" | "noseparate-code"
+                | "text" | "notext",
+            )
+            | ("--dynamic-linker" | "-I", _) => {}
+            ("-l", _) => self.items.push(Item::Library(value)),
+            ("-L", _) => self.library_dirs.push(value),
+            _ => self.items.push(Item::Flag(format!("-Wl,{name},{value}"))),
+        }
+    }
+}
+
+impl Mode {
+    /// `-c`, `-S` and kin: the earliest stage wins.
+    fn at_most(self, other: Mode) -> Mode {
+        let rank = |m: Mode| match m {
+            Mode::PassOn => 0,
+            Mode::Check => 1,
+            Mode::Assembly => 2,
+            Mode::Object => 3,
+            Mode::Relocatable => 4,
+            Mode::Link => 5,
+        };
+        if rank(other) < rank(self) { other } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Invocation {
+        Invocation::parse(Front::C, line.split_whitespace().map(str::to_owned).collect()).unwrap()
+    }
+
+    #[test]
+    fn earliest_stage_wins() {
+        assert_eq!(parse("-S -c a.c").mode, Mode::Assembly);
+        assert_eq!(parse("-c a.c -E").mode, Mode::PassOn);
+        assert_eq!(parse("a.c").mode, Mode::Link);
+    }
+
+    #[test]
+    fn languages() {
+        let inv = parse("a.c -x c++ - -x none b.o c.S d.s");
+        let langs: Vec<_> = inv
+            .items
+            .iter()
+            .map(|i| match i {
+                Item::Input { language, .. } => language.clone(),
+                _ => unreachable!(),
+            })
+            .collect();
+        assert_eq!(
+            langs,
+            [
+                Language::Source(None),
+                Language::Source(Some("c++".into())),
+                Language::Linker,
+                Language::AssemblyCpp,
+                Language::Assembly
+            ]
+        );
+    }
+
+    #[test]
+    fn linker_words_are_paired_and_filtered() {
+        let inv =
+            parse("-Wl,-z,defs -Wl,-rpath -Wl,/x -Wl,--gc-sections -Wl,-lfoo -Xlinker -z -Xlinker relro");
+        assert_eq!(
+            inv.items,
+            [
+                Item::Flag("-Wl,-rpath,/x".into()),
+                Item::Flag("-Wl,--gc-sections".into()),
+                Item::Library("foo".into()),
+                Item::Flag("-Wl,-z,relro".into())
+            ]
+        );
+    }
+
+    #[test]
+    fn response_file_words() {
+        assert_eq!(
+            split_words("a 'b c' \"d\\\"e\" f\\ g\n\n''"),
+            ["a", "b c", "d\"e", "f g", ""]
+        );
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused() {
+        for flag in ["-m32", "-pg", "-fsanitize=address", "-mcmodel=large"] {
+            assert!(Invocation::parse(Front::C, vec![flag.into()]).is_err(), "{flag}");
+        }
+        assert!(Invocation::parse(Front::C, vec!["-o".into()]).is_err());
+        assert!(Invocation::parse(Front::C, vec!["--isolation=none".into()]).is_err());
+    }
+
+    #[test]
+    fn own_options_do_not_reach_gcc() {
+        let inv = parse("--isolation=integrity --import=a,b --no-rewrite -c x.c");
+        assert_eq!(inv.own.isolation, Isolation::Integrity);
+        assert_eq!(inv.own.imports, ["a", "b"]);
+        assert_eq!(inv.raw, ["-c", "x.c"]);
+    }
+}

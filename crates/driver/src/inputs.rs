@@ -1,0 +1,212 @@
+//! What the inputs of a link say about themselves: declared imports, whether there is a `main`, who made them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use object::elf;
+use object::read::archive::ArchiveFile;
+use object::read::elf::{ElfFile64, FileHeader, Sym};
+use object::{LittleEndian as Le, Object, ObjectSection};
+use ringfence_isa::note;
+
+use crate::error::Error;
+use crate::image::{Image, SymbolKind};
+
+/// The section in which `RF_IMPORT` names what a source wants from outside.
+const IMPORTS_SECTION: &str = ".rf.imports";
+
+/// What was found in all inputs together.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs {
+    /// Functions that the sources declare to be imports.
+    pub(crate) imports: BTreeSet<String>,
+    /// Data objects that they declare to be imports.
+    pub(crate) data_imports: BTreeSet<String>,
+    /// Undefined weak symbols.
+    pub(crate) weak: BTreeSet<String>,
+    /// Whether an object (not an archive) defines `main`.
+    pub(crate) main: bool,
+    /// Inputs that `ringfence cc` did not make.
+    pub(crate) strangers: Vec<String>,
+}
+
+/// What kind of file a link input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A relocatable object or an archive of them: goes to the linker.
+    Code,
+    /// A module: what it exports may be imported.
+    Module,
+    /// Something that the linker may understand (a script).
+    Other,
+}
+
+impl Inputs {
+    /// Looks at one input.
+    pub(crate) fn look(&mut self, path: &str) -> Result<Kind, Error> {
+        let data = std::fs::read(path).map_err(|e| Error::read(path, e))?;
+        if data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n") {
+            self.archive(path, &data)?;
+            return Ok(Kind::Code);
+        }
+        if !data.starts_with(b"\x7fELF") {
+            return Ok(Kind::Other);
+        }
+        let kind = data.get(16..18).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
+        if kind == elf::ET_DYN.0 {
+            return self.module(path, &data).map(|()| Kind::Module);
+        }
+        self.object(path, &data, true).map_err(|e| Error::Input {
+            path: path.to_owned(),
+            what: format!("not a usable object file: {e}"),
+        })?;
+        Ok(Kind::Code)
+    }
+
+    fn archive(&mut self, path: &str, data: &[u8]) -> Result<(), Error> {
+        let broken = |e: object::read::Error| Error::Input {
+            path: path.to_owned(),
+            what: format!("broken archive: {e}"),
+        };
+        let archive = ArchiveFile::parse(data).map_err(broken)?;
+        for member in archive.members() {
+            let member = member.map_err(broken)?;
+            let name = String::from_utf8_lossy(member.name()).into_owned();
+            let owned;
+            let content: &[u8] = if archive.is_thin() {
+                let file = Path::new(path).parent().unwrap_or(Path::new("")).join(&name);
+                owned = std::fs::read(&file).map_err(|e| Error::read(file.display(), e))?;
+                &owned
+            } else {
+                member.data(data).map_err(broken)?
+            };
+            // Archives may hold other things than objects.
+            if content.starts_with(b"\x7fELF") {
+                let _ = self.object(&format!("{path}({name})"), content, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn module(&mut self, path: &str, data: &[u8]) -> Result<(), Error> {
+        let wrong = |source| Error::Image {
+            path: path.to_owned(),
+            source,
+        };
+        let image = Image::parse(data).map_err(wrong)?;
+        image.require_note().map_err(wrong)?;
+        for symbol in image.dynamic.into_iter().filter(|s| s.defined) {
+            match symbol.kind {
+                SymbolKind::Function => self.imports.insert(symbol.name),
+                SymbolKind::Object => self.data_imports.insert(symbol.name),
+                _ => false,
+            };
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, path: &str, data: &[u8], direct: bool) -> Result<(), String> {
+        let text = |e: object::read::Error| e.to_string();
+        let file = ElfFile64::<Le>::parse(data).map_err(text)?;
+        if file.elf_header().e_machine(Le) != elf::EM_X86_64 {
+            return Err("made for another machine".to_owned());
+        }
+        let mut stranger = true;
+        let mut code = false;
+        for section in file.sections() {
+            code |= section.kind() == object::SectionKind::Text && section.size() > 0;
+            match section.name() {
+                Ok(note::SECTION) => stranger = false,
+                Ok(IMPORTS_SECTION) => self.declared(section.data().map_err(text)?),
+                _ => {}
+            }
+        }
+        if stranger && code {
+            self.strangers.push(path.to_owned());
+        }
+        let table = file.elf_symbol_table();
+        for symbol in table.iter() {
+            let undefined = symbol.st_shndx(Le) == elf::SHN_UNDEF;
+            let weak = symbol.st_bind() == elf::STB_WEAK;
+            if !(undefined && weak || direct && !undefined && symbol.st_bind() != elf::STB_LOCAL) {
+                continue;
+            }
+            let name = symbol.name(Le, table.strings()).map_err(text)?;
+            if undefined {
+                self.weak.insert(String::from_utf8_lossy(name).into_owned());
+            } else if name == b"main" {
+                self.main = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names in the section that `RF_IMPORT` writes: strings, those of data objects with `=` in front.
+    fn declared(&mut self, section: &[u8]) {
+        for name in section.split(|b| *b == 0).filter(|n| !n.is_empty()) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            match name.strip_prefix('=') {
+                Some(data) => self.data_imports.insert(data.to_owned()),
+                None => self.imports.insert(name),
+            };
+        }
+    }
+}
+
+/// Libraries that a C library brings with it: asked for by habit, and empty or absent here.
+const BUILT_IN: &[&str] = &[
+    "c",
+    "m",
+    "pthread",
+    "rt",
+    "dl",
+    "util",
+    "crypt",
+    "resolv",
+    "xnet",
+    "gcc",
+    "gcc_s",
+    "gcc_eh",
+    "atomic",
+    "ssp",
+    "ssp_nonshared",
+    "stdc++",
+    "supc++",
+];
+
+/// Finds `-lNAME`: an archive first, else a module. `None` stands for a library that the C library takes the place of.
+pub(crate) fn library(name: &str, dirs: &[String]) -> Result<Option<String>, Error> {
+    let candidates = match name.strip_prefix(':') {
+        Some(file) => vec![file.to_owned()],
+        None => vec![
+            format!("lib{name}.a"),
+            format!("lib{name}.rf"),
+            format!("lib{name}.so"),
+        ],
+    };
+    for dir in dirs {
+        for file in &candidates {
+            let path = Path::new(dir).join(file);
+            if path.is_file() && (!file.ends_with(".so") || is_module(&path)) {
+                return Ok(Some(path.to_string_lossy().into_owned()));
+            }
+        }
+    }
+    if BUILT_IN.contains(&name) {
+        return Ok(None);
+    }
+    let searched = if dirs.is_empty() {
+        "no directories; give -L".to_owned()
+    } else {
+        dirs.join(", ")
+    };
+    Err(Error::Library {
+        name: name.to_owned(),
+        searched,
+    })
+}
+
+/// Whether a shared object is a module: others, as the host's own libraries, are passed over.
+fn is_module(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|data| Image::parse(&data).is_ok_and(|i| i.note.is_some()))
+}

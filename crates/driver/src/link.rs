@@ -1,0 +1,519 @@
+//! From objects to a module.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+
+use ringfence_isa::note::IMPORT_PREFIX;
+use ringfence_isa::window::stub;
+use ringfence_isa::{ABI_VERSION, identifier};
+
+use crate::args::{Front, Invocation, Item, Language};
+use crate::check;
+use crate::compile;
+use crate::error::{Error, Undefined};
+use crate::finalize::finalize;
+use crate::image::{Image, Note};
+use crate::inputs::{self, Inputs, Kind};
+use crate::temp::TempDir;
+use crate::tools::Tools;
+
+/// Flags of every link of a module.
+pub(crate) const FLAGS: &[&str] = &[
+    "-shared",
+    "-nostdlib",
+    "-nostartfiles",
+    "-fno-lto",
+    "-Wl,--no-relax",
+    "-Wl,-Bsymbolic",
+    "-Wl,-z,noexecstack",
+    "-Wl,-z,separate-code",
+    "-Wl,-z,now",
+    "-Wl,-z,relro",
+    "-Wl,-z,text",
+    "-Wl,-z,nodynamic-undefined-weak",
+    "-Wl,-z,max-page-size=4096",
+    "-Wl,-z,common-page-size=4096",
+    "-Wl,--hash-style=both",
+    "-Wl,--eh-frame-hdr",
+];
+
+/// How many layouts are tried to get rid of bytes that look like an identifier.
+const LAYOUTS: usize = 8;
+
+struct Linker<'a> {
+    inv: &'a Invocation,
+    tools: &'a Tools,
+    /// Objects, archives, flags, in order; then the libraries that come by themselves.
+    line: Vec<String>,
+    found: Inputs,
+}
+
+/// Links the items of the command line; `objects` holds, in order, what the sources among them were compiled to.
+///
+/// # Errors
+///
+/// Everything from a missing library to the verifier's verdict.
+pub(crate) fn link(
+    inv: &Invocation,
+    tools: &Tools,
+    temp: &TempDir,
+    objects: Vec<String>,
+) -> Result<(), Error> {
+    let mut linker = Linker {
+        inv,
+        tools,
+        line: Vec::new(),
+        found: Inputs::default(),
+    };
+    linker.gather(objects)?;
+    let output = inv.output.clone().unwrap_or_else(|| "a.out".to_owned());
+    let linked = temp.file("linked");
+
+    let base = temp.file("base.o");
+    linker.assemble(&base_assembly(inv), &base)?;
+    if tools.dry_run() {
+        tools.pass_on(&linker.arguments(&linked, &[base], &[]))?;
+        return Ok(());
+    }
+    let mut extra = vec![base];
+    let undefined = linker.first_pass(&linked, &extra)?;
+    let thunks = linker.thunks(&undefined)?;
+    if !thunks.is_empty() || !undefined.is_empty() {
+        let object = temp.file("imports.o");
+        linker.assemble(&thunks.iter().map(|n| thunk(n)).collect::<String>(), &object)?;
+        extra.push(object);
+        linker.run(&linker.arguments(&linked, &extra, &[]))?;
+    }
+
+    let claims = Note {
+        version: ABI_VERSION,
+        flags: compile::note_flags(inv),
+        features: 0,
+    };
+    let mut data = read(&linked)?;
+    let mut summary = finalize(&mut data, &output, claims)?;
+    for attempt in 1..LAYOUTS {
+        if summary.accidental.is_empty() {
+            break;
+        }
+        // Another distance between text and data changes every displacement that reaches from one into the other.
+        let pad = temp.file("pad.o");
+        linker.assemble(
+            &format!("\t.text\n\t.p2align 6\n\t.skip {}, 0xcc\n", 64 * attempt),
+            &pad,
+        )?;
+        linker.run(&linker.arguments(&linked, &extra, &[pad]))?;
+        data = read(&linked)?;
+        summary = finalize(&mut data, &output, claims)?;
+    }
+    if let Some(address) = summary.accidental.first()
+        && !inv.own.no_verify
+    {
+        let image = Image::parse(&data).map_err(|source| Error::Image {
+            path: output.clone(),
+            source,
+        })?;
+        let place = image
+            .place(*address)
+            .map_or_else(String::new, |p| format!(" ({p})"));
+        return Err(Error::Accidental {
+            address: *address,
+            place,
+        });
+    }
+    if inv.verbose {
+        eprintln!(
+            "ringfence: {} label classes, {} imports, {} bytes of fillers replaced, {} detours",
+            summary.labels,
+            thunks.len(),
+            summary.fillers,
+            summary.detours
+        );
+    }
+    if !inv.own.no_verify {
+        let verdict = check::check(&data, &check::Rules::default()).map_err(|source| Error::Image {
+            path: output.clone(),
+            source,
+        })?;
+        if !verdict.accepted() {
+            return Err(Error::Rejected(verdict.explain(&output, &linker.found.strangers)));
+        }
+    }
+    if inv.strip {
+        data = strip(tools, temp, &data)?;
+    }
+    write_output(&output, &data)
+}
+
+impl Linker<'_> {
+    /// Puts the link line together.
+    fn gather(&mut self, objects: Vec<String>) -> Result<(), Error> {
+        let mut objects = objects.into_iter();
+        let mut dirs = self.inv.library_dirs.clone();
+        dirs.extend(self.tools.sysroot_file("lib"));
+        for item in &self.inv.items {
+            match item {
+                Item::Flag(flag) => self.line.push(flag.clone()),
+                Item::Library(name) => {
+                    if let Some(path) = inputs::library(name, &dirs)? {
+                        self.add(path)?;
+                    }
+                }
+                Item::Input {
+                    path,
+                    language: Language::Linker,
+                } => self.add(path.clone())?,
+                Item::Input { .. } => {
+                    if let Some(object) = objects.next() {
+                        self.add(object)?;
+                    }
+                }
+            }
+        }
+        self.defaults()
+    }
+
+    fn add(&mut self, path: String) -> Result<(), Error> {
+        let kind = if self.tools.dry_run() {
+            Kind::Code
+        } else {
+            self.found.look(&path)?
+        };
+        if kind != Kind::Module {
+            self.line.push(path);
+        }
+        Ok(())
+    }
+
+    /// Adds what the sysroot has: start file for a program, C library, compiler support.
+    fn defaults(&mut self) -> Result<(), Error> {
+        if !self.inv.no_default_libs {
+            let mut names = Vec::new();
+            if self.inv.front == Front::Cxx && !self.inv.freestanding {
+                names.extend([
+                    "lib/libstdc++.a",
+                    "lib/libc++.a",
+                    "lib/libc++abi.a",
+                    "lib/libunwind.a",
+                ]);
+            }
+            let hosted = !self.inv.freestanding && self.tools.sysroot_file("lib/libc.a").is_some();
+            names.push(if hosted { "lib/libc.a" } else { "lib/librfmin.a" });
+            names.extend(["lib/libgcc.a", "lib/librfgcc.a"]);
+            let libs: Vec<String> = names.iter().filter_map(|n| self.tools.sysroot_file(n)).collect();
+            if !libs.is_empty() {
+                self.line.push("-Wl,--start-group".to_owned());
+                for lib in libs {
+                    self.add(lib)?;
+                }
+                self.line.push("-Wl,--end-group".to_owned());
+            }
+        }
+        // A module without `main` is a library; one with it is a program, unless told otherwise.
+        if self.found.main
+            && !self.inv.shared
+            && !self.inv.no_start_files
+            && !self.inv.freestanding
+            && let Some(start) = self.tools.sysroot_file("lib/crt1.o")
+        {
+            self.found.look(&start)?;
+            self.line.insert(0, start);
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, output: &str, extra: &[String], front: &[String]) -> Vec<String> {
+        let mut args: Vec<String> = front.to_vec();
+        args.extend(self.line.iter().cloned());
+        args.extend(extra.iter().cloned());
+        // Last, so that no flag of the user undoes them.
+        args.extend(FLAGS.iter().map(|s| (*s).to_owned()));
+        args.extend(["-o".to_owned(), output.to_owned()]);
+        args
+    }
+
+    fn assemble(&self, text: &str, object: &str) -> Result<(), Error> {
+        self.tools
+            .assemble(text, object, &[])
+            .map_err(|messages| Error::Assembler {
+                file: "link".to_owned(),
+                messages,
+            })
+    }
+
+    /// Links with everything undefined reported, and returns it: symbol to places.
+    fn first_pass(&self, linked: &str, extra: &[String]) -> Result<BTreeMap<String, Vec<String>>, Error> {
+        let mut args = self.arguments(linked, extra, &[]);
+        args.extend(
+            [
+                "-Wl,-z,defs",
+                "-Wl,--warn-unresolved-symbols",
+                "-Wl,--no-demangle",
+            ]
+            .map(str::to_owned),
+        );
+        let out = self.tools.capture(&args)?;
+        let messages = String::from_utf8_lossy(&out.stderr);
+        let (undefined, rest) = undefined_references(&messages);
+        let mut rest: Vec<String> = rest;
+        if !out.status.success() && undefined.is_empty() {
+            for line in &rest {
+                eprintln!("{line}");
+            }
+            return Err(Error::Failed(
+                "linking".to_owned(),
+                out.status.code().unwrap_or(1),
+            ));
+        }
+        if undefined.is_empty() {
+            // The second link would print these; there is none.
+            rest.iter_mut().for_each(|l| eprintln!("{l}"));
+        }
+        Ok(undefined)
+    }
+
+    /// Which of the undefined symbols get a thunk.
+    fn thunks(&self, undefined: &BTreeMap<String, Vec<String>>) -> Result<BTreeSet<String>, Error> {
+        let own = &self.inv.own;
+        let is_import = |name: &str| {
+            stub::NAMES.iter().any(|(n, _)| *n == name)
+                || own.imports.iter().any(|n| n == name)
+                || self.found.imports.contains(name)
+        };
+        let is_data = |name: &str| {
+            name.starts_with(IMPORT_PREFIX)
+                || own.data_imports.iter().any(|n| n == name)
+                || self.found.data_imports.contains(name)
+        };
+        let mut thunks = BTreeSet::new();
+        let mut missing = Undefined::default();
+        for (name, places) in undefined {
+            if is_import(name) {
+                thunks.insert(name.clone());
+            } else if !is_data(name) {
+                missing.symbols.push((demangled(name), places.clone()));
+            }
+        }
+        if !missing.symbols.is_empty() {
+            return Err(Error::Undefined(missing));
+        }
+        Ok(thunks)
+    }
+
+    fn run(&self, args: &[String]) -> Result<(), Error> {
+        let out = self.tools.capture(args)?;
+        eprint!("{}", String::from_utf8_lossy(&out.stderr));
+        if out.status.success() {
+            Ok(())
+        } else {
+            Err(Error::Failed(
+                "linking".to_owned(),
+                out.status.code().unwrap_or(1),
+            ))
+        }
+    }
+}
+
+/// Everything that is linked into each module: the note, and the symbol that label identifiers are counted from.
+fn base_assembly(inv: &Invocation) -> String {
+    let mut text = compile::note_assembly(compile::note_flags(inv), 0, "a", "");
+    text.push_str("\t.globl __rf_id_base\n\t.hidden __rf_id_base\n\t.set __rf_id_base, . - 16\n");
+    text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
+    text
+}
+
+/// The function that stands for an import.
+fn thunk(name: &str) -> String {
+    let (function, slot) = (symbol(name), symbol(&format!("{IMPORT_PREFIX}{name}")));
+    format!(
+        "\t.text\n\t.p2align 3\n\t.globl {function}\n\t.hidden {function}\n\t.type {function}, @function\n\
+         {function}:\n\t.cfi_startproc\n\
+         \tnopl {id}(%rax,%rax,1)\n\
+         \tmovl {slot}@GOTPCREL(%rip), %r11d\n\
+         \tandl $-8, %r11d\n\
+         \tcmpl ${id}, %gs:4(%r11d)\n\
+         \tcmovnel %r14d, %r11d\n\
+         \taddq %r14, %r11\n\
+         \tjmp *%r11\n\
+         \t.cfi_endproc\n\t.size {function}, .-{function}\n\
+         \t.section .note.GNU-stack,\"\",@progbits\n",
+        id = identifier::FUNCTION,
+    )
+}
+
+/// A symbol as the assembler takes it.
+fn symbol(name: &str) -> String {
+    if name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_.$".contains(c))
+    {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+}
+
+fn demangled(name: &str) -> String {
+    if !name.starts_with("_Z") {
+        return name.to_owned();
+    }
+    let out = std::process::Command::new("c++filt").arg(name).output();
+    out.ok().filter(|o| o.status.success()).map_or_else(
+        || name.to_owned(),
+        |o| String::from_utf8_lossy(&o.stdout).trim().to_owned(),
+    )
+}
+
+/// Takes apart what ld says: undefined symbols with their places, and all other lines.
+fn undefined_references(messages: &str) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
+    let mut undefined: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut rest = Vec::new();
+    let mut context = String::new();
+    let mut object = String::new();
+    let quoted = |text: &str| {
+        text.split('`')
+            .nth(1)
+            .and_then(|t| t.split('\'').next())
+            .map(str::to_owned)
+    };
+    for line in messages.lines() {
+        let text = strip_linker(line);
+        if let Some((place, tail)) = text.split_once("undefined reference to ") {
+            let Some(name) = quoted(tail) else { continue };
+            let place = place
+                .trim()
+                .trim_end_matches("warning:")
+                .trim()
+                .trim_end_matches(':')
+                .to_owned();
+            let place = if place.starts_with('(') {
+                format!("{object}:{place}")
+            } else {
+                place
+            };
+            let place = if context.is_empty() {
+                place
+            } else {
+                format!("{place} in {context}")
+            };
+            let places = undefined.entry(name).or_default();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        } else if text.contains(": in function `") {
+            object = text.split(": in function").next().unwrap_or("").to_owned();
+            context = quoted(text).unwrap_or_default();
+        } else if text.contains("isn't defined") && text.contains("symbol `") {
+            undefined.extend(quoted(text).map(|n| (n, Vec::new())));
+        } else if !(text.contains("more undefined references to")
+            || text.contains("final link failed")
+            || text.starts_with("collect2: error: ld returned"))
+        {
+            rest.push(line.to_owned());
+        }
+    }
+    (undefined, rest)
+}
+
+fn strip_linker(line: &str) -> &str {
+    match line.split_once("ld: ") {
+        Some((head, tail)) if head.is_empty() || head.ends_with('/') || head.ends_with('-') => tail,
+        _ => line,
+    }
+}
+
+fn read(path: &str) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|e| Error::read(path, e))
+}
+
+/// `-s`, after the finalizer and the verifier have used the symbols for their messages.
+fn strip(tools: &Tools, temp: &TempDir, data: &[u8]) -> Result<Vec<u8>, Error> {
+    let path = temp.file("stripped");
+    fs::write(&path, data).map_err(|e| Error::read(&path, e))?;
+    let status = std::process::Command::new("strip")
+        .arg("--strip-all")
+        .arg(&path)
+        .status();
+    match status {
+        Ok(s) if s.success() => read(&path),
+        _ => {
+            eprintln!(
+                "ringfence: note: {} works, but strip does not; symbols are kept",
+                tools.compiler
+            );
+            Ok(data.to_vec())
+        }
+    }
+}
+
+/// Writes the module. An ordinary file is replaced, so that a process that reads the old one keeps it; anything else
+/// (`/dev/null`) is written to.
+fn write_output(output: &str, data: &[u8]) -> Result<(), Error> {
+    let failed = |e| Error::read(output, e);
+    if let Ok(meta) = fs::symlink_metadata(output)
+        && (meta.file_type().is_char_device() || meta.file_type().is_fifo())
+    {
+        return fs::write(output, data).map_err(failed);
+    }
+    if fs::symlink_metadata(output).is_ok_and(|m| m.is_file()) {
+        fs::remove_file(output).map_err(failed)?;
+    }
+    fs::write(output, data).map_err(failed)?;
+    let meta = fs::metadata(output).map_err(failed)?;
+    if meta.is_file() {
+        // Executable wherever readable, as a linker leaves its output.
+        let mode = meta.permissions().mode();
+        fs::set_permissions(output, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// `-r`: objects in, an object out.
+pub(crate) fn relocatable(inv: &Invocation, tools: &Tools, objects: Vec<String>) -> Result<(), Error> {
+    let mut objects = objects.into_iter();
+    let mut args: Vec<String> = ["-r", "-nostdlib", "-fno-lto"].map(str::to_owned).into();
+    for item in &inv.items {
+        match item {
+            Item::Flag(flag) => args.push(flag.clone()),
+            Item::Library(name) => args.extend(inputs::library(name, &inv.library_dirs)?),
+            Item::Input {
+                path,
+                language: Language::Linker,
+            } => args.push(path.clone()),
+            Item::Input { .. } => args.extend(objects.next()),
+        }
+    }
+    args.extend([
+        "-o".to_owned(),
+        inv.output.clone().unwrap_or_else(|| "a.out".to_owned()),
+    ]);
+    match tools.pass_on(&args)? {
+        0 => Ok(()),
+        status => Err(Error::Failed("linking".to_owned(), status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linker_messages_are_taken_apart() {
+        let text = "/usr/bin/ld: a.o: in function `f':\n(.text+0x9): warning: undefined reference to `g'\n\
+                    /usr/bin/ld: src/b.c:12: warning: undefined reference to `g'\n\
+                    /usr/bin/ld: x.so: hidden symbol `hh' isn't defined\n/usr/bin/ld: final link failed: bad value\n\
+                    collect2: error: ld returned 1 exit status\n/usr/bin/ld: cannot find crt9.o\n";
+        let (undefined, rest) = undefined_references(text);
+        assert_eq!(undefined["g"], ["a.o:(.text+0x9) in f", "src/b.c:12 in f"]);
+        assert!(undefined.contains_key("hh"));
+        assert_eq!(rest, ["/usr/bin/ld: cannot find crt9.o"]);
+    }
+
+    #[test]
+    fn odd_symbols_are_quoted() {
+        assert_eq!(symbol("a.b$1"), "a.b$1");
+        assert_eq!(symbol("operator new"), "\"operator new\"");
+    }
+}
