@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # gcc's own execution tests, built with `ringfence cc` and run in domains. Arguments go to the harness
 # (--help); by default a fixed part of the programs is taken, --all takes each at each level.
+#   run.sh --random N [--seed S]   programs by csmith instead, compared with native builds
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export RINGFENCE=${RINGFENCE:-$target/release/ringfence}
-work=build/torture
 
-sources=$(sysroot/fetch.sh gcc)/gcc/testsuite/gcc.c-torture/execute
 cargo build --release --quiet -p ringfence-cli -p ringfence-torture
-exec "$target/release/torture" "$@" "$sources" "$work/out"
+[[ -e $target/lib/ringfence/sysroot/lib/libc.a ]] || sysroot/build.sh
+
+if [[ ${1:-} == --random ]]; then
+    exec "$target/release/torture" "$@" build/random
+fi
+exec "$target/release/torture" "$@" "$(sysroot/fetch.sh gcc)/gcc/testsuite/gcc.c-torture/execute" build/torture

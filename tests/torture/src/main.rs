@@ -7,6 +7,7 @@
 
 mod plan;
 mod program;
+mod random;
 mod worker;
 
 use plan::{Options, Plan};
@@ -36,7 +37,11 @@ fn main() -> ExitCode {
         worker::serve();
         return ExitCode::SUCCESS;
     }
-    match run(&options) {
+    let result = match options.random {
+        Some(count) => random::run(count, &options),
+        None => run(&options),
+    };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(message) => {

@@ -17,10 +17,12 @@ const LEVELS: [(&str, usize); 7] = [
 
 const USAGE: &str = "\
 usage: torture [--all] [--every N] [--level 'FLAGS'] [--only NAME] [--jobs N] [--verbose] SOURCES BUILD
+       torture --random N [--seed S] [--jobs N] BUILD
   --all            every program at every level
   --every N        every Nth program at every level
   --level FLAGS    only this level (repeatable)
   --only NAME      only programs whose name contains NAME, at every level (repeatable)
+  --random N       N programs by csmith instead, from seed S (default 1) on
   --keep           keep modules and objects in BUILD
   --jobs N         at once (default: the number of processors)
   --verbose        print every program";
@@ -29,6 +31,10 @@ usage: torture [--all] [--every N] [--level 'FLAGS'] [--only NAME] [--jobs N] [-
 pub struct Options {
     /// Serve as the process that runs modules.
     pub worker: bool,
+    /// This many random programs instead of the suite.
+    pub random: Option<usize>,
+    /// The first one's seed.
+    pub seed: u64,
     /// Where the suite's programs are.
     pub sources: PathBuf,
     /// Where to build.
@@ -49,6 +55,8 @@ impl Options {
     pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Options {
             worker: false,
+            random: None,
+            seed: 1,
             sources: PathBuf::new(),
             build: PathBuf::new(),
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
@@ -68,6 +76,8 @@ impl Options {
                 "--every" => options.every = Some(number(&value()?)?),
                 "--level" => options.levels.push(value()?),
                 "--only" => options.only.push(value()?),
+                "--random" => options.random = Some(number(&value()?)?),
+                "--seed" => options.seed = number(&value()?)? as u64,
                 "--jobs" => options.jobs = number(&value()?)?,
                 "--verbose" => options.verbose = true,
                 "--keep" => options.keep = true,
@@ -75,7 +85,9 @@ impl Options {
                 _ => paths.push(PathBuf::from(arg)),
             }
         }
-        if !options.worker {
+        if options.random.is_some() {
+            [options.build] = paths.try_into().map_err(|_| USAGE)?;
+        } else if !options.worker {
             [options.sources, options.build] = paths.try_into().map_err(|_| USAGE)?;
         }
         Ok(options)

@@ -121,7 +121,7 @@ impl Program {
 }
 
 /// The line of a compiler's messages that tells most.
-fn first_error(said: &str) -> String {
+pub fn first_error(said: &str) -> String {
     let line = said
         .lines()
         .find(|l| l.contains("error"))
@@ -131,7 +131,7 @@ fn first_error(said: &str) -> String {
 }
 
 /// Runs a command to its end: whether it succeeded, and its messages or how it ended.
-fn finish(command: &mut Command) -> Result<(bool, String), String> {
+pub fn finish(command: &mut Command) -> Result<(bool, String), String> {
     let mut child = command
         .stdin(Stdio::null())
         .stderr(Stdio::piped())

@@ -4,11 +4,16 @@
 //! gets a new worker.
 
 use crate::program::Outcome;
-use ringfence_runtime::{Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module};
+use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::policy::Answer;
+use ringfence_runtime::{
+    Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module, NoPolicy, Policy, Syscall,
+};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long a program may run inside the worker before the domain's time limit ends it.
@@ -33,11 +38,19 @@ impl Worker {
         Worker { running: None }
     }
 
-    /// Loads a module and calls its `main`.
+    /// Loads a module, calls its `main`, and tells whether that came to an end with status 0.
     pub fn run(&mut self, module: &Path) -> Outcome {
+        match self.ask(module) {
+            Ok(answer) if answer.starts_with(GOOD) => Outcome::Pass,
+            Ok(answer) | Err(answer) => Outcome::Run(answer),
+        }
+    }
+
+    /// Loads a module and calls its `main`: how it ended, and after a [`GOOD`] end what it wrote.
+    pub fn ask(&mut self, module: &Path) -> Result<String, String> {
         let mut running = match self.running.take().map_or_else(Running::start, Ok) {
             Ok(running) => running,
-            Err(e) => return Outcome::Run(format!("cannot start a worker: {e}")),
+            Err(e) => return Err(format!("cannot start a worker: {e}")),
         };
         let sent = writeln!(running.requests, "{}", module.display());
         let answer = match sent {
@@ -47,13 +60,9 @@ impl Worker {
         match answer {
             Ok(answer) => {
                 self.running = Some(running);
-                if answer == "pass" {
-                    Outcome::Pass
-                } else {
-                    Outcome::Run(answer)
-                }
+                Ok(answer)
             }
-            Err(RecvTimeoutError::Timeout) => Outcome::Run(format!(
+            Err(RecvTimeoutError::Timeout) => Err(format!(
                 "THE HOST HANGS: no answer within {} s",
                 PATIENCE.as_secs()
             )),
@@ -62,7 +71,7 @@ impl Worker {
                     .child
                     .wait()
                     .map_or_else(|e| e.to_string(), |s| s.to_string());
-                Outcome::Run(format!("THE HOST DIED: {status}"))
+                Err(format!("THE HOST DIED: {status}"))
             }
         }
     }
@@ -105,24 +114,35 @@ impl Drop for Running {
 /// What stands before an answer.
 const ANSWER: &str = "\u{1}answer: ";
 
+/// How the answer for a program begins that came to its end; what it wrote follows, escaped.
+pub const GOOD: &str = "exit 0 ";
+
 /// Runs modules named on standard input until it ends.
 pub fn serve() {
     for line in std::io::stdin().lines().map_while(Result::ok) {
-        let answer = match run_module(Path::new(&line)) {
-            Ok(0) => "pass".to_owned(),
-            Ok(status) => format!("exit status {status}"),
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let answer = match run_module(Path::new(&line), &written) {
+            Ok(status) => {
+                let bytes = written.lock().unwrap_or_else(|e| e.into_inner());
+                format!("exit {status} {}", bytes.escape_ascii())
+            }
             Err(why) => why.replace('\n', "; "),
         };
         println!("{ANSWER}{answer}");
     }
 }
 
-fn run_module(file: &Path) -> Result<i32, String> {
+fn run_module(file: &Path, written: &Arc<Mutex<Vec<u8>>>) -> Result<i32, String> {
     let module = Module::open(file, &LoadOptions::default()).map_err(|e| e.to_string())?;
     let mut options = DomainOptions::default();
     options.time_limit = Some(LIMIT);
-    let domain = Domain::new(&[module], Imports::new(), &options).map_err(|e| e.to_string())?;
-    let main = domain.entry("main").map_err(|e| e.to_string())?;
+    let imports = Imports::new().policy(Arc::new(Capture(Arc::clone(written))));
+    let domain = Domain::new(&[module], imports, &options).map_err(|e| e.to_string())?;
+    // a program with a libc starts there; without one, at its main
+    let main = domain
+        .entry("__rf_main")
+        .or_else(|_| domain.entry("main"))
+        .map_err(|e| e.to_string())?;
     match main.call(&mut Call::ints(&[])) {
         Ok(returned) => Ok(returned.rax as i32),
         Err(CallError::Exit(status)) => Ok(status),
@@ -139,4 +159,53 @@ fn describe(fault: &Fault) -> String {
         text.push_str(&format!(" < {name}+{:#x}", frame.offset));
     }
     text
+}
+
+/// Most that is kept of what a program writes.
+const MOST: usize = 1 << 16;
+const WRITE: u64 = 1;
+const WRITEV: u64 = 20;
+const EBADF: i64 = 9;
+
+/// Lets a program write to its standard streams, and keeps it.
+struct Capture(Arc<Mutex<Vec<u8>>>);
+
+impl Capture {
+    /// Takes `len` bytes at `address`; all of them count as written.
+    fn take(&self, domain: &DomainRef<'_>, address: u64, len: u64) -> Option<i64> {
+        let mut kept = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut bytes = vec![0; (len as usize).min(MOST - kept.len().min(MOST))];
+        domain.read(address, &mut bytes).ok()?;
+        kept.extend_from_slice(&bytes);
+        i64::try_from(len).ok()
+    }
+
+    fn vector(&self, domain: &DomainRef<'_>, vector: u64, count: u64) -> Option<i64> {
+        let mut total = 0;
+        for i in 0..count.min(1024) {
+            let mut entry = [0; 16];
+            domain.read(vector.wrapping_add(16 * i), &mut entry).ok()?;
+            let word = |at: usize| {
+                entry[at..at + 8]
+                    .iter()
+                    .rev()
+                    .fold(0, |n, b| n << 8 | u64::from(*b))
+            };
+            total += self.take(domain, word(0), word(8))?;
+        }
+        Some(total)
+    }
+}
+
+impl Policy for Capture {
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+        let [stream, address, len, ..] = call.args;
+        let written = match (call.number, stream) {
+            (WRITE, 1 | 2) => self.take(domain, address, len),
+            (WRITEV, 1 | 2) => self.vector(domain, address, len),
+            (WRITE | WRITEV, _) => Some(-EBADF),
+            _ => return NoPolicy.syscall(domain, call),
+        };
+        Answer::Return(written.unwrap_or(-14)) // EFAULT
+    }
 }

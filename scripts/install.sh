@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs what was built.
+#   scripts/install.sh RELEASE_DIR DESTDIR PREFIX
+# The command finds its sysroot beside itself, so the tree may be moved afterwards.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+release=$1 destdir=$2 prefix=$3
+[[ $prefix == /* ]] || { echo "install: PREFIX must be an absolute path, not '$prefix'" >&2; exit 1; }
+to=$destdir$prefix
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+
+install -D -m 755 "$release/ringfence" "$to/bin/ringfence"
+install -D -m 755 "$release/libringfence_c.so" "$to/lib/libringfence.so"
+install -D -m 644 "$release/libringfence_c.a" "$to/lib/libringfence.a"
+install -D -m 644 include/ringfence.h "$to/include/ringfence.h"
+mkdir -p "$to/lib/pkgconfig" "$to/lib/ringfence"
+cat >"$to/lib/pkgconfig/ringfence.pc" <<PC
+prefix=$prefix
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: ringfence
+Description: Load native modules that nobody has to trust
+Version: $version
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -lringfence
+Libs.private: -lpthread -lm -ldl
+PC
+if [[ -d build/sysroot ]]; then
+    rm -rf "$to/lib/ringfence/sysroot"
+    cp -R build/sysroot "$to/lib/ringfence/sysroot"
+fi
+echo "installed below $to: bin/ringfence, lib/libringfence.{so,a}, include/ringfence.h"
