@@ -8,9 +8,21 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod decode;
+mod flow;
+mod identifiers;
+mod op;
 mod reason;
 mod report;
+mod scan;
+mod table;
 
+use flow::FlowCheck;
+use ringfence_isa::{Isolation, window};
+use scan::{NO_LABEL, Rejections, Scanner};
+
+pub use decode::{Access, Flow, Instruction, Memory, decode};
+pub use identifiers::{filler_len, identifiers};
 pub use reason::{Reason, Rule};
 pub use report::{
     CodeBytes, Function, IdKind, IdPlace, Image, RegSet, Rejected, Rejection, Report, Rules, Segment,
@@ -26,28 +38,82 @@ pub use report::{
 ///
 /// [`Rejected`] with at least one and at most [`Rejected::LIMIT`] violations.
 pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, Rejected> {
-    let _ = (entries, rules);
-    let rejection = Rejection::new(image.text_address, Reason::NotAccepted, image.text);
-    Err(Rejected {
-        rejections: vec![rejection],
-        truncated: false,
-    })
+    check_place(image)?;
+    let (mut scan, mut rejections) = Scanner::new(image, rules).run();
+    for &entry in entries {
+        match entry.checked_sub(image.text_address) {
+            Some(at) if (at as usize) < image.text.len() => scan.entries.insert(at as usize),
+            _ => rejections.add(image, 0, 0, Reason::EntryTarget),
+        }
+    }
+    // Without knowing where instructions start, what follows would only add noise.
+    if !rejections.is_empty() {
+        return Err(rejections.into_rejected());
+    }
+    let functions = FlowCheck::new(image, &scan, &mut rejections).functions();
+    if !rejections.is_empty() {
+        return Err(rejections.into_rejected());
+    }
+    let mut report = Report {
+        features: scan.features,
+        mentions: scan.mentions,
+        instructions: scan.instructions,
+        ..Report::default()
+    };
+    for f in &functions {
+        report.writes = report.writes.or(f.writes);
+        report.uses_vector |= f.uses_vector;
+        report.uses_x87 |= f.uses_x87;
+        report.max_depth = report.max_depth.max(f.max_depth);
+    }
+    let numbers = scan.last_label.iter().zip(0..=u16::MAX);
+    report.labels = numbers
+        .filter(|(label, _)| **label != NO_LABEL)
+        .map(|(_, number)| number)
+        .collect();
+    report.functions = functions;
+    Ok(report)
 }
 
-/// Finds the places of label identifiers in text, finalized or not: the last link step and the loader renumber
-/// them. Function identifiers and no-op fillers (value 0) are left out.
-///
-/// # Errors
-///
-/// The first instruction that is not decodable.
-pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejection> {
-    Err(Rejection::new(text_address, Reason::NotAccepted, text))
+/// The text must start on a page and fit the part of a window where images are.
+fn check_place(image: &Image) -> Result<(), Rejected> {
+    let area = u64::from(window::IMAGES_END - window::IMAGES);
+    let mut rejections = Rejections::default();
+    if u64::from(image.text_address) % ringfence_isa::PAGE != 0 {
+        rejections.add(image, 0, 0, Reason::TextMisplaced);
+    }
+    if u64::from(image.text_address) + image.text.len() as u64 > area {
+        rejections.add(image, 0, 0, Reason::TextTooLarge);
+    }
+    if rejections.is_empty() {
+        Ok(())
+    } else {
+        Err(rejections.into_rejected())
+    }
 }
 
 /// The exact depth (bytes on the control stack, the return address not counted) at the instruction at `offset` of
-/// `function`, one of a [`Report`]'s for the same text. `None` if no reachable instruction starts there.
+/// `function`, one of the functions of a [`Report`] for the same text. `None` if no reachable instruction starts there.
+///
+/// Takes time linear in the size of the function.
 #[must_use]
 pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> {
-    let _ = (image, function, offset);
-    None
+    let start = function.entry.checked_sub(image.text_address)? as usize;
+    let end = function.end.checked_sub(image.text_address)? as usize;
+    let text = image.text.get(start..end)?;
+    let part = Image {
+        text,
+        text_address: function.entry,
+        ..*image
+    };
+    // The text was accepted once, so the rules do not matter, only where instructions are.
+    let rules = Rules {
+        isolation: Isolation::Integrity,
+        allow_tsc: true,
+        ..Rules::default()
+    };
+    let (scan, _) = Scanner::new(&part, &rules).run();
+    let at = offset.checked_sub(function.entry)? as usize;
+    let mut rejections = Rejections::default();
+    FlowCheck::new(&part, &scan, &mut rejections).depth_at(0, text.len(), at)
 }

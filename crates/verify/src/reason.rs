@@ -52,6 +52,7 @@ reasons! {
     TooLong 0 "longer than 15 bytes";
     TextTooLarge 0 "text does not fit a window";
     TextMisplaced 0 "text does not start on a page";
+    Segments 0 "segments overlap or end outside the image area";
 
     Unconfined 1 "memory operand is not confined (needs gs and 32-bit address size, or RIP)";
     SegmentedRip 1 "RIP-relative operand with a segment or address-size prefix";
@@ -99,7 +100,8 @@ reasons! {
     Privileged 8 "privileged instruction or port access";
     SegmentRegister 8 "touches segment registers or their bases";
     FarTransfer 8 "far transfer";
-    DirectionFlag 8 "changes or restores flags that outlive the call";
+    OutlivingFlags 8 "changes, saves or restores flags that outlive the call";
+    HiddenNop 8 "a no-op encoding that hides other instructions on some processors";
     ControlState 8 "changes MXCSR, the x87 control state, or saves or restores extended state";
     ProcessorState 8 "reads or changes processor state (identification, caches, protection keys, shadow stack)";
     TimeStamp 8 "reads the time stamp counter";
@@ -107,11 +109,10 @@ reasons! {
     X87Refused 8 "x87 instruction where the policy refuses x87";
     Mmx 8 "MMX";
     ReturnImmediate 8 "ret with an immediate";
-    StackFrame 8 "enter, leave or another instruction of no use here";
 
     BitString 9 "bit-string operand in memory with a register offset";
     TableLookup 9 "xlat";
-    MaskedStore 9 "store to an implicit address";
+    ImplicitStore 9 "store to an implicit address";
     Gather 9 "gather or scatter";
 }
 

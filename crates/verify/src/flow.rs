@@ -1,0 +1,253 @@
+//! Second stage: functions, direct jumps, and the depth of the control stack (rules 3 to 6).
+
+use crate::reason::Reason;
+use crate::report::{Function, Image};
+use crate::scan::{Class, NO_LABEL, Note, Rejections, Scan, dword};
+use ringfence_isa::identifier;
+
+/// Most bytes that a function may have on the control stack: one page, so that no guard is ever stepped over
+/// and a gate can tell how much room a call needs.
+pub(crate) const MAX_DEPTH: u32 = 4096;
+
+/// Depths are kept in slots of 8 bytes.
+const UNKNOWN: u16 = u16::MAX;
+const MAX_SLOTS: u16 = (MAX_DEPTH / 8) as u16;
+
+pub(crate) struct FlowCheck<'a> {
+    image: &'a Image<'a>,
+    scan: &'a Scan,
+    rejections: &'a mut Rejections,
+    /// Depth at each byte of the function in hand, where an instruction starts.
+    depths: Vec<u16>,
+    /// Places yet to be visited, with their depths.
+    pending: Vec<(usize, u16)>,
+    /// For each label number whose jumps have been met: their depth in slots.
+    label_depths: Vec<u16>,
+}
+
+/// What walking a function shows.
+struct Walk {
+    max_depth: u16,
+    facts: Note,
+    tail_calls: bool,
+}
+
+impl<'a> FlowCheck<'a> {
+    pub fn new(image: &'a Image<'a>, scan: &'a Scan, rejections: &'a mut Rejections) -> Self {
+        let label_depths = vec![UNKNOWN; scan.last_label.len()];
+        FlowCheck {
+            image,
+            scan,
+            rejections,
+            depths: Vec::new(),
+            pending: Vec::new(),
+            label_depths,
+        }
+    }
+
+    /// Checks everything and describes each function.
+    pub fn functions(&mut self) -> Vec<Function> {
+        let scan = self.scan;
+        let mut functions = Vec::new();
+        let mut entries = scan.entries.iter().peekable();
+        // What precedes the first entry belongs to no function; nothing reaches it, but its jumps are checked too.
+        let first = entries.peek().copied().unwrap_or(self.image.text.len());
+        let mut next_jump = self.check_jumps(0, 0, first);
+        let mut next_label = self.check_labels(0, 0, first);
+        while let Some(entry) = entries.next() {
+            let end = entries.peek().copied().unwrap_or(self.image.text.len());
+            if !scan.notes[entry].is_target() {
+                self.reject(
+                    entry,
+                    if scan.notes[entry].len() == 0 {
+                        Reason::EntryTarget
+                    } else {
+                        Reason::IntoSequence
+                    },
+                );
+                continue;
+            }
+            next_jump = self.check_jumps(next_jump, entry, end);
+            next_label = self.check_labels(next_label, entry, end);
+            let walk = self.walk(entry, end);
+            functions.push(Function {
+                entry: self.address(entry),
+                end: self.address(end),
+                marked: scan.notes[entry].class() == Class::FunctionMarker,
+                max_depth: u32::from(walk.max_depth) * 8,
+                writes: walk.facts.writes(),
+                uses_vector: walk.facts.vector(),
+                uses_x87: walk.facts.x87(),
+                tail_calls: walk.tail_calls,
+            });
+        }
+        functions
+    }
+
+    /// Depth in bytes at the instruction at `at` of the function from `entry` to `end`.
+    pub fn depth_at(&mut self, entry: usize, end: usize, at: usize) -> Option<u32> {
+        self.walk(entry, end);
+        let slots = *self.depths.get(at.checked_sub(entry)?)?;
+        (slots != UNKNOWN).then_some(u32::from(slots) * 8)
+    }
+
+    /// Rule 4: direct jumps from the function between `entry` and `end` land on its instructions or on entries.
+    fn check_jumps(&mut self, mut index: usize, entry: usize, end: usize) -> usize {
+        let scan = self.scan;
+        while let Some(jump) = scan.jumps.get(index).filter(|j| j.from < end) {
+            index += 1;
+            let target = usize::try_from(jump.to).ok().filter(|&to| to < scan.notes.len());
+            let lands = target.is_some_and(|to| (entry..end).contains(&to) || scan.entries.contains(to));
+            match target.filter(|_| lands).map(|to| scan.notes[to]) {
+                Some(note) if note.is_target() => {}
+                Some(note) if note.len() != 0 => self.reject(jump.from, Reason::IntoSequence),
+                _ => self.reject(jump.from, Reason::JumpTarget),
+            }
+        }
+        index
+    }
+
+    /// Rule 6: all labels of one number are in one function.
+    fn check_labels(&mut self, mut index: usize, entry: usize, end: usize) -> usize {
+        let scan = self.scan;
+        while let Some(label) = scan.labels.get(index).filter(|l| l.at < end) {
+            index += 1;
+            if scan
+                .labels
+                .get(label.previous as usize)
+                .is_some_and(|p| p.at < entry)
+            {
+                self.reject(label.at, Reason::SharedLabel);
+            }
+        }
+        index
+    }
+
+    /// Follows control through one function and gives every reachable instruction its depth.
+    fn walk(&mut self, entry: usize, end: usize) -> Walk {
+        let mut walk = Walk {
+            max_depth: 0,
+            facts: Note::default(),
+            tail_calls: false,
+        };
+        self.depths.clear();
+        self.depths.resize(end - entry, UNKNOWN);
+        self.pending.clear();
+        self.pending.push((entry, 0));
+        while let Some((start, depth)) = self.pending.pop() {
+            self.run(entry, end, start, depth, &mut walk);
+        }
+        walk
+    }
+
+    /// Follows control from `at` until it ends or meets what has been visited.
+    fn run(&mut self, entry: usize, end: usize, mut at: usize, mut depth: u16, walk: &mut Walk) {
+        let scan = self.scan;
+        let mut from = at;
+        loop {
+            if at >= end {
+                return self.reject(from, Reason::FallsOff);
+            }
+            let known = &mut self.depths[at - entry];
+            if *known != UNKNOWN {
+                if *known != depth {
+                    self.reject(at, Reason::DepthMismatch);
+                }
+                return;
+            }
+            *known = depth;
+            let note = scan.notes[at];
+            walk.facts = walk.facts.or(note.facts());
+            from = at;
+            at += note.len();
+            match note.class() {
+                Class::Plain | Class::Interior | Class::FunctionMarker | Class::LabelMarker => {}
+                Class::Call | Class::IndirectCall => {}
+                Class::Push => {
+                    depth += 1;
+                    if depth > MAX_SLOTS {
+                        return self.reject(from, Reason::DepthOverflow);
+                    }
+                    walk.max_depth = walk.max_depth.max(depth);
+                }
+                Class::Pop => match depth.checked_sub(1) {
+                    Some(less) => depth = less,
+                    None => return self.reject(from, Reason::DepthUnderflow),
+                },
+                Class::Return => {
+                    if depth != 0 {
+                        self.reject(from, Reason::ReturnDepth);
+                    }
+                    return;
+                }
+                Class::Trap => return,
+                Class::Branch => self.jump(entry, end, from, at, depth, walk),
+                Class::Jump => return self.jump(entry, end, from, at, depth, walk),
+                Class::IndirectJump => return self.indirect_jump(entry, end, from, depth, walk),
+            }
+        }
+    }
+
+    /// A direct jump at `from` that ends at `next`. [`Self::check_jumps`] has seen that the target is one.
+    fn jump(&mut self, entry: usize, end: usize, from: usize, next: usize, depth: u16, walk: &mut Walk) {
+        let code = &self.image.text[from..next];
+        let distance = match code {
+            [_, distance] => i64::from(*distance as i8),
+            _ => i64::from(dword(code, code.len().saturating_sub(4)) as i32),
+        };
+        let to = usize::try_from(next as i64 + distance).unwrap_or(usize::MAX);
+        if (entry..end).contains(&to) {
+            self.pending.push((to, depth));
+        } else {
+            self.tail_call(from, depth, walk);
+        }
+    }
+
+    fn tail_call(&mut self, from: usize, depth: u16, walk: &mut Walk) {
+        walk.tail_calls = true;
+        if depth != 0 {
+            self.reject(from, Reason::TailCallDepth);
+        }
+    }
+
+    /// Rule 5: a checked jump goes to all labels of its identifier, which are in this function, or to functions.
+    fn indirect_jump(&mut self, entry: usize, end: usize, from: usize, depth: u16, walk: &mut Walk) {
+        let scan = self.scan;
+        // The jump ends the sequence (the first stage saw to it); its identifier is 11 bytes back.
+        let id = dword(self.image.text, from.saturating_sub(11));
+        if id == identifier::FUNCTION {
+            return self.tail_call(from, depth, walk);
+        }
+        let number = usize::from(id as u16);
+        let last = scan.last_label.get(number).copied().unwrap_or(NO_LABEL);
+        let Some(mut label) = scan.labels.get(last as usize) else {
+            return self.reject(from, Reason::UnknownLabel);
+        };
+        if !(entry..end).contains(&label.at) {
+            return self.reject(from, Reason::ForeignLabel);
+        }
+        match self.label_depths[number] {
+            UNKNOWN => self.label_depths[number] = depth,
+            known if known == depth => return,
+            _ => return self.reject(from, Reason::DepthMismatch),
+        }
+        loop {
+            if (entry..end).contains(&label.at) {
+                self.pending.push((label.at, depth));
+            }
+            match scan.labels.get(label.previous as usize) {
+                Some(previous) => label = previous,
+                None => return,
+            }
+        }
+    }
+
+    fn reject(&mut self, at: usize, reason: Reason) {
+        let len = self.scan.notes[at].len();
+        self.rejections.add(self.image, at, len, reason);
+    }
+
+    fn address(&self, at: usize) -> u32 {
+        self.image.text_address.wrapping_add(at as u32)
+    }
+}

@@ -1,0 +1,72 @@
+//! Finding identifiers in text whose identifiers are not final: for the last link step and the loader, which renumber
+//! labels. Nothing here is part of a verdict; [`crate::verify`] looks at the result afresh.
+
+use crate::decode::{Flow, decode};
+use crate::reason::Reason;
+use crate::report::{IdKind, IdPlace, Rejection};
+use crate::scan::dword;
+use ringfence_isa::{identifier, sequence};
+
+/// Finds the places of label identifiers in text, finalized or not, in order of address. Function identifiers and
+/// plain fillers (value 0) are left out. The assembler's long fillers, which [`crate::verify`] refuses, are skipped.
+///
+/// # Errors
+///
+/// The first instruction that does not decode.
+pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejection> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if let Some(len) = filler_len(rest) {
+            at += len;
+            continue;
+        }
+        let address = text_address.wrapping_add(at as u32);
+        let i = decode(rest).map_err(|reason| Rejection::new(address, reason, rest))?;
+        let found = match i.flow {
+            Flow::Next if i.len == 8 && rest.starts_with(&identifier::MARKER_HEAD) && address % 8 == 0 => {
+                Some((at + 4, IdKind::Marker))
+            }
+            Flow::IndirectJump | Flow::IndirectCall => Some((
+                compare_before(text, at)
+                    .ok_or_else(|| Rejection::new(address, Reason::BareIndirect, rest))?,
+                IdKind::Compare,
+            )),
+            _ => None,
+        };
+        if let Some((place, kind)) = found {
+            let id = dword(text, place);
+            if id != identifier::FUNCTION && id != 0 {
+                places.push(IdPlace {
+                    offset: text_address.wrapping_add(place as u32),
+                    id,
+                    kind,
+                });
+            }
+        }
+        at += usize::from(i.len);
+    }
+    Ok(places)
+}
+
+/// Where the identifier of the checked sequence stands whose last instruction is at `at`.
+fn compare_before(text: &[u8], at: usize) -> Option<usize> {
+    let start = at.checked_sub(sequence::LEN - sequence::JMP.len())?;
+    let s = text.get(start..)?;
+    let complete = s.starts_with(&sequence::AND)
+        && s[4..].starts_with(&sequence::CMP)
+        && s[14..].starts_with(&sequence::CMOV)
+        && s[18..].starts_with(&sequence::ADD);
+    complete.then_some(start + sequence::ID_OFFSET)
+}
+
+/// Length of the long no-op that starts here, of the kind with a `cs` prefix that GNU as uses for alignment
+/// (`66 … 2E 0F 1F 84 00 00000000`, 10 to 15 bytes). The verifier refuses the prefix, so the last link step
+/// replaces such fillers by accepted no-ops of the same total length.
+#[must_use]
+pub fn filler_len(code: &[u8]) -> Option<usize> {
+    let count = code.iter().take(7).take_while(|b| **b == 0x66).count();
+    let rest = code.get(count..)?;
+    let long_nop = [0x2E, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0];
+    (count >= 1 && count <= 6 && rest.starts_with(&long_nop)).then_some(count + long_nop.len())
+}

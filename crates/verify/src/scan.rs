@@ -1,0 +1,529 @@
+//! First stage: one linear pass over the text. It decodes every byte exactly once, checks all that can be judged of an
+//! instruction by itself (rules 1, 2, 5 to 9), and notes down what the second stage needs.
+
+use crate::decode::{Access, Flow, Instruction, Memory, WINDOW, decode, decode_window};
+use crate::reason::Reason;
+use crate::report::{Image, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
+use ringfence_isa::{Isolation, identifier, sequence, window};
+
+/// What the second stage has to know of an instruction, and of bytes that do not start one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Class {
+    Plain,
+    Push,
+    Pop,
+    Return,
+    Jump,
+    Branch,
+    Call,
+    IndirectJump,
+    IndirectCall,
+    Trap,
+    FunctionMarker,
+    LabelMarker,
+    /// Inside a fixed sequence: nothing may jump here.
+    Interior,
+}
+
+/// The side array's element for one byte of text: 0 inside an instruction; at its start its length (bits
+/// 0 to 3), its [`Class`] (4 to 7) and facts for the report (8 to 15).
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Note(u16);
+
+impl Note {
+    const CLASSES: [Class; 16] = {
+        use Class::*;
+        [
+            Plain,
+            Push,
+            Pop,
+            Return,
+            Jump,
+            Branch,
+            Call,
+            IndirectJump,
+            IndirectCall,
+            Trap,
+            FunctionMarker,
+            LabelMarker,
+            Interior,
+            Interior,
+            Interior,
+            Interior,
+        ]
+    };
+    const VECTOR: u16 = 1 << 13;
+    const X87: u16 = 1 << 14;
+
+    fn new(i: &Instruction, class: Class) -> Note {
+        let w = i.written.0;
+        let facts = (w >> 3 & 1) << 8 | (w >> 5 & 1) << 9 | (w >> 12 & 3) << 10 | (w >> 15) << 12;
+        let units = if i.vector { Note::VECTOR } else { 0 } | if i.x87 { Note::X87 } else { 0 };
+        Note(u16::from(i.len) | (class as u16) << 4 | facts | units)
+    }
+
+    /// Length of the instruction that starts here, 0 if none does.
+    pub fn len(self) -> usize {
+        usize::from(self.0 & 15)
+    }
+
+    pub fn class(self) -> Class {
+        Note::CLASSES[usize::from(self.0 >> 4 & 15)]
+    }
+
+    /// Whether an instruction starts here that control may be sent to.
+    pub fn is_target(self) -> bool {
+        self.0 & 15 != 0
+            && !matches!(
+                self.class(),
+                Class::Interior | Class::IndirectJump | Class::IndirectCall
+            )
+    }
+
+    /// The facts alone, to be united with those of other instructions.
+    pub fn facts(self) -> Note {
+        Note(self.0 & 0xFF00)
+    }
+
+    pub fn or(self, other: Note) -> Note {
+        Note(self.0 | other.0)
+    }
+
+    /// Callee-saved registers that are written.
+    pub fn writes(self) -> RegSet {
+        let f = self.0 >> 8;
+        RegSet((f & 1) << 3 | (f >> 1 & 1) << 5 | (f >> 2 & 3) << 12 | (f >> 4 & 1) << 15)
+    }
+
+    pub fn vector(self) -> bool {
+        self.0 & Note::VECTOR != 0
+    }
+
+    pub fn x87(self) -> bool {
+        self.0 & Note::X87 != 0
+    }
+
+    fn set_interior(&mut self) {
+        self.0 = self.0 & !0xF0 | (Class::Interior as u16) << 4;
+    }
+}
+
+/// A set of offsets into the text.
+pub(crate) struct Bitmap(Vec<u64>);
+
+impl Bitmap {
+    fn new(len: usize) -> Bitmap {
+        Bitmap(vec![0; len / 64 + 1])
+    }
+
+    pub fn insert(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    pub fn contains(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    /// All members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest.wrapping_sub(1);
+                (bit < 64).then_some(i * 64 + bit)
+            })
+        })
+    }
+}
+
+/// A direct jump, by offsets into the text. The target may be anywhere.
+pub(crate) struct Jump {
+    pub from: usize,
+    pub to: i64,
+}
+
+/// A label marker. Those with the same number form a list, latest first.
+pub(crate) struct Label {
+    pub at: usize,
+    pub previous: u32,
+}
+
+/// No label.
+pub(crate) const NO_LABEL: u32 = u32::MAX;
+
+/// What the first stage found. All offsets are from the start of the text.
+pub(crate) struct Scan {
+    pub notes: Vec<Note>,
+    pub entries: Bitmap,
+    pub jumps: Vec<Jump>,
+    pub labels: Vec<Label>,
+    /// Index of the latest label of each number; empty if there are no labels at all.
+    pub last_label: Vec<u32>,
+    pub features: u32,
+    pub mentions: RegSet,
+    pub instructions: u64,
+}
+
+/// Collects rejections up to the limit.
+#[derive(Default)]
+pub(crate) struct Rejections {
+    list: Vec<Rejection>,
+    truncated: bool,
+}
+
+impl Rejections {
+    pub fn add(&mut self, image: &Image, at: usize, len: usize, reason: Reason) {
+        if self.list.len() < Rejected::LIMIT {
+            let rest = image.text.get(at..).unwrap_or_default();
+            let code = if len == 0 {
+                rest
+            } else {
+                &rest[..len.min(rest.len())]
+            };
+            self.list.push(Rejection::new(
+                image.text_address.wrapping_add(at as u32),
+                reason,
+                code,
+            ));
+        } else {
+            self.truncated = true;
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn into_rejected(self) -> Rejected {
+        Rejected {
+            rejections: self.list,
+            truncated: self.truncated,
+        }
+    }
+}
+
+/// `movl %edi, %edi; leaq (%r14,%rdi), %rdi`: rebuilds `rdi` inside the window.
+const REBUILD_RDI: [u8; 6] = [0x89, 0xFF, 0x49, 0x8D, 0x3C, 0x3E];
+/// The same for `rsi`.
+const REBUILD_RSI: [u8; 6] = [0x89, 0xF6, 0x49, 0x8D, 0x34, 0x36];
+/// Where the instructions of [`REBUILD_RDI`] start, and their lengths.
+const REBUILD_PARTS: [(usize, usize); 2] = [(0, 2), (2, 4)];
+/// Where the instructions before the jump in the checked sequence start, and their lengths.
+const CHECK_PARTS: [(usize, usize); 4] = [(0, 4), (4, 10), (14, 4), (18, 3)];
+
+pub(crate) struct Scanner<'a> {
+    image: &'a Image<'a>,
+    rules: &'a Rules,
+    /// Sorted by start.
+    segments: Vec<Segment>,
+    scan: Scan,
+    pub rejections: Rejections,
+}
+
+impl<'a> Scanner<'a> {
+    pub fn new(image: &'a Image<'a>, rules: &'a Rules) -> Self {
+        let mut scanner = Scanner {
+            image,
+            rules,
+            segments: image.segments.to_vec(),
+            scan: Scan {
+                notes: vec![Note::default(); image.text.len()],
+                entries: Bitmap::new(image.text.len()),
+                jumps: Vec::new(),
+                labels: Vec::new(),
+                last_label: Vec::new(),
+                features: 0,
+                mentions: RegSet::default(),
+                instructions: 0,
+            },
+            rejections: Rejections::default(),
+        };
+        scanner.check_layout();
+        scanner
+    }
+
+    /// The segments must not overlap, and only text may lie where the text is: rule 1 relies on it.
+    fn check_layout(&mut self) {
+        self.segments.retain(|s| s.len != 0);
+        self.segments.sort_by_key(|s| s.start);
+        let text = u64::from(self.image.text_address);
+        let text_end = text + self.image.text.len() as u64;
+        let limit = u64::from(window::IMAGES_END - window::IMAGES);
+        let mut end = 0;
+        let mut fits = true;
+        for s in &self.segments {
+            let (start, next) = (u64::from(s.start), u64::from(s.start) + u64::from(s.len));
+            let hits_text = start < text_end && text < next;
+            fits &= end <= start && next <= limit && (s.kind == SegmentKind::Text || !hits_text);
+            end = next;
+        }
+        if !fits {
+            self.rejections.add(self.image, 0, 0, Reason::Segments);
+        }
+    }
+
+    pub fn run(mut self) -> (Scan, Rejections) {
+        let text = self.image.text;
+        let mut at = 0;
+        let mut lost = false;
+        while at < text.len() {
+            let decoded = match text[at..].first_chunk::<WINDOW>() {
+                Some(window) => decode_window(window),
+                None => decode(&text[at..]),
+            };
+            match decoded {
+                Ok(i) => {
+                    self.instruction(at, &i);
+                    at += usize::from(i.len);
+                }
+                Err(reason) => {
+                    self.rejections.add(self.image, at, 0, reason);
+                    at = self.resume_after(at);
+                    lost = true;
+                }
+            }
+        }
+        if !lost {
+            self.hidden_identifiers();
+        }
+        (self.scan, self.rejections)
+    }
+
+    /// After something that does not decode nothing is known of where instructions start, until the next marker of a
+    /// function. The verdict is decided; this is for the messages.
+    fn resume_after(&self, at: usize) -> usize {
+        let marker = identifier::marker(identifier::FUNCTION);
+        let text = self.image.text;
+        let first = at / 8 * 8 + 8;
+        (first..text.len())
+            .step_by(8)
+            .find(|&i| text[i..].starts_with(&marker))
+            .unwrap_or(text.len())
+    }
+
+    fn reject(&mut self, at: usize, i: &Instruction, reason: Reason) {
+        self.rejections.add(self.image, at, usize::from(i.len), reason);
+    }
+
+    #[inline(always)]
+    fn instruction(&mut self, at: usize, i: &Instruction) {
+        self.scan.instructions += 1;
+        self.scan.features |= u32::from(i.features);
+        self.scan.mentions = self.scan.mentions.or(i.mentioned);
+        if i.written.contains(14) {
+            self.reject(at, i, Reason::WindowBase);
+        }
+        if i.memory == Memory::Rip {
+            self.rip_relative(at, i);
+        } else if i.memory == Memory::Free {
+            let free_load = self.rules.isolation == Isolation::Integrity && i.access == Access::Read;
+            if !free_load {
+                self.reject(at, i, Reason::Unconfined);
+            }
+        }
+        if i.x87 && !self.rules.allow_x87 {
+            self.reject(at, i, Reason::X87Refused);
+        }
+        if i.time_stamp && !self.rules.allow_tsc {
+            self.reject(at, i, Reason::TimeStamp);
+        }
+        let class = match i.flow {
+            Flow::Next => self.marker(at, i),
+            Flow::Push => Class::Push,
+            Flow::Pop => Class::Pop,
+            Flow::Return => Class::Return,
+            Flow::Trap => Class::Trap,
+            Flow::Jump | Flow::Branch => {
+                let to = (at + usize::from(i.len)) as i64 + i64::from(i.displacement);
+                self.scan.jumps.push(Jump { from: at, to });
+                if i.flow == Flow::Jump {
+                    Class::Jump
+                } else {
+                    Class::Branch
+                }
+            }
+            Flow::Call => {
+                self.direct_call(at, i);
+                Class::Call
+            }
+            Flow::IndirectJump => self.indirect(at, i, sequence::JMP, Class::IndirectJump),
+            Flow::IndirectCall => self.indirect(at, i, sequence::CALL, Class::IndirectCall),
+            Flow::String => self.string(at, i),
+        };
+        self.scan.notes[at] = Note::new(i, class);
+    }
+
+    /// Rule 1 for RIP-relative operands: the whole access in one segment, stores in data only.
+    fn rip_relative(&mut self, at: usize, i: &Instruction) {
+        let next = i64::from(self.image.text_address) + (at + usize::from(i.len)) as i64;
+        let start = next + i64::from(i.displacement);
+        let end = start + i64::from(i.size);
+        let after = self.segments.partition_point(|s| i64::from(s.start) <= start);
+        let segment = self.segments[..after].last();
+        match segment.filter(|s| end <= i64::from(s.start) + i64::from(s.len)) {
+            None => self.reject(at, i, Reason::OutsideImage),
+            Some(s) if i.access == Access::Write && s.kind != SegmentKind::Data => {
+                self.reject(at, i, Reason::StoreToConstants);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The class of an instruction that just goes on, which may be a marker (rule 6).
+    #[inline(always)]
+    fn marker(&mut self, at: usize, i: &Instruction) -> Class {
+        if i.len != 8 || !self.image.text[at..].starts_with(&identifier::MARKER_HEAD) {
+            return Class::Plain;
+        }
+        if (at + self.image.text_address as usize) % identifier::MARKER_LEN != 0 {
+            return Class::Plain;
+        }
+        let id = self.dword(at + 4);
+        if id == identifier::FUNCTION {
+            self.scan.entries.insert(at);
+            return Class::FunctionMarker;
+        }
+        if !identifier::is_reserved(id) {
+            return Class::Plain;
+        }
+        let number = id as u16;
+        if !self.may_use(number) {
+            self.reject(at, i, Reason::MarkerIdentifier);
+            return Class::Plain;
+        }
+        if self.scan.last_label.is_empty() {
+            self.scan.last_label = vec![NO_LABEL; 1 << 16];
+        }
+        let last = &mut self.scan.last_label[usize::from(number)];
+        self.scan.labels.push(Label { at, previous: *last });
+        *last = (self.scan.labels.len() - 1) as u32;
+        Class::LabelMarker
+    }
+
+    fn may_use(&self, number: u16) -> bool {
+        identifier::label(number).is_some() && self.rules.label_numbers.contains(&number)
+    }
+
+    /// Rule 4 for calls.
+    fn direct_call(&mut self, at: usize, i: &Instruction) {
+        let to = (at + usize::from(i.len)) as i64 + i64::from(i.displacement);
+        if let Some(to) = usize::try_from(to).ok().filter(|&to| to < self.image.text.len()) {
+            self.scan.entries.insert(to);
+            return;
+        }
+        let stub = self.image.image_offset.is_some_and(|image| {
+            let target = i64::from(image) + i64::from(self.image.text_address) + to;
+            (i64::from(window::STUBS)..i64::from(window::STUBS_END)).contains(&target)
+                && (target - i64::from(window::STUBS)) % i64::from(window::STUB_SIZE) == 0
+        });
+        if !stub {
+            self.reject(at, i, Reason::CallTarget);
+        }
+    }
+
+    /// Rule 5: an indirect jump or call must end the checked sequence.
+    fn indirect(&mut self, at: usize, i: &Instruction, last: [u8; 3], class: Class) -> Class {
+        let text = self.image.text;
+        let complete = at.checked_sub(sequence::LEN - last.len()).filter(|&start| {
+            let s = &text[start..];
+            s.starts_with(&sequence::AND)
+                && s[4..].starts_with(&sequence::CMP)
+                && s[14..].starts_with(&sequence::CMOV)
+                && s[18..].starts_with(&sequence::ADD)
+                && s[21..].starts_with(&last)
+                && self.decoded_as(start, &CHECK_PARTS)
+        });
+        let Some(start) = complete else {
+            self.reject(at, i, Reason::BareIndirect);
+            return class;
+        };
+        for (part, _) in &CHECK_PARTS[1..] {
+            self.scan.notes[start + part].set_interior();
+        }
+        let id = self.dword(start + sequence::ID_OFFSET);
+        if id != identifier::FUNCTION {
+            if !identifier::is_reserved(id) || !self.may_use(id as u16) {
+                self.reject(at, i, Reason::SequenceIdentifier);
+            } else if class == Class::IndirectCall {
+                self.reject(at, i, Reason::CallIdentifier);
+            }
+        }
+        class
+    }
+
+    /// Rule 7: a string instruction must follow the instructions that rebuild its pointers.
+    fn string(&mut self, at: usize, i: &Instruction) -> Class {
+        let text = self.image.text;
+        // The opcode is the last byte of a string instruction.
+        let pairs: &[&[u8; 6]] = match text[at + usize::from(i.len) - 1] {
+            0xA4..=0xA7 => &[&REBUILD_RDI, &REBUILD_RSI],
+            0xAC | 0xAD => &[&REBUILD_RSI],
+            _ => &[&REBUILD_RDI],
+        };
+        let Some(start) = at.checked_sub(6 * pairs.len()) else {
+            self.reject(at, i, Reason::BareString);
+            return Class::Interior;
+        };
+        for (n, pair) in pairs.iter().enumerate() {
+            let pair_at = start + 6 * n;
+            if !text[pair_at..].starts_with(*pair) || !self.decoded_as(pair_at, &REBUILD_PARTS) {
+                self.reject(at, i, Reason::BareString);
+                return Class::Interior;
+            }
+        }
+        for n in 0..pairs.len() {
+            for (part, _) in REBUILD_PARTS {
+                if n + part != 0 {
+                    self.scan.notes[start + 6 * n + part].set_interior();
+                }
+            }
+        }
+        Class::Interior
+    }
+
+    /// Whether the instructions from `start` on are the given ones, by offset and length.
+    fn decoded_as(&self, start: usize, parts: &[(usize, usize)]) -> bool {
+        parts
+            .iter()
+            .all(|&(part, len)| self.scan.notes[start + part].len() == len)
+    }
+
+    /// Rule 6: whatever looks like an identifier where identifiers stand must be in a marker.
+    fn hidden_identifiers(&mut self) {
+        let text = self.image.text;
+        let prefix = identifier::PREFIX.to_le_bytes();
+        let phase = (8 - self.image.text_address as usize % 8) % 8;
+        // Offsets of the prefix, which is the upper half of a dword at an address ≡ 4 (mod 8).
+        let first = (phase + 6) % 8;
+        let mut at = first;
+        while at + 2 <= text.len() {
+            if text[at] == prefix[0] && text[at + 1] == prefix[1] {
+                let marker = at.checked_sub(6).is_some_and(|start| {
+                    matches!(
+                        self.scan.notes[start].class(),
+                        Class::FunctionMarker | Class::LabelMarker
+                    )
+                });
+                if !marker {
+                    self.rejections
+                        .add(self.image, at.saturating_sub(2), 4, Reason::HiddenIdentifier);
+                }
+            }
+            at += 8;
+        }
+    }
+
+    fn dword(&self, at: usize) -> u32 {
+        dword(self.image.text, at)
+    }
+}
+
+pub(crate) fn dword(text: &[u8], at: usize) -> u32 {
+    text.get(at..)
+        .and_then(|t| t.first_chunk())
+        .map_or(0, |b| u32::from_le_bytes(*b))
+}
