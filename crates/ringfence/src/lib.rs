@@ -1,1 +1,89 @@
-//! dlopen, but fenced: load and call native modules that nobody has to trust.
+//! `dlopen`, but fenced: load native modules that nobody has to trust, and call them for a few nanoseconds.
+//!
+//! A *module* is a file that `ringfence cc` made of ordinary C or C++. [`Module::open`] verifies its machine code.
+//! A [`Domain`] is a running instance in its own *window* of 4 GiB: its code can neither read, nor write, nor run
+//! anything outside, and a crash or an endless loop in it is an [error value](CallError) in the host.
+//!
+//! ```no_run
+//! use ringfence::{Imports, Module, Ptr, Untrusted};
+//!
+//! let module = Module::open("codec.rf")?;
+//! let domain = module.instantiate(
+//!     Imports::new().func("host_log", |level: Untrusted<u32>| {
+//!         let level = level.within(0..=3)?;
+//!         println!("the module logs at level {level}");
+//!         Ok::<(), ringfence::Error>(())
+//!     }),
+//! )?;
+//!
+//! // The type is a claim. If it is wrong the numbers are wrong; the host is safe all the same.
+//! let decode = domain.func::<(Ptr<u8>, usize, Ptr<u8>, usize), i32>("decode")?;
+//!
+//! let input = domain.memory().put_slice(b"...")?;
+//! let output = domain.memory().alloc_array::<u8>(4096)?;
+//! let written = decode.call(input.ptr(), input.len(), output.ptr(), output.len())?;
+//!
+//! // What comes out is untrusted until somebody says what is acceptable.
+//! let written = written.within(0..=4096)? as usize;
+//! let pixels = domain.memory().read_vec(output.ptr(), written)?;
+//! # let _ = pixels;
+//! # Ok::<(), ringfence::Error>(())
+//! ```
+//!
+//! # What a host can rely on
+//!
+//! * **No undefined behaviour through the safe functions of this crate**, whatever the module does and whatever signature the host
+//!   claims. Arguments and results are bits; pointers are numbers until the memory functions check them.
+//! * **Values from a domain are marked**: [`Untrusted<T>`] gives its value up only to code that says what it checked.
+//! * **Every failure is a value.** A fault names its kind, address, function, file and line. The domain then refuses calls
+//!   until [`Domain::reset`].
+//! * **Panics in host functions** do not unwind through a domain: they end the domain's call, which returns
+//!   [`CallError::Host`]; [`CallError::resume_panic`] lets them go on from there.
+//!
+//! # Threads
+//!
+//! Everything is `Send` and `Sync`. A thread that calls a domain for the first time gets a *lane* in it: its own stacks
+//! and thread-local block. A domain has room for 63.
+//!
+//! # Where to look
+//!
+//! | to | see |
+//! |---|---|
+//! | load and check a file | [`Module`] |
+//! | make an instance, reset it, limit its time | [`Domain`], [`DomainOptions`] |
+//! | call it | [`Func`] |
+//! | give it host functions | [`Imports`], [`Caller`] |
+//! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
+//! | check what it says | [`Untrusted`] |
+//! | understand what went wrong | [`CallError`], [`Fault`] |
+
+#![deny(missing_docs)]
+
+mod domain;
+mod error;
+mod func;
+mod imports;
+mod memory;
+mod module;
+mod ptr;
+mod untrusted;
+mod value;
+
+pub use bytemuck;
+pub use domain::Domain;
+pub use error::{
+    CallError, DomainError, Error, HostCause, HostError, HostFailure, LoadError, MemoryError, Panic,
+    TextError,
+};
+pub use func::Func;
+pub use imports::{Caller, HostFunction, HostResult, Imports};
+pub use memory::{Memory, Owned};
+pub use module::Module;
+pub use ptr::Ptr;
+pub use ringfence_runtime::policy::{Answer, NoPolicy};
+pub use ringfence_runtime::{
+    Access, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, Import, Isolation, LoadOptions,
+    Policy, Registers, Signature, Syscall,
+};
+pub use untrusted::{CheckError, Untrusted};
+pub use value::{Arguments, Return, Value};

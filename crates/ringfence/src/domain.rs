@@ -1,0 +1,112 @@
+//! Domains: running instances of modules.
+
+use std::fmt;
+use std::time::Duration;
+
+use ringfence_runtime::{self as runtime, DomainOptions};
+
+use crate::value::{Arguments, Return};
+use crate::{DomainError, Func, Imports, Memory, Module, Ptr};
+
+/// A running instance of a module, or of several linked together, in a window of its own.
+///
+/// Cheap to clone; the domain goes when the last clone and the last [`Func`] of it are dropped. All functions
+/// may be called from any thread. Several threads may run in one domain at once, each on its own stacks, if the
+/// module is written for threads.
+///
+/// # Examples
+/// ```no_run
+/// use ringfence::{Domain, Imports, Module};
+///
+/// let domain = Domain::new(&Module::open("math.rf")?, Imports::new())?;
+/// let add = domain.func::<(i32, i32), i32>("add")?;
+/// assert_eq!(add.call(2, 3)?, 5);
+/// # Ok::<(), ringfence::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Domain(pub(crate) runtime::Domain);
+
+impl Domain {
+    /// Makes a domain of `module` with default options, and runs its constructors.
+    ///
+    /// # Errors
+    /// [`DomainError::Unresolved`] names an import that is missing; see [`DomainError`] for the rest.
+    pub fn new(module: &Module, imports: Imports) -> Result<Self, DomainError> {
+        Self::link(std::slice::from_ref(module), imports, &DomainOptions::default())
+    }
+
+    /// Makes one domain of several modules: imports of each are first looked for among the exports of the others, which
+    /// they call without a gate. Constructors run in the order given.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub fn link(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Self, DomainError> {
+        let modules: Vec<runtime::Module> = modules.iter().map(|m| m.0.clone()).collect();
+        runtime::Domain::new(&modules, imports.0, options).map(Self)
+    }
+
+    /// Finds an exported function. `A` is the tuple of its arguments and `R` its result, as the host claims them.
+    ///
+    /// # Errors
+    /// [`DomainError::NoExport`] or [`DomainError::NotFunction`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Imports, Module, Ptr};
+    /// # let domain = Module::open("x.rf")?.instantiate(Imports::new())?;
+    /// let length = domain.func::<(Ptr<u8>,), usize>("strlen")?;
+    /// let text = domain.memory().put_c_string("twelve bytes")?;
+    /// assert_eq!(length.call(text.ptr())?, 12);
+    /// # Ok::<(), ringfence::Error>(())
+    /// ```
+    pub fn func<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, DomainError> {
+        Ok(Func::new(self.0.entry(name)?))
+    }
+
+    /// The domain's memory.
+    #[must_use]
+    pub fn memory(&self) -> Memory<'_> {
+        Memory::new(self.0.as_ref())
+    }
+
+    /// Address of an exported variable, or `None`.
+    #[must_use]
+    pub fn object<T>(&self, name: &str) -> Option<Ptr<T>> {
+        self.0.symbol(name).map(Ptr::from_address)
+    }
+
+    /// Puts the domain back to the state right after it was made: data, heap, stacks, host allocations, fault. The
+    /// module is neither verified nor relocated again. [`Func`]s stay valid.
+    ///
+    /// # Errors
+    /// [`DomainError::Busy`] while a thread is inside.
+    pub fn reset(&self) -> Result<(), DomainError> {
+        self.0.reset()
+    }
+
+    /// Ends all calls in progress, from any thread. Does nothing if there are none.
+    pub fn interrupt(&self) {
+        self.0.interrupt();
+    }
+
+    /// Whether the domain refuses calls until it is reset.
+    #[must_use]
+    pub fn faulted(&self) -> bool {
+        self.0.faulted()
+    }
+
+    /// How long each call that starts from now on may take, time in host functions included. A call that takes longer
+    /// ends within 2 ms with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit), or when the host function that it is in returns.
+    pub fn set_time_limit(&self, limit: Option<Duration>) {
+        self.0.set_time_limit(limit);
+    }
+}
+
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Domain")
+            .field("window", &format_args!("{:#x}", self.memory().base()))
+            .field("faulted", &self.faulted())
+            .finish()
+    }
+}

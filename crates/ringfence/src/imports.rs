@@ -1,0 +1,254 @@
+//! What the host gives to a domain: closures with typed arguments.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::{self as runtime, OutFrame, Verdict};
+
+use crate::error::{HostCause, Panic, leave_failure};
+use crate::value::{Class, Return, Value, for_each_arity};
+use crate::{Domain, Memory, Signature};
+
+/// The functions that a domain may call in the host, by name. A domain can call nothing else.
+///
+/// Arguments are whatever the domain put into registers: the closure's types say how to read the bits, not what
+/// they are. Take [`Untrusted<T>`](crate::Untrusted) arguments to be made to check them, or plain types where
+/// any value is fine.
+///
+/// A closure may return a value, `()`, or a `Result` of these; an `Err`, or a panic, ends the domain's call with
+/// [`CallError::Host`](crate::CallError::Host). Closures run on the thread that called the domain, on the host's
+/// own stack, and may call into domains again.
+///
+/// # Examples
+/// ```
+/// use ringfence::{Caller, Imports, Ptr, Untrusted};
+///
+/// let log = std::sync::Mutex::new(Vec::new());
+/// let imports = Imports::new()
+///     .func("host_add", |a: i32, b: i32| a.wrapping_add(b))
+///     .func("host_log", move |caller: &Caller, text: Ptr<u8>, length: Untrusted<u32>| {
+///         let length = length.within(0..=4096)?;
+///         let bytes = caller.memory().read_vec(text, length as usize)?.into_inner_unchecked();
+///         log.lock().unwrap().push(String::from_utf8_lossy(&bytes).into_owned());
+///         Ok::<(), ringfence::Error>(())
+///     });
+/// assert_eq!(imports.names().count(), 2);
+/// ```
+#[derive(Default)]
+pub struct Imports(pub(crate) runtime::Imports);
+
+impl Imports {
+    /// No functions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives `function` under `name`. The last one given under a name counts.
+    ///
+    /// `function` is a closure of up to 12 [`Value`]s, optionally after a [`&Caller`](Caller).
+    #[must_use]
+    pub fn func<M>(self, name: &str, function: impl HostFunction<M>) -> Self {
+        let import = name.to_owned();
+        Self(self.0.closure(name, move |frame| {
+            // The closure's own state may be half-changed after a panic; it is the host's business, as it is with
+            // every `Fn` that is called again after a panic.
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                function.invoke(&mut Frame {
+                    frame,
+                    ints: 0,
+                    floats: 0,
+                    stacked: 0,
+                })
+            }));
+            let cause = match outcome {
+                Ok(Ok(())) => return Verdict::Return,
+                Ok(Err(error)) => HostCause::Error(error),
+                Err(payload) => HostCause::Panic(Panic::new(payload)),
+            };
+            Verdict::Fail(leave_failure(&import, cause))
+        }))
+    }
+
+    /// Gives the export `export` of another domain under `name`. Only arguments in registers pass. If the other domain
+    /// faults, the call into this one ends too.
+    #[must_use]
+    pub fn export(self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
+        Self(self.0.domain(name, &domain.0, export, signature))
+    }
+
+    /// Gives a plain C function under `name`, called with the registers as the domain left them: the fastest form.
+    ///
+    /// # Safety
+    /// `function` is a C function of that signature without stack arguments, sound for *every* value of its arguments,
+    /// callable from any thread for as long as the domain lives, and it leaves by returning only.
+    #[must_use]
+    pub unsafe fn plain(self, name: &str, function: *const std::ffi::c_void, signature: Signature) -> Self {
+        // SAFETY: the caller's promise is the one that is asked for.
+        Self(unsafe { self.0.plain(name, function, signature) })
+    }
+
+    /// Sets who answers the domain's system calls.
+    #[must_use]
+    pub fn policy(self, policy: std::sync::Arc<dyn crate::Policy>) -> Self {
+        Self(self.0.policy(policy))
+    }
+
+    /// The names given so far.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.names()
+    }
+}
+
+impl fmt::Debug for Imports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+/// A call out of a domain, as the host function sees it.
+pub struct Caller<'a> {
+    domain: DomainRef<'a>,
+}
+
+impl<'a> Caller<'a> {
+    /// The calling domain's memory.
+    #[inline]
+    #[must_use]
+    pub fn memory(&self) -> Memory<'a> {
+        Memory::new(self.domain)
+    }
+}
+
+impl fmt::Debug for Caller<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("window", &format_args!("{:#x}", self.domain.base()))
+            .finish()
+    }
+}
+
+/// Error that a host function ends the domain's call with.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Arguments on their way in, results on their way out.
+#[doc(hidden)]
+pub struct Frame<'a> {
+    frame: &'a mut OutFrame,
+    ints: usize,
+    floats: usize,
+    stacked: usize,
+}
+
+impl Frame<'_> {
+    /// The next argument.
+    #[inline(always)]
+    fn value<V: Value>(&mut self) -> Result<V, BoxError> {
+        let bits = match V::CLASS {
+            Class::Int if self.ints < self.frame.ints.len() => {
+                self.ints += 1;
+                self.frame.ints[self.ints - 1]
+            }
+            Class::Float if self.floats < self.frame.vectors.len() => {
+                self.floats += 1;
+                self.frame.vectors[self.floats - 1][0]
+            }
+            _ => {
+                self.stacked += 1;
+                self.frame
+                    .stack_argument(self.stacked - 1)
+                    .ok_or("stack arguments cannot be read")?
+            }
+        };
+        Ok(V::from_bits(bits))
+    }
+
+    #[inline(always)]
+    fn result(&mut self, result: impl Return) {
+        match result.to_register() {
+            None => {}
+            Some((Class::Int, bits)) => self.frame.result[0] = bits,
+            Some((Class::Float, bits)) => self.frame.vector_result[0] = [bits, 0],
+        }
+    }
+}
+
+/// What a host function may return: a [`Value`], `()`, or a `Result` of one of them.
+pub trait HostResult {
+    /// What the domain gets.
+    type Value: Return;
+    /// As a result.
+    ///
+    /// # Errors
+    /// Whatever the host function failed with.
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Value, BoxError>;
+}
+
+impl<R: Return> HostResult for R {
+    type Value = R;
+    #[inline(always)]
+    fn into_result(self) -> Result<R, BoxError> {
+        Ok(self)
+    }
+}
+
+impl<R: Return, E: Into<BoxError>> HostResult for Result<R, E> {
+    type Value = R;
+    #[inline(always)]
+    fn into_result(self) -> Result<R, BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// A closure that can be an import. `M` tells the forms apart and is always inferred.
+pub trait HostFunction<M>: Send + Sync + 'static {
+    /// Reads the arguments, calls the closure, writes the result.
+    ///
+    /// # Errors
+    /// What the closure failed with.
+    #[doc(hidden)]
+    fn invoke(&self, frame: &mut Frame<'_>) -> Result<(), BoxError>;
+}
+
+/// Marks closures whose first argument is a [`Caller`].
+#[doc(hidden)]
+pub struct WithCaller<A>(PhantomData<A>);
+
+macro_rules! host_function {
+    ($($t:ident)*) => {
+        impl<F, R, $($t: Value),*> HostFunction<fn($($t),*)> for F
+        where
+            F: Fn($($t),*) -> R + Send + Sync + 'static,
+            R: HostResult,
+        {
+            #[inline]
+            #[allow(non_snake_case)]
+            fn invoke(&self, frame: &mut Frame<'_>) -> Result<(), BoxError> {
+                $(let $t = frame.value::<$t>()?;)*
+                let result = self($($t),*).into_result()?;
+                frame.result(result);
+                Ok(())
+            }
+        }
+
+        impl<F, R, $($t: Value),*> HostFunction<WithCaller<fn($($t),*)>> for F
+        where
+            F: Fn(&Caller<'_>, $($t),*) -> R + Send + Sync + 'static,
+            R: HostResult,
+        {
+            #[inline]
+            #[allow(non_snake_case)]
+            fn invoke(&self, frame: &mut Frame<'_>) -> Result<(), BoxError> {
+                $(let $t = frame.value::<$t>()?;)*
+                let caller = Caller { domain: frame.frame.domain() };
+                let result = self(&caller, $($t),*).into_result()?;
+                frame.result(result);
+                Ok(())
+            }
+        }
+    };
+}
+for_each_arity!(host_function);

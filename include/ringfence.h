@@ -1,0 +1,350 @@
+/* ringfence.h - load native modules that nobody has to trust, and call them. Host side.
+ *
+ * A module is a file NAME.rf made by `ringfence cc`. Loading it checks its machine code; a domain is a
+ * running instance of it inside its own window of 4 GiB in this process. Code in a domain can neither
+ * read nor write nor run anything outside; its crashes and endless loops come back as errors.
+ *
+ * The short way feels like the dynamic linker:
+ *
+ *     void *m = rf_dlopen("./libadd.rf", 0);
+ *     int (*add)(int, int) = (int (*)(int, int))rf_dlsym(m, "add");
+ *     int five = add(2, 3);
+ *     if (rf_error()) fprintf(stderr, "%s\n", rf_error()->message);
+ *     rf_dlclose(m);
+ *
+ * The checked way (rf_module_open, rf_domain_create, rf_call) reports every failure in its result.
+ *
+ * Conventions
+ *   - Functions that can fail return an rf_status, RF_OK = 0, or a pointer, NULL on failure. A failure also
+ *     fills the calling thread's rf_error(); a success leaves it as it was.
+ *   - Pointers into a domain are ordinary addresses; host and domain use the same numbers. Everything that
+ *     comes out of a domain, pointers included, is chosen by code that may be hostile: check it before use,
+ *     and copy it (rf_read) before checking, since other threads of the domain can change its memory.
+ *     Never dereference or call a pointer that a domain gave you; use rf_read, rf_write, rf_call_address.
+ *   - Sizes are in bytes, times in nanoseconds, unless the name says otherwise.
+ *   - Handles are checked: NULL, closed and made-up handles give RF_ERROR_HANDLE, not a crash.
+ *   - Every function may be called from any thread at any time, except where it says otherwise. A domain may
+ *     be entered by many threads at once (the module must then be written for threads).
+ *   - Structs with a `size` field may grow in later versions: set it, through the _INIT macro, and zero the rest.
+ */
+#ifndef RINGFENCE_H
+#define RINGFENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#if __cplusplus < 201103L
+#error "ringfence.h needs C++11 or newer"
+#endif
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define RF_WARN_UNUSED __attribute__((warn_unused_result))
+#else
+#define RF_WARN_UNUSED
+#endif
+
+/* ------------------------------------------------------------------------------------------------ errors */
+
+/* What went wrong. Numbers are stable. */
+typedef enum rf_status {
+    RF_OK = 0,
+    /* The caller's mistakes. */
+    RF_ERROR_ARGUMENT = 1,     /* a NULL or impossible argument */
+    RF_ERROR_HANDLE = 2,       /* NULL, closed or made-up handle */
+    RF_ERROR_NO_FUNCTION = 3,  /* the module exports no function of that name */
+    RF_ERROR_NO_OBJECT = 4,    /* the module exports no object of that name */
+    RF_ERROR_RANGE = 5,        /* an address range that is not wholly inside the domain's window */
+    RF_ERROR_ACCESS = 6,       /* inside the window, but not mapped, or not writable */
+    RF_ERROR_TOO_LONG = 7,     /* a string without its end within the limit; too many arguments */
+    RF_ERROR_FREE = 8,         /* not an address that rf_alloc returned, or freed already */
+    /* The module file. */
+    RF_ERROR_FILE = 16,        /* cannot be read */
+    RF_ERROR_FORMAT = 17,      /* not a module, or damaged */
+    RF_ERROR_REJECTED = 18,    /* the verifier found forbidden machine code */
+    RF_ERROR_IMPORT = 19,      /* the module needs a function or object that nobody gives */
+    RF_ERROR_UNSUPPORTED = 20, /* this processor or kernel lacks something; the message says what */
+    RF_ERROR_LIMIT = 21,       /* out of windows, lanes, memory or mappings */
+    /* Faults: the domain refuses further calls until rf_reset. */
+    RF_FAULT_ACCESS = 32,      /* access to memory that is not mapped, or not with that right */
+    RF_FAULT_DIVIDE = 33,      /* integer division by zero or overflow */
+    RF_FAULT_ILLEGAL = 34,     /* illegal instruction; failed __builtin_trap, "unreachable" code */
+    RF_FAULT_STACK = 35,       /* stack exhausted */
+    RF_FAULT_TIME = 36,        /* time limit exceeded */
+    RF_FAULT_INTERRUPT = 37,   /* rf_interrupt */
+    RF_FAULT_MEMORY = 38,      /* memory limit exceeded */
+    RF_FAULT_ABORT = 39,       /* the module called abort, or an assertion failed */
+    RF_FAULT_EXIT = 40,        /* the module called exit; rf_error_info.code is the status */
+    RF_FAULT_HOST = 41,        /* a host callback failed (rf_fail), or panicked */
+    RF_FAULT_OTHER = 47,       /* any other; see the message */
+    /* State. */
+    RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset */
+    RF_ERROR_BUSY = 49,        /* not while a thread is inside the domain */
+    RF_ERROR_NESTING = 50,     /* calls nested too deeply, or a lane entered out of order */
+    RF_ERROR_INTERNAL = 63     /* a defect in Ringfence; please report it */
+} rf_status;
+
+/* One function of a backtrace, innermost first. Strings are NULL when unknown. */
+typedef struct rf_frame {
+    uint64_t address;     /* of the instruction */
+    const char *function; /* name in the module */
+    const char *file;     /* source file, if the module has debug information */
+    uint32_t line;        /* 0 when unknown */
+    uint32_t reserved;
+} rf_frame;
+
+/* What went wrong, in detail. Owned by the library; valid until the same thread's next rf_ call or call into
+ * a domain. */
+typedef struct rf_error_info {
+    size_t size;          /* of this struct, as the library knows it */
+    rf_status status;
+    int32_t code;         /* exit status, or reason of an abort; otherwise 0 */
+    const char *message;  /* one line for a person; never NULL */
+    uint64_t address;     /* faults: the address that was accessed, 0 if none applies */
+    uint64_t instruction; /* faults: address of the instruction, 0 if unknown */
+    const char *function; /* faults: function of the module, or NULL */
+    const char *file;     /* faults: source file, or NULL */
+    uint32_t line;        /* faults: source line, or 0 */
+    uint32_t frame_count;
+    const rf_frame *frames; /* faults: backtrace of the module's frames */
+} rf_error_info;
+
+/* The calling thread's pending error, or NULL if there is none. Pending until rf_clear_error, rf_reset or
+ * the next failure. Costs a few nanoseconds when there is none. */
+const rf_error_info *rf_error(void);
+
+/* Forgets the calling thread's pending error. */
+void rf_clear_error(void);
+
+/* The name of a status, such as "RF_FAULT_ACCESS"; never NULL. */
+const char *rf_status_name(rf_status status);
+
+/* Version of the library, such as "0.1.0". */
+const char *rf_version(void);
+
+/* ------------------------------------------------------------------- the trio like the dynamic linker's */
+
+/* Opens a module and makes one domain of it.
+ * `path`   the file, as in open(2); no search path.
+ * `flags`  0, or RF_INTEGRITY to accept modules that are built with --isolation=integrity.
+ * Imports are resolved against what rf_provide gave before. Returns NULL on failure (see rf_error). */
+void *rf_dlopen(const char *path, int flags) RF_WARN_UNUSED;
+
+/* A pointer to the module's exported function or object `name`, or NULL (see rf_error).
+ *
+ * A function's pointer is called in plain C syntax, cast to the function's type. Rules:
+ *   - Arguments in registers only: up to 6 integers or pointers and 8 float or double. Further arguments, structs
+ *     over 16 bytes by value, long double and variable arguments travel on the stack and do not reach the
+ *     module through this pointer; use rf_dlsym_args for functions that have them.
+ *   - Results: void, integers, pointers, float, double, structs of up to 16 bytes.
+ *   - A fault cannot be reported in the result: the call returns 0 and rf_error() tells. The domain then refuses
+ *     calls (each returns 0 with RF_ERROR_FAULTED) until rf_reset. Prefer rf_call where that matters.
+ *   - Pointer arguments must point into the domain (rf_alloc): the module cannot read host memory.
+ *   - Valid until rf_dlclose; after that a call returns 0 with RF_ERROR_HANDLE.
+ * An object's address is inside the window: read it through rf_read. */
+void *rf_dlsym(void *handle, const char *name) RF_WARN_UNUSED;
+
+/* Like rf_dlsym, for functions with `stack_bytes` of arguments on the stack (8 for each word beyond the registers; the
+ * size, rounded up to 8, of each struct over 16 bytes passed by value; 16 for each long double). At most RF_STACK_ARGS_MAX.
+ *
+ *     // long sum8(long, long, long, long, long, long, long, long): two words on the stack
+ *     long (*sum8)(long, ...) = (long (*)(long, ...))rf_dlsym_args(m, "sum8", 16);
+ */
+void *rf_dlsym_args(void *handle, const char *name, size_t stack_bytes) RF_WARN_UNUSED;
+#define RF_STACK_ARGS_MAX 128
+
+/* Closes a handle of rf_dlopen. Threads inside the domain finish first; the memory goes when the last one has left.
+ * Returns 0, or -1 for something that is no open handle. */
+int rf_dlclose(void *handle);
+
+/* Gives a host function to the modules that are opened later by rf_dlopen in this process. Modules get nothing else: an
+ * import that was not provided is an error of rf_dlopen. See rf_import for what `function` must obey. Replaces an earlier
+ * function of that name; NULL takes it away. */
+rf_status rf_provide(const char *name, void (*function)(void));
+
+/* --------------------------------------------------------------------------------------- the checked way */
+
+typedef struct rf_module rf_module;     /* a verified module; any number of domains can be made of it */
+typedef struct rf_domain rf_domain;     /* a running instance */
+typedef struct rf_function rf_function; /* one exported function of one domain, looked up once */
+typedef struct rf_caller rf_caller;     /* a call out of a domain, during a callback */
+
+#define RF_INTEGRITY 1 /* flag: accept modules whose loads are not confined */
+
+/* Reads, checks and verifies the module at `path`. `*module` is NULL on failure. */
+rf_status rf_module_open(const char *path, int flags, rf_module **module) RF_WARN_UNUSED;
+
+/* The same from `length` bytes in memory, which are copied. `name` is for messages; may be NULL. */
+rf_status rf_module_open_bytes(const void *bytes, size_t length, const char *name, int flags,
+                               rf_module **module) RF_WARN_UNUSED;
+
+/* Gives the handle back. Domains made of the module live on. NULL is fine. */
+rf_status rf_module_close(rf_module *module);
+
+/* A callback of the general form. It reads its arguments with rf_arg_..., returns through rf_return_..., and fails with
+ * rf_fail. It runs on the calling thread and may call into domains again. It must not leave by longjmp, a C++ exception
+ * or pthread_exit. */
+typedef void (*rf_callback)(rf_caller *caller, void *context);
+
+/* One function that the host gives to a domain. Set exactly one of `function` and `callback`.
+ *   function  a C function, called with the module's arguments in registers as they are (up to 6 integers, 8
+ *             floats; no stack arguments). The fastest form. Its arguments are the module's to choose:
+ *             whatever it does with them must be safe for every value.
+ *   callback  the general form, with `context`. */
+typedef struct rf_import {
+    const char *name;
+    void (*function)(void);
+    rf_callback callback;
+    void *context;
+} rf_import;
+
+#define RF_IMPORT(name, function) { (name), (void (*)(void))(function), NULL, NULL }
+#define RF_IMPORT_CALLBACK(name, callback, context) { (name), NULL, (callback), (context) }
+
+/* How to make a domain. Zero means the default everywhere. */
+typedef struct rf_domain_options {
+    size_t size;              /* sizeof(rf_domain_options) */
+    const char *name;         /* for messages; default: the module's */
+    const rf_import *imports; /* copied; names too */
+    size_t import_count;
+    uint64_t time_limit_ns;   /* for each call from the host; 0: none */
+    uint64_t memory_limit;    /* heap, maps and host allocations together, in bytes; 0: none but the window */
+    uint64_t stack_size;      /* data stack of each lane, in bytes; 0: the default */
+} rf_domain_options;
+
+#ifdef __cplusplus
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, nullptr, 0, 0, 0, 0 }
+#else
+#define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
+#endif
+
+/* Makes a domain and runs the module's constructors. `options` may be NULL. `*domain` is NULL on failure. */
+rf_status rf_domain_create(rf_module *module, const rf_domain_options *options, rf_domain **domain) RF_WARN_UNUSED;
+
+/* Ends a domain. Its function pointers and handles give errors from now on; the window is given back when no
+ * thread is inside any more. NULL is fine. */
+rf_status rf_domain_destroy(rf_domain *domain);
+
+/* The domain behind a handle of rf_dlopen, for the functions below; belongs to that handle. NULL on failure. */
+rf_domain *rf_dldomain(void *handle);
+
+/* An argument or a result. */
+typedef enum rf_type { RF_VOID = 0, RF_I32, RF_U32, RF_I64, RF_U64, RF_PTR, RF_F32, RF_F64 } rf_type;
+
+typedef struct rf_value {
+    rf_type type;
+    union {
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        void *ptr; /* an address; of the domain, when it comes from one */
+        float f32;
+        double f64;
+    } as;
+} rf_value;
+
+static inline rf_value rf_i32(int32_t v) { rf_value r; r.type = RF_I32; r.as.u64 = 0; r.as.i32 = v; return r; }
+static inline rf_value rf_u32(uint32_t v) { rf_value r; r.type = RF_U32; r.as.u64 = 0; r.as.u32 = v; return r; }
+static inline rf_value rf_i64(int64_t v) { rf_value r; r.type = RF_I64; r.as.i64 = v; return r; }
+static inline rf_value rf_u64(uint64_t v) { rf_value r; r.type = RF_U64; r.as.u64 = v; return r; }
+static inline rf_value rf_p(const void *v) { rf_value r; r.type = RF_PTR; r.as.u64 = (uint64_t)(uintptr_t)v; return r; }
+static inline rf_value rf_f32(float v) { rf_value r; r.type = RF_F32; r.as.u64 = 0; r.as.f32 = v; return r; }
+static inline rf_value rf_f64(double v) { rf_value r; r.type = RF_F64; r.as.f64 = v; return r; }
+
+/* Looks up an exported function once, for many calls. `*function` is NULL on failure. */
+rf_status rf_function_get(rf_domain *domain, const char *name, rf_function **function) RF_WARN_UNUSED;
+
+/* Gives the handle back. NULL is fine. */
+rf_status rf_function_put(rf_function *function);
+
+/* Calls a function: `count` arguments of any number (further ones go onto the domain's stack). `result` may be NULL;
+ * otherwise set result->type to what the function returns before the call. A wrong number or type of arguments gives the
+ * module wrong values; it endangers nothing outside the domain. On failure *result is zeroed.
+ *
+ *     rf_value r = { RF_I32, { 0 } };
+ *     rf_value a[] = { rf_i32(2), rf_i32(3) };
+ *     if (rf_call(add, a, 2, &r) != RF_OK) fprintf(stderr, "%s\n", rf_error()->message);
+ */
+rf_status rf_call(rf_function *function, const rf_value *arguments, size_t count, rf_value *result);
+
+/* The same by name: one look-up more. */
+rf_status rf_call_name(rf_domain *domain, const char *name, const rf_value *arguments, size_t count, rf_value *result);
+
+/* Calls a function pointer that the domain gave (a registered callback, say). The only safe way to call one: it must be
+ * a function's entry inside the domain, or the call is refused. */
+rf_status rf_call_address(rf_domain *domain, const void *address, const rf_value *arguments, size_t count,
+                          rf_value *result);
+
+/* ------------------------------------------------------------------------------------------ a domain's memory */
+
+/* `size` bytes of zeroed memory in the domain, aligned to 16; NULL on failure. It counts against the memory limit. */
+void *rf_alloc(rf_domain *domain, size_t size) RF_WARN_UNUSED;
+
+/* Frees what rf_alloc returned. NULL is fine. rf_reset frees everything. */
+rf_status rf_free(rf_domain *domain, void *address);
+
+/* Copies `length` bytes from the domain's memory at `from` into the host's at `to`. Any `from` is fine: what is not wholly
+ * inside the window is RF_ERROR_RANGE, what is not mapped RF_ERROR_ACCESS (part of `to` may have been written). */
+rf_status rf_read(rf_domain *domain, const void *from, void *to, size_t length);
+
+/* Copies `length` bytes from the host's memory at `from` into the domain's at `to`. */
+rf_status rf_write(rf_domain *domain, void *to, const void *from, size_t length);
+
+/* Copies the NUL-terminated string at `from` into `to`, `capacity` bytes long, NUL included. RF_ERROR_TOO_LONG when it
+ * does not fit (then `to` is the empty string). `length` may be NULL; it receives the length without the NUL. */
+rf_status rf_read_string(rf_domain *domain, const void *from, char *to, size_t capacity, size_t *length);
+
+/* A copy of the string `text` in the domain's memory (rf_free it); NULL on failure. */
+void *rf_alloc_string(rf_domain *domain, const char *text) RF_WARN_UNUSED;
+
+/* 1 if the whole range lies in the domain's window, else 0. Says nothing about what is mapped there. */
+int rf_ptr_check(rf_domain *domain, const void *address, size_t length);
+
+/* Address and size of an exported object. `size` may be NULL. NULL on failure. */
+void *rf_object(rf_domain *domain, const char *name, size_t *size);
+
+/* ------------------------------------------------------------------------------------------------ control */
+
+/* Puts the domain back to the state right after rf_domain_create: memory, allocations, fault. Function handles and
+ * pointers stay valid; addresses of rf_alloc do not. RF_ERROR_BUSY while a thread is inside. */
+rf_status rf_reset(rf_domain *domain);
+
+/* Ends whatever runs in the domain with RF_FAULT_INTERRUPT, soon; from any thread, and from signal handlers not. */
+rf_status rf_interrupt(rf_domain *domain);
+
+/* Time limit for each later call from the host into the domain, in nanoseconds; 0: none. It acts within 2 ms. */
+rf_status rf_time_limit(rf_domain *domain, uint64_t nanoseconds);
+
+/* RF_OK if the domain takes calls, RF_ERROR_FAULTED if it waits for rf_reset, RF_ERROR_HANDLE. Sets no rf_error. */
+rf_status rf_domain_state(rf_domain *domain);
+
+/* --------------------------------------------------------------------------------------------- in callbacks */
+
+/* The n-th integer (or pointer) argument, and the n-th floating-point argument, each counted from 0 among its kind: of
+ * f(int a, double x, int b), b is integer 1 and x is float 0. Integers from the 7th on, and floats from the 9th
+ * on, lie on the stack: rf_arg_stack. Narrow integers: cast to the declared type; the upper bits are the module's. */
+uint64_t rf_arg_int(const rf_caller *caller, unsigned n);
+double rf_arg_f64(const rf_caller *caller, unsigned n);
+float rf_arg_f32(const rf_caller *caller, unsigned n);
+/* The n-th 8-byte word of arguments on the stack; 0 if it cannot be read. */
+uint64_t rf_arg_stack(const rf_caller *caller, unsigned n);
+
+/* Sets the result. The last one of a kind counts; without any the module sees 0. */
+void rf_return_int(rf_caller *caller, uint64_t value);
+void rf_return_f64(rf_caller *caller, double value);
+void rf_return_f32(rf_caller *caller, float value);
+
+/* Ends the domain's call, when the callback returns, with RF_FAULT_HOST and this message (copied). */
+void rf_fail(rf_caller *caller, const char *message);
+
+/* The domain that calls. Inside plain functions (rf_import.function) pass NULL: the innermost domain that called out on
+ * this thread, or NULL. Belongs to the library: not to be destroyed through this handle. */
+rf_domain *rf_caller_domain(const rf_caller *caller);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif /* RINGFENCE_H */
