@@ -67,6 +67,7 @@ typedef enum rf_status {
     RF_ERROR_IMPORT = 19,      /* the module needs a function or object that nobody gives */
     RF_ERROR_UNSUPPORTED = 20, /* this processor or kernel lacks something; the message says what */
     RF_ERROR_LIMIT = 21,       /* out of windows, lanes, memory or mappings */
+    RF_ERROR_CONSTRUCTOR = 22, /* a constructor of the module failed */
     /* Faults: the domain refuses further calls until rf_reset. */
     RF_FAULT_ACCESS = 32,      /* access to memory that is not mapped, or not with that right */
     RF_FAULT_DIVIDE = 33,      /* integer division by zero or overflow */
@@ -78,6 +79,8 @@ typedef enum rf_status {
     RF_FAULT_ABORT = 39,       /* the module called abort, or an assertion failed */
     RF_FAULT_EXIT = 40,        /* the module called exit; rf_error_info.code is the status */
     RF_FAULT_HOST = 41,        /* a host callback failed (rf_fail), or panicked */
+    RF_FAULT_TARGET = 42,      /* an indirect call or jump to something that is no function */
+    RF_FAULT_ELSEWHERE = 43,   /* the domain faulted in another thread during this call */
     RF_FAULT_OTHER = 47,       /* any other; see the message */
     /* State. */
     RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset */
@@ -206,7 +209,6 @@ typedef struct rf_import {
 /* How to make a domain. Zero means the default everywhere. */
 typedef struct rf_domain_options {
     size_t size;              /* sizeof(rf_domain_options) */
-    const char *name;         /* for messages; default: the module's */
     const rf_import *imports; /* copied; names too */
     size_t import_count;
     uint64_t time_limit_ns;   /* for each call from the host; 0: none */
@@ -215,7 +217,7 @@ typedef struct rf_domain_options {
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, nullptr, 0, 0, 0, 0 }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0 }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif
@@ -227,7 +229,8 @@ rf_status rf_domain_create(rf_module *module, const rf_domain_options *options, 
  * thread is inside any more. NULL is fine. */
 rf_status rf_domain_destroy(rf_domain *domain);
 
-/* The domain behind a handle of rf_dlopen, for the functions below; belongs to that handle. NULL on failure. */
+/* The domain behind a handle of rf_dlopen, for the functions below; it is the same handle by its proper type, closed with
+ * it. NULL on failure. The other way round, an rf_domain can be given to rf_dlsym. */
 rf_domain *rf_dldomain(void *handle);
 
 /* An argument or a result. */

@@ -48,13 +48,18 @@ impl<T: Clone> Table<T> {
         Self {
             kind: kind as u64,
             chunks: [const { OnceLock::new() }; CHUNKS],
-            free: RwLock::new(Free { reusable: Vec::new(), fresh: 0 }),
+            free: RwLock::new(Free {
+                reusable: Vec::new(),
+                fresh: 0,
+            }),
         }
     }
 
     /// The lowest bits are odd, so that no aligned address is a handle.
     fn encode(&self, slot: usize, generation: u32) -> u64 {
-        1 | (slot as u64) << 3 | u64::from(generation) << (3 + SLOT_BITS) | self.kind << (3 + SLOT_BITS + GENERATION_BITS)
+        1 | (slot as u64) << 3
+            | u64::from(generation) << (3 + SLOT_BITS)
+            | self.kind << (3 + SLOT_BITS + GENERATION_BITS)
     }
 
     fn slot(&self, handle: u64) -> Result<(&RwLock<Slot<T>>, usize, u32), BadHandle> {
@@ -80,8 +85,16 @@ impl<T: Clone> Table<T> {
                 None => return Err(Full),
             }
         };
-        let chunk = self.chunks[slot / CHUNK]
-            .get_or_init(|| (0..CHUNK).map(|_| RwLock::new(Slot { generation: 0, value: None })).collect());
+        let chunk = self.chunks[slot / CHUNK].get_or_init(|| {
+            (0..CHUNK)
+                .map(|_| {
+                    RwLock::new(Slot {
+                        generation: 0,
+                        value: None,
+                    })
+                })
+                .collect()
+        });
         let mut s = chunk[slot % CHUNK].write().unwrap_or_else(|e| e.into_inner());
         s.value = Some(value);
         Ok(self.encode(slot, s.generation))
@@ -108,7 +121,11 @@ impl<T: Clone> Table<T> {
             s.generation = (generation + 1) & ((1 << GENERATION_BITS) - 1);
             s.value.take().ok_or(BadHandle)?
         };
-        self.free.write().unwrap_or_else(|e| e.into_inner()).reusable.push(index);
+        self.free
+            .write()
+            .unwrap_or_else(|e| e.into_inner())
+            .reusable
+            .push(index);
         Ok(value)
     }
 }
@@ -123,7 +140,17 @@ mod tests {
         let others = Table::<u32>::new(2);
         let h = numbers.insert(5).unwrap();
         assert_eq!(numbers.get(h), Ok(5));
-        for wrong in [0, 1, h + 1, h ^ 2, h | 1 << 63, h + 8, !0, 0xDEAD_BEEF, h + (1 << 21)] {
+        for wrong in [
+            0,
+            1,
+            h + 1,
+            h ^ 2,
+            h | 1 << 63,
+            h + 8,
+            !0,
+            0xDEAD_BEEF,
+            h + (1 << 21),
+        ] {
             assert_eq!(numbers.get(wrong), Err(BadHandle), "{wrong:#x}");
         }
         assert_eq!(others.get(h), Err(BadHandle));

@@ -1,1 +1,20 @@
-//! The C library of Ringfence.
+//! The C library of Ringfence. What each function does is in `include/ringfence.h`.
+//!
+//! Every function checks its arguments, catches panics, and keeps what went wrong in the calling thread's
+//! `rf_error`. Handles are numbers, not addresses (see `handles.rs`).
+
+#![deny(missing_docs)]
+
+mod calls;
+mod domains;
+mod error;
+mod handles;
+mod imports;
+mod memory;
+mod objects;
+
+pub use calls::*;
+pub use domains::*;
+pub use error::{CFrame, Info, Status};
+pub use imports::*;
+pub use memory::*;

@@ -1,0 +1,320 @@
+//! Modules and domains: making, ending, resetting, limits; and the trio that feels like the dynamic linker.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+use std::time::Duration;
+
+use ringfence_runtime::{DomainError, DomainOptions, Module, Signature};
+
+use crate::error::{Failure, Info, Status, border, clear, pending, status};
+use crate::imports::{Import, provided, read_imports};
+use crate::objects::{self, LateHandle, load_options, not_null, text};
+
+/// `rf_domain_options` of the header.
+#[repr(C)]
+pub struct Options {
+    size: usize,
+    imports: *const Import,
+    import_count: usize,
+    time_limit_ns: u64,
+    memory_limit: u64,
+    stack_size: u64,
+}
+
+/// Most bytes of stack arguments that a pointer of `rf_dlsym_args` passes.
+const STACK_ARGS_MAX: usize = 128;
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_error() -> *const Info {
+    border(|_| ptr::null(), || Ok(pending()))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_clear_error() {
+    clear();
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_status_name(status: Status) -> *const c_char {
+    status.name().as_ptr().cast()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// See the header.
+///
+/// # Safety
+/// `path` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_dlopen(path: *const c_char, flags: i32) -> *mut c_void {
+    border(
+        |_| ptr::null_mut(),
+        || {
+            // SAFETY: the caller's promise.
+            let path = unsafe { text(path, "path") }?;
+            let module = Module::open(path, &load_options(flags)?)?;
+            objects::add_domain(
+                module,
+                provided(),
+                &DomainOptions::default(),
+                &LateHandle::default(),
+            )
+        },
+    )
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe { rf_dlsym_args(handle, name, 0) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_dlsym_args(
+    handle: *mut c_void,
+    name: *const c_char,
+    stack_bytes: usize,
+) -> *mut c_void {
+    border(
+        |_| ptr::null_mut(),
+        || {
+            let object = objects::domain(handle)?;
+            // SAFETY: the caller's promise.
+            let name = unsafe { text(name, "name") }?;
+            if stack_bytes > STACK_ARGS_MAX {
+                let message =
+                    format!("{stack_bytes} bytes of stack arguments; at most {STACK_ARGS_MAX} pass");
+                return Err(Failure::new(Status::ERROR_TOO_LONG, message));
+            }
+            let stack = stack_bytes.div_ceil(8) as u8;
+            match object.domain.entry(name) {
+                Ok(entry) => Ok(entry
+                    .thunk(Signature {
+                        stack,
+                        ..Signature::UNKNOWN
+                    })
+                    .cast_mut()),
+                Err(DomainError::NotFunction { .. }) if object.domain.symbol(name).is_some() => {
+                    Ok(objects::pointer(object.domain.symbol(name).unwrap_or(0)))
+                }
+                Err(e) => Err(e.into()),
+            }
+        },
+    )
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_dlclose(handle: *mut c_void) -> i32 {
+    border(|_| -1, || objects::remove_domain(handle).map(|()| 0))
+}
+
+/// See the header. One handle serves both.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_dldomain(handle: *mut c_void) -> *mut c_void {
+    border(|_| ptr::null_mut(), || objects::domain(handle).map(|_| handle))
+}
+
+/// See the header.
+///
+/// # Safety
+/// `path` is null or a string, `module` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_open(path: *const c_char, flags: i32, module: *mut *mut c_void) -> Status {
+    status(|| {
+        not_null(module, "module")?;
+        // SAFETY: not null, so writable.
+        unsafe { *module = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let path = unsafe { text(path, "path") }?;
+        let opened = objects::add_module(Module::open(path, &load_options(flags)?)?)?;
+        // SAFETY: not null, so writable.
+        unsafe { *module = opened };
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `bytes` is null or has `length` bytes, `name` is null or a string, `module` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_open_bytes(
+    bytes: *const c_void,
+    length: usize,
+    name: *const c_char,
+    flags: i32,
+    module: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(module, "module")?;
+        // SAFETY: not null, so writable.
+        unsafe { *module = ptr::null_mut() };
+        not_null(bytes, "bytes")?;
+        let name = if name.is_null() {
+            "(memory)"
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { text(name, "name") }?
+        };
+        // A copy: what is verified must be what is loaded, whatever the program does to its buffer.
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) }.to_vec();
+        let opened = objects::add_module(Module::from_bytes(name, &bytes, &load_options(flags)?)?)?;
+        // SAFETY: not null, so writable.
+        unsafe { *module = opened };
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_module_close(module: *mut c_void) -> Status {
+    status(|| {
+        if module.is_null() {
+            Ok(())
+        } else {
+            objects::remove_module(module)
+        }
+    })
+}
+
+/// Reads as much of the options as the program's version of the struct has.
+///
+/// # Safety
+/// `options` is null or points to `options->size` readable bytes.
+unsafe fn read_options(options: *const Options) -> Result<Options, Failure> {
+    let mut all = Options {
+        size: size_of::<Options>(),
+        imports: ptr::null(),
+        import_count: 0,
+        time_limit_ns: 0,
+        memory_limit: 0,
+        stack_size: 0,
+    };
+    if options.is_null() {
+        return Ok(all);
+    }
+    // SAFETY: the size comes first in every version.
+    let size = unsafe { (&raw const (*options).size).read() };
+    if size < size_of::<usize>() || size > 4096 {
+        let message = format!("rf_domain_options.size is {size}; set it through RF_DOMAIN_OPTIONS_INIT");
+        return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+    }
+    let known = size.min(size_of::<Options>());
+    // SAFETY: both have `known` bytes; the struct is plain numbers and pointers.
+    unsafe { ptr::copy_nonoverlapping(options.cast::<u8>(), (&raw mut all).cast::<u8>(), known) };
+    // SAFETY: the caller's promise: `size` bytes are readable.
+    let rest = unsafe { std::slice::from_raw_parts(options.cast::<u8>().add(known), size - known) };
+    if rest.iter().any(|&b| b != 0) {
+        let message = "rf_domain_options asks for something that this version of the library does not know";
+        return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+    }
+    Ok(all)
+}
+
+/// See the header.
+///
+/// # Safety
+/// `options` is null or valid as the header says, `domain` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_domain_create(
+    module: *mut c_void,
+    options: *const Options,
+    domain: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(domain, "domain")?;
+        // SAFETY: not null, so writable.
+        unsafe { *domain = ptr::null_mut() };
+        let module = objects::module(module)?;
+        // SAFETY: the caller's promise.
+        let options = unsafe { read_options(options) }?;
+        let late = LateHandle::default();
+        // SAFETY: the caller's promise.
+        let imports = unsafe { read_imports(options.imports, options.import_count, &late) }?;
+        let mut limits = DomainOptions::default();
+        limits.time_limit = time_limit(options.time_limit_ns);
+        if options.memory_limit > 0 {
+            limits.heap_limit = options.memory_limit;
+        }
+        if options.stack_size > 0 {
+            limits.data_stack = u32::try_from(options.stack_size).unwrap_or(u32::MAX);
+        }
+        let made = objects::add_domain(module, imports, &limits, &late)?;
+        // SAFETY: not null, so writable.
+        unsafe { *domain = made };
+        Ok(())
+    })
+}
+
+fn time_limit(nanoseconds: u64) -> Option<Duration> {
+    (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_domain_destroy(domain: *mut c_void) -> Status {
+    status(|| {
+        if domain.is_null() {
+            Ok(())
+        } else {
+            objects::remove_domain(domain)
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_domain_state(domain: *mut c_void) -> Status {
+    match objects::domain(domain) {
+        Err(_) => Status::ERROR_HANDLE,
+        Ok(object) if object.domain.faulted() => Status::ERROR_FAULTED,
+        Ok(_) => Status::OK,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_reset(domain: *mut c_void) -> Status {
+    status(|| {
+        objects::domain(domain)?.domain.reset()?;
+        clear();
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_interrupt(domain: *mut c_void) -> Status {
+    status(|| {
+        objects::domain(domain)?.domain.interrupt();
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_time_limit(domain: *mut c_void, nanoseconds: u64) -> Status {
+    status(|| {
+        objects::domain(domain)?
+            .domain
+            .set_time_limit(time_limit(nanoseconds));
+        Ok(())
+    })
+}

@@ -1,0 +1,263 @@
+//! Host functions for domains: plain C functions and callbacks with a context.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use ringfence_runtime::{Imports, OutFrame, Signature, Verdict};
+
+use crate::error::{Failure, Status, border, fail, status};
+use crate::objects::{LateHandle, pointer, text};
+
+/// `rf_import` of the header.
+#[repr(C)]
+pub struct Import {
+    name: *const c_char,
+    function: *const c_void,
+    callback: Option<Callback>,
+    context: *mut c_void,
+}
+
+type Callback = unsafe extern "C" fn(caller: *mut Caller, context: *mut c_void);
+
+/// `rf_caller` of the header: one call out of a domain.
+pub struct Caller {
+    frame: *mut OutFrame,
+    domain: u64,
+    failure: Option<String>,
+    /// The call out that was in progress on this thread before.
+    outer: *const Caller,
+}
+
+thread_local! {
+    /// The innermost call out on this thread. What C code passes as `rf_caller` is looked for in this list, and
+    /// followed only if it is there.
+    static INNERMOST: Cell<*const Caller> = const { Cell::new(ptr::null()) };
+}
+
+/// What the host lets every `rf_dlopen` use.
+static PROVIDED: OnceLock<Mutex<BTreeMap<String, usize>>> = OnceLock::new();
+
+/// `context` of a callback: the C program's, and its business.
+struct Context(*mut c_void);
+// SAFETY: never followed by us; the header says that callbacks run on any thread.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+/// Reads an array of `rf_import`.
+///
+/// # Safety
+/// `list` is null or points to `count` imports whose names are null or strings, and whose functions obey the header.
+pub(crate) unsafe fn read_imports(
+    list: *const Import,
+    count: usize,
+    late: &LateHandle,
+) -> Result<Imports, Failure> {
+    let mut imports = Imports::new();
+    if list.is_null() && count > 0 {
+        return Err(Failure::new(
+            Status::ERROR_ARGUMENT,
+            "imports is NULL but import_count is not 0",
+        ));
+    }
+    for i in 0..count {
+        // SAFETY: the caller's promise.
+        let import = unsafe { &*list.add(i) };
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(import.name, "the name of an import") }?;
+        imports = match (import.function.is_null(), import.callback) {
+            // SAFETY: the header demands of a plain function what is demanded here.
+            (false, None) => unsafe { imports.plain(name, import.function, Signature::UNKNOWN) },
+            (true, Some(callback)) => {
+                let (late, context) = (late.clone(), Context(import.context));
+                imports.closure(name, move |frame| call_back(callback, &context, &late, frame))
+            }
+            _ => {
+                let message = format!("import {name}: set exactly one of function and callback");
+                return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+            }
+        };
+    }
+    Ok(imports)
+}
+
+/// The imports of a domain that `rf_dlopen` makes.
+pub(crate) fn provided() -> Imports {
+    let provided = PROVIDED
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    provided
+        .iter()
+        .fold(Imports::new(), |imports, (name, &function)| {
+            // SAFETY: the header demands of the function what is demanded here.
+            unsafe { imports.plain(name, function as *const c_void, Signature::UNKNOWN) }
+        })
+}
+
+fn call_back(callback: Callback, context: &Context, late: &LateHandle, frame: &mut OutFrame) -> Verdict {
+    let outer = INNERMOST.get();
+    let domain = late.get().copied().unwrap_or(0);
+    let mut caller = Caller {
+        frame,
+        domain,
+        failure: None,
+        outer,
+    };
+    INNERMOST.set(&raw const caller);
+    // SAFETY: the header says what a callback is; it gets a pointer that is good until it returns.
+    unsafe { callback(&raw mut caller, context.0) };
+    INNERMOST.set(outer);
+    match caller.failure {
+        None => Verdict::Return,
+        Some(message) => Verdict::Fail(message),
+    }
+}
+
+/// Runs `f` on a call out that is in progress on this thread; anything else is an error.
+fn with_caller<T>(caller: *const Caller, otherwise: T, f: impl FnOnce(&mut Caller) -> T) -> T {
+    border(
+        |_| otherwise,
+        || {
+            let mut known = INNERMOST.get();
+            while known != caller {
+                if known.is_null() {
+                    return Err(Failure::new(
+                        Status::ERROR_HANDLE,
+                        format!("{caller:?} is no call in progress on this thread"),
+                    ));
+                }
+                // SAFETY: a member of the list is on this thread's stack until its callback returns.
+                known = unsafe { (*known).outer };
+            }
+            if caller.is_null() {
+                return Err(Failure::new(Status::ERROR_HANDLE, "NULL is no rf_caller"));
+            }
+            // SAFETY: it is in the list; nobody else uses it while C code of this thread runs.
+            Ok(f(unsafe { &mut *caller.cast_mut() }))
+        },
+    )
+}
+
+fn frame(caller: &mut Caller) -> &mut OutFrame {
+    // SAFETY: the frame outlives the callback, and the callback outlives every use of `caller`.
+    unsafe { &mut *caller.frame }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arg_int(caller: *const Caller, n: u32) -> u64 {
+    with_caller(caller, 0, |c| frame(c).ints.get(n as usize).copied().unwrap_or(0))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arg_f64(caller: *const Caller, n: u32) -> f64 {
+    with_caller(caller, 0.0, |c| {
+        frame(c)
+            .vectors
+            .get(n as usize)
+            .map_or(0.0, |v| f64::from_bits(v[0]))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arg_f32(caller: *const Caller, n: u32) -> f32 {
+    with_caller(caller, 0.0, |c| {
+        frame(c)
+            .vectors
+            .get(n as usize)
+            .map_or(0.0, |v| f32::from_bits(v[0] as u32))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arg_stack(caller: *const Caller, n: u32) -> u64 {
+    with_caller(caller, 0, |c| frame(c).stack_argument(n as usize).unwrap_or(0))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_return_int(caller: *mut Caller, value: u64) {
+    with_caller(caller, (), |c| frame(c).result[0] = value);
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_return_f64(caller: *mut Caller, value: f64) {
+    with_caller(caller, (), |c| frame(c).vector_result[0] = [value.to_bits(), 0]);
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_return_f32(caller: *mut Caller, value: f32) {
+    with_caller(caller, (), |c| {
+        frame(c).vector_result[0] = [u64::from(value.to_bits()), 0]
+    });
+}
+
+/// See the header.
+///
+/// # Safety
+/// `message` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_fail(caller: *mut Caller, message: *const c_char) {
+    // SAFETY: the caller's promise.
+    let message = unsafe { text(message, "message") }.unwrap_or("a host callback failed");
+    with_caller(caller, (), |c| c.failure = Some(message.to_owned()));
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_caller_domain(caller: *const Caller) -> *mut c_void {
+    let handle = if caller.is_null() {
+        // A plain function asks: the runtime knows which domain called out.
+        current()
+    } else {
+        with_caller(caller, 0, |c| c.domain)
+    };
+    if handle == 0 {
+        fail(Failure::new(
+            Status::ERROR_HANDLE,
+            "no domain with a handle calls out on this thread",
+        ));
+    }
+    pointer(handle)
+}
+
+/// The handle of the innermost domain that called out on this thread, or 0.
+fn current() -> u64 {
+    let innermost = INNERMOST.get();
+    if innermost.is_null() {
+        return 0;
+    }
+    // SAFETY: a member of the list is on this thread's stack until its callback returns.
+    unsafe { (*innermost).domain }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string; `function` obeys the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_provide(name: *const c_char, function: *const c_void) -> Status {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        let mut provided = PROVIDED
+            .get_or_init(Mutex::default)
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if function.is_null() {
+            provided.remove(name);
+        } else {
+            provided.insert(name.to_owned(), function as usize);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,183 @@
+//! What the handles of the C interface stand for.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use ringfence_runtime::{Domain, DomainOptions, Entry, Imports, LoadOptions, Module};
+
+use crate::error::{Failure, Status};
+use crate::handles::Table;
+
+static MODULES: Table<Module> = Table::new(0x5A1);
+static DOMAINS: Table<Arc<DomainObject>> = Table::new(0x5A2);
+static FUNCTIONS: Table<Arc<FunctionObject>> = Table::new(0x5A3);
+
+/// A domain and what hangs on its handle.
+pub(crate) struct DomainObject {
+    pub(crate) domain: Domain,
+    pub(crate) module: Module,
+    /// Handles of its functions, to be closed with it. `None` once it is closed.
+    functions: Mutex<Option<HashSet<u64>>>,
+}
+
+/// A function of a domain, behind its handle.
+pub(crate) struct FunctionObject {
+    pub(crate) entry: Entry,
+    domain: Weak<DomainObject>,
+}
+
+/// The number of a domain's handle, for its imports: known once the domain is made.
+pub(crate) type LateHandle = Arc<OnceLock<u64>>;
+
+fn bad_handle(what: &str, handle: *const c_void) -> Failure {
+    let reason = if handle.is_null() {
+        "NULL is"
+    } else {
+        "it was closed, or never was"
+    };
+    Failure::new(Status::ERROR_HANDLE, format!("{handle:?}: {reason} no {what}"))
+}
+
+fn full(what: &str) -> Failure {
+    Failure::new(Status::ERROR_LIMIT, format!("too many open {what} handles"))
+}
+
+fn number(handle: *const c_void) -> u64 {
+    handle as usize as u64
+}
+
+pub(crate) fn pointer(handle: u64) -> *mut c_void {
+    handle as usize as *mut c_void
+}
+
+pub(crate) fn module(handle: *const c_void) -> Result<Module, Failure> {
+    MODULES
+        .get(number(handle))
+        .map_err(|_| bad_handle("module", handle))
+}
+
+pub(crate) fn add_module(module: Module) -> Result<*mut c_void, Failure> {
+    MODULES.insert(module).map(pointer).map_err(|_| full("module"))
+}
+
+pub(crate) fn remove_module(handle: *const c_void) -> Result<(), Failure> {
+    MODULES
+        .remove(number(handle))
+        .map(drop)
+        .map_err(|_| bad_handle("module", handle))
+}
+
+pub(crate) fn domain(handle: *const c_void) -> Result<Arc<DomainObject>, Failure> {
+    DOMAINS
+        .get(number(handle))
+        .map_err(|_| bad_handle("domain", handle))
+}
+
+/// Makes a domain and its handle.
+pub(crate) fn add_domain(
+    module: Module,
+    imports: Imports,
+    options: &DomainOptions,
+    late: &LateHandle,
+) -> Result<*mut c_void, Failure> {
+    let domain = Domain::new(std::slice::from_ref(&module), imports, options)?;
+    let object = Arc::new(DomainObject {
+        domain,
+        module,
+        functions: Mutex::new(Some(HashSet::new())),
+    });
+    let handle = DOMAINS.insert(object).map_err(|_| full("domain"))?;
+    let _ = late.set(handle);
+    Ok(pointer(handle))
+}
+
+pub(crate) fn remove_domain(handle: *const c_void) -> Result<(), Failure> {
+    let object = DOMAINS
+        .remove(number(handle))
+        .map_err(|_| bad_handle("domain", handle))?;
+    let functions = object
+        .functions
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    for function in functions.into_iter().flatten() {
+        let _ = FUNCTIONS.remove(function);
+    }
+    Ok(())
+}
+
+pub(crate) fn function(handle: *const c_void) -> Result<Arc<FunctionObject>, Failure> {
+    FUNCTIONS
+        .get(number(handle))
+        .map_err(|_| bad_handle("function", handle))
+}
+
+pub(crate) fn add_function(domain: &Arc<DomainObject>, entry: Entry) -> Result<*mut c_void, Failure> {
+    let mut functions = domain.functions.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(functions) = functions.as_mut() else {
+        return Err(Failure::new(
+            Status::ERROR_HANDLE,
+            "the domain was closed meanwhile",
+        ));
+    };
+    let object = Arc::new(FunctionObject {
+        entry,
+        domain: Arc::downgrade(domain),
+    });
+    let handle = FUNCTIONS.insert(object).map_err(|_| full("function"))?;
+    functions.insert(handle);
+    Ok(pointer(handle))
+}
+
+pub(crate) fn remove_function(handle: *const c_void) -> Result<(), Failure> {
+    let object = FUNCTIONS
+        .remove(number(handle))
+        .map_err(|_| bad_handle("function", handle))?;
+    if let Some(domain) = object.domain.upgrade()
+        && let Some(functions) = domain
+            .functions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_mut()
+    {
+        functions.remove(&number(handle));
+    }
+    Ok(())
+}
+
+/// A C string argument. Messages name it as `what`.
+///
+/// # Safety
+/// `text` is null or a NUL-terminated string that lives as long as the result.
+pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(Failure::new(Status::ERROR_ARGUMENT, format!("{what} is NULL")));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str()
+        .map_err(|_| Failure::new(Status::ERROR_ARGUMENT, format!("{what} is not UTF-8")))
+}
+
+/// Checks that an output argument is there.
+pub(crate) fn not_null<T>(pointer: *const T, what: &str) -> Result<(), Failure> {
+    if pointer.is_null() {
+        return Err(Failure::new(Status::ERROR_ARGUMENT, format!("{what} is NULL")));
+    }
+    Ok(())
+}
+
+/// The load options that the flags stand for.
+pub(crate) fn load_options(flags: i32) -> Result<LoadOptions, Failure> {
+    const INTEGRITY: i32 = 1;
+    if flags & !INTEGRITY != 0 {
+        return Err(Failure::new(
+            Status::ERROR_ARGUMENT,
+            format!("unknown flags {:#x}", flags & !INTEGRITY),
+        ));
+    }
+    let mut options = LoadOptions::default();
+    options.allow_integrity = flags & INTEGRITY != 0;
+    Ok(options)
+}
