@@ -31,3 +31,12 @@ void dirty(int64_t pages)
     for (int64_t i = 0; i < pages; i++)
         ballast[(i * 4096) & ((1 << 20) - 1)]++;
 }
+
+void reverse(uint8_t *s, uint64_t length)
+{
+    for (uint8_t *end = s + length; s < end--; s++) {
+        uint8_t c = *s;
+        *s = *end;
+        *end = c;
+    }
+}

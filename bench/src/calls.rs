@@ -8,6 +8,7 @@ use ringfence_runtime::{
 };
 use std::ffi::c_void;
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// A function without arguments and result.
@@ -72,149 +73,171 @@ fn loop_add(count: u32, f: Add) -> f64 {
     })
 }
 
-/// Measures calls, faults and the making of domains.
-pub fn measure(kitchen: &Kitchen, runs: usize, quick: bool) -> Result<Vec<Cost>, String> {
-    let source = [kitchen.sources().join("modules/calls.c")];
-    let native = kitchen.build(
-        "calls_native",
-        &[kitchen.sources().join("modules/plain.c")],
-        &[],
-        Configuration::Native,
-    )?;
-    let native = Native::load(&native)?;
-    let fenced = kitchen.build("calls", &source, &["-g".to_owned()], Configuration::Fenced)?;
-    let module = Module::open(&fenced, &LoadOptions::default()).map_err(text)?;
-    let (one, other, closure) = (domain(&module)?, domain(&module)?, with_closure(&module)?);
-    let faulty = domain(&module)?;
-    let count = if quick { 200_000 } else { 2_000_000 };
-    let few = if quick { 20 } else { 200 };
+/// Everything that is called.
+pub struct Calls {
+    /// The functions without a fence.
+    pub native: Native,
+    /// A domain that gets a C function as its import.
+    pub one: Domain,
+    fenced: PathBuf,
+    module: Module,
+}
 
-    // SAFETY: plain.c defines it with this type
-    let plain = unsafe { std::mem::transmute::<*const c_void, Nothing>(native.symbol("nothing")?) };
-    // SAFETY: the same
-    let plain_add = unsafe { std::mem::transmute::<*const c_void, Add>(native.symbol("add")?) };
-    let entry = one.entry("nothing").map_err(text)?;
-    let fenced_nothing = nothing(&entry);
-    let other_nothing = nothing(&other.entry("nothing").map_err(text)?);
-    let fenced_add = add(&one.entry("add").map_err(text)?);
-    let call_back = add(&one.entry("call_back").map_err(text)?);
-    let call_closure = add(&closure.entry("call_back").map_err(text)?);
-    let fault = faulty.entry("fault").map_err(text)?;
-    let dirty = one.entry("dirty").map_err(text)?;
-    for (f, want) in [(plain_add, 5), (fenced_add, 5), (call_back, 6), (call_closure, 6)] {
-        let got = f(2, 3);
-        if got != want {
-            return Err(format!(
-                "a call gave {got} instead of {want}: {:?}",
-                ringfence_runtime::domain::take_error()
-            ));
-        }
+impl Calls {
+    /// Builds and loads.
+    pub fn new(kitchen: &Kitchen) -> Result<Self, String> {
+        let source = |name: &str| [kitchen.sources().join("modules").join(name)];
+        let native = kitchen.build("plain", &source("plain.c"), &[], Configuration::Native)?;
+        let flags = ["-g".to_owned(), "--import=host_add".to_owned()];
+        let fenced = kitchen.build("calls", &source("calls.c"), &flags, Configuration::Fenced)?;
+        let module = Module::open(&fenced, &LoadOptions::default()).map_err(text)?;
+        Ok(Calls {
+            native: Native::load(&native)?,
+            one: domain(&module)?,
+            fenced,
+            module,
+        })
     }
 
-    let mut subjects: Vec<Subject> = vec![
-        ("plain indirect call", Box::new(|| Ok(loop_nothing(count, plain)))),
-        (
-            "null call, window selected",
-            Box::new(|| Ok(loop_nothing(count, fenced_nothing))),
-        ),
-        (
-            "plain indirect call, two integers",
-            Box::new(|| Ok(loop_add(count, plain_add))),
-        ),
-        (
-            "call with two integers",
-            Box::new(|| Ok(loop_add(count, fenced_add))),
-        ),
-        (
-            "null call by the checked interface",
-            Box::new(|| {
-                Ok(nanoseconds(count, || {
-                    black_box(entry.call(&mut Call::ints(&[]))).ok();
-                }))
-            }),
-        ),
-        (
-            "null call with window switch",
-            Box::new(|| {
-                Ok(nanoseconds(count / 2, || {
-                    black_box(fenced_nothing)();
-                    black_box(other_nothing)();
-                }) / 2.0)
-            }),
-        ),
-        (
-            "call with one callback, C function",
-            Box::new(|| Ok(loop_add(count, call_back))),
-        ),
-        (
-            "call with one callback, closure",
-            Box::new(|| Ok(loop_add(count, call_closure))),
-        ),
-        (
-            "fault delivered to the caller",
-            Box::new(|| {
-                let mut total = 0.0;
-                for _ in 0..few {
-                    let start = Instant::now();
-                    let result = black_box(fault.call(&mut Call::ints(&[])));
-                    total += start.elapsed().as_nanos() as f64;
-                    match result {
-                        Err(CallError::Fault(_)) => faulty.reset().map_err(text)?,
-                        other => return Err(format!("no fault but {other:?}")),
-                    }
-                }
-                Ok(total / f64::from(few) / 1e3)
-            }),
-        ),
-        (
-            "domain created, 1 MiB module",
-            Box::new(|| {
-                let mut total = 0.0;
-                for _ in 0..few {
-                    let start = Instant::now();
-                    let _made = domain(&module)?;
-                    total += start.elapsed().as_nanos() as f64;
-                }
-                Ok(total / f64::from(few) / 1e3)
-            }),
-        ),
-        (
-            "domain reset, 16 pages dirty",
-            Box::new(|| {
-                let mut total = 0.0;
-                for _ in 0..few {
-                    dirty.call(&mut Call::ints(&[16])).map_err(text)?;
-                    let start = Instant::now();
-                    one.reset().map_err(text)?;
-                    total += start.elapsed().as_nanos() as f64;
-                }
-                Ok(total / f64::from(few) / 1e3)
-            }),
-        ),
-        (
-            "module loaded (read, verified)",
-            Box::new(|| {
-                let start = Instant::now();
-                for _ in 0..few / 10 {
-                    black_box(Module::open(&fenced, &LoadOptions::default()).map_err(text)?);
-                }
-                Ok(start.elapsed().as_nanos() as f64 / f64::from(few / 10) / 1e3)
-            }),
-        ),
-    ];
-    let summaries = interleave(runs, &mut subjects)?;
-    let costs = subjects.iter().zip(&summaries).map(|((name, _), summary)| {
-        let (unit, target, base) = about(name);
-        let ratio = base.map(|base| summary.median / summaries[base].median);
-        Cost {
-            name,
-            unit,
-            summary: *summary,
-            target,
-            ratio,
+    /// Measures calls, faults and the making of domains.
+    pub fn measure(&self, runs: usize, quick: bool) -> Result<Vec<Cost>, String> {
+        let Calls {
+            native,
+            one,
+            fenced,
+            module,
+        } = self;
+        let (other, closure, faulty) = (domain(module)?, with_closure(module)?, domain(module)?);
+        let count = if quick { 200_000 } else { 2_000_000 };
+        let few = if quick { 20 } else { 200 };
+
+        // SAFETY: plain.c defines it with this type
+        let plain = unsafe { std::mem::transmute::<*const c_void, Nothing>(native.symbol("nothing")?) };
+        // SAFETY: the same
+        let plain_add = unsafe { std::mem::transmute::<*const c_void, Add>(native.symbol("add")?) };
+        let entry = one.entry("nothing").map_err(text)?;
+        let fenced_nothing = nothing(&entry);
+        let other_nothing = nothing(&other.entry("nothing").map_err(text)?);
+        let fenced_add = add(&one.entry("add").map_err(text)?);
+        let call_back = add(&one.entry("call_back").map_err(text)?);
+        let call_closure = add(&closure.entry("call_back").map_err(text)?);
+        let fault = faulty.entry("fault").map_err(text)?;
+        let dirty = one.entry("dirty").map_err(text)?;
+        for (f, want) in [(plain_add, 5), (fenced_add, 5), (call_back, 6), (call_closure, 6)] {
+            let got = f(2, 3);
+            if got != want {
+                return Err(format!(
+                    "a call gave {got} instead of {want}: {:?}",
+                    ringfence_runtime::domain::take_error()
+                ));
+            }
         }
-    });
-    Ok(costs.collect())
+
+        let mut subjects: Vec<Subject> = vec![
+            ("plain indirect call", Box::new(|| Ok(loop_nothing(count, plain)))),
+            (
+                "null call, window selected",
+                Box::new(|| Ok(loop_nothing(count, fenced_nothing))),
+            ),
+            (
+                "plain indirect call, two integers",
+                Box::new(|| Ok(loop_add(count, plain_add))),
+            ),
+            (
+                "call with two integers",
+                Box::new(|| Ok(loop_add(count, fenced_add))),
+            ),
+            (
+                "null call by the checked interface",
+                Box::new(|| {
+                    Ok(nanoseconds(count, || {
+                        black_box(entry.call(&mut Call::ints(&[]))).ok();
+                    }))
+                }),
+            ),
+            (
+                "null call with window switch",
+                Box::new(|| {
+                    Ok(nanoseconds(count / 2, || {
+                        black_box(fenced_nothing)();
+                        black_box(other_nothing)();
+                    }) / 2.0)
+                }),
+            ),
+            (
+                "call with one callback, C function",
+                Box::new(|| Ok(loop_add(count, call_back))),
+            ),
+            (
+                "call with one callback, closure",
+                Box::new(|| Ok(loop_add(count, call_closure))),
+            ),
+            (
+                "fault delivered to the caller",
+                Box::new(|| {
+                    let mut total = 0.0;
+                    for _ in 0..few {
+                        let start = Instant::now();
+                        let result = black_box(fault.call(&mut Call::ints(&[])));
+                        total += start.elapsed().as_nanos() as f64;
+                        match result {
+                            Err(CallError::Fault(_)) => faulty.reset().map_err(text)?,
+                            other => return Err(format!("no fault but {other:?}")),
+                        }
+                    }
+                    Ok(total / f64::from(few) / 1e3)
+                }),
+            ),
+            (
+                "domain created, 1 MiB module",
+                Box::new(|| {
+                    let mut total = 0.0;
+                    for _ in 0..few {
+                        let start = Instant::now();
+                        let _made = domain(module)?;
+                        total += start.elapsed().as_nanos() as f64;
+                    }
+                    Ok(total / f64::from(few) / 1e3)
+                }),
+            ),
+            (
+                "domain reset, 16 pages dirty",
+                Box::new(|| {
+                    let mut total = 0.0;
+                    for _ in 0..few {
+                        dirty.call(&mut Call::ints(&[16])).map_err(text)?;
+                        let start = Instant::now();
+                        one.reset().map_err(text)?;
+                        total += start.elapsed().as_nanos() as f64;
+                    }
+                    Ok(total / f64::from(few) / 1e3)
+                }),
+            ),
+            (
+                "module loaded (read, verified)",
+                Box::new(|| {
+                    let start = Instant::now();
+                    for _ in 0..few / 10 {
+                        black_box(Module::open(fenced, &LoadOptions::default()).map_err(text)?);
+                    }
+                    Ok(start.elapsed().as_nanos() as f64 / f64::from(few / 10) / 1e3)
+                }),
+            ),
+        ];
+        let summaries = interleave(runs, &mut subjects)?;
+        let costs = subjects.iter().zip(&summaries).map(|((name, _), summary)| {
+            let (unit, target, base) = about(name);
+            let ratio = base.map(|base| summary.median / summaries[base].median);
+            Cost {
+                name,
+                unit,
+                summary: *summary,
+                target,
+                ratio,
+            }
+        });
+        Ok(costs.collect())
+    }
 }
 
 /// Unit and target of a subject, and the subject that it is compared with.

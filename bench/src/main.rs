@@ -8,6 +8,8 @@ mod calls;
 mod machine;
 mod measure;
 mod plot;
+mod rpc;
+mod strings;
 mod verifier;
 mod workloads;
 
@@ -55,6 +57,7 @@ pub struct Cost {
 struct Results {
     machine: machine::Machine,
     costs: Vec<Cost>,
+    strings: Vec<strings::Row>,
     workloads: Vec<workloads::Row>,
 }
 
@@ -106,11 +109,13 @@ fn run() -> Result<(), String> {
     let kitchen = build::Kitchen::new("build/bench")?;
     let machine = machine::Machine::here();
     println!("{machine}\n");
-    let mut costs = Vec::new();
+    let (mut costs, mut strings) = (Vec::new(), Vec::new());
     if options.calls {
-        costs = calls::measure(&kitchen, options.runs, options.quick)?;
+        let calls = calls::Calls::new(&kitchen)?;
+        costs = calls.measure(options.runs, options.quick)?;
         costs.push(verifier::measure(&kitchen, options.runs)?);
         print_costs(&costs);
+        strings = strings::measure(&calls.native, &calls.one, options.runs, options.quick)?;
     }
     let mut workloads = Vec::new();
     if options.workloads {
@@ -123,6 +128,7 @@ fn run() -> Result<(), String> {
     let results = Results {
         machine,
         costs,
+        strings,
         workloads,
     };
     let text = serde_json::to_string_pretty(&results).map_err(|e| e.to_string())?;

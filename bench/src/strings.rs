@@ -1,0 +1,107 @@
+//! The classic table: a string is reversed by a plug-in, unprotected, fenced, and in another process.
+
+use crate::build::Native;
+use crate::measure::{Subject, Summary, interleave, nanoseconds};
+use crate::rpc::{ROOM, Server, Transport};
+use ringfence_runtime::{Call, Domain, Entry};
+use serde::Serialize;
+use std::ffi::c_void;
+use std::hint::black_box;
+
+/// One size; nanoseconds.
+#[derive(Serialize)]
+pub struct Row {
+    /// Bytes.
+    size: usize,
+    /// A call through `dlopen`.
+    plain: Summary,
+    /// A checked call; the string lies in the domain already.
+    fenced: Summary,
+    /// The same, with copies in and out.
+    copied: Summary,
+    /// Another process, shared memory and futexes.
+    shared: Summary,
+    /// Another process, pipes.
+    pipe: Summary,
+}
+
+type Reverse = extern "C" fn(*mut u8, u64);
+
+/// Measures all sizes and prints the table.
+pub fn measure(native: &Native, domain: &Domain, runs: usize, quick: bool) -> Result<Vec<Row>, String> {
+    // SAFETY: plain.c defines it with this type
+    let plain = unsafe { std::mem::transmute::<*const c_void, Reverse>(native.symbol("reverse")?) };
+    let entry = domain.entry("reverse").map_err(|e| e.to_string())?;
+    let buffer = domain
+        .as_ref()
+        .alloc(ROOM as u64, 64)
+        .map_err(|e| e.to_string())?;
+    let start = |transport| Server::start(transport).map_err(|e| e.to_string());
+    let (mut shared, mut pipe) = (start(Transport::Shared)?, start(Transport::Pipe)?);
+    let (many, few) = if quick { (20_000, 500) } else { (200_000, 5_000) };
+    println!(
+        "reverse a string, ns{:>8} {:>10} {:>10} {:>12} {:>10}",
+        "plain", "fenced", "+ copies", "shared+futex", "pipe"
+    );
+    let mut rows = Vec::new();
+    for size in [32, 64, 128, 256, 512, 1024, 2048, 4096] {
+        let mut text: Vec<u8> = (0..size).map(|i| b'a' + (i % 26) as u8).collect();
+        let mut copy = text.clone();
+        let (mut one, mut two) = (text.clone(), text.clone());
+        let call = |entry: &Entry| {
+            entry
+                .call(&mut Call::ints(&[buffer, size as u64]))
+                .map(drop)
+                .map_err(|e| e.to_string())
+        };
+        call(&entry)?;
+        let mut subjects: Vec<Subject> = vec![
+            (
+                "plain",
+                Box::new(|| {
+                    Ok(nanoseconds(many, || {
+                        black_box(plain)(text.as_mut_ptr(), size as u64)
+                    }))
+                }),
+            ),
+            (
+                "fenced",
+                Box::new(|| Ok(nanoseconds(many, || call(black_box(&entry)).unwrap_or_default()))),
+            ),
+            (
+                "copied",
+                Box::new(|| {
+                    Ok(nanoseconds(many, || {
+                        let _ = domain.as_ref().write(buffer, black_box(&copy));
+                        let _ = call(black_box(&entry));
+                        let _ = domain.as_ref().read(buffer, black_box(&mut copy));
+                    }))
+                }),
+            ),
+            (
+                "shared",
+                Box::new(|| Ok(nanoseconds(few, || shared.reverse(black_box(&mut one))))),
+            ),
+            (
+                "pipe",
+                Box::new(|| Ok(nanoseconds(few, || pipe.reverse(black_box(&mut two))))),
+            ),
+        ];
+        let summaries = interleave(runs, &mut subjects)?;
+        let row = Row {
+            size,
+            plain: summaries[0],
+            fenced: summaries[1],
+            copied: summaries[2],
+            shared: summaries[3],
+            pipe: summaries[4],
+        };
+        println!(
+            "{size:>20}{:>8.0} {:>10.0} {:>10.0} {:>12.0} {:>10.0}",
+            row.plain.median, row.fenced.median, row.copied.median, row.shared.median, row.pipe.median
+        );
+        rows.push(row);
+    }
+    println!();
+    Ok(rows)
+}
