@@ -334,11 +334,7 @@ mod tests {
             .lines()
             .filter(|l| l.trim_start().starts_with("RF_") && l.contains(" = "))
             .count();
-        assert_eq!(
-            listed,
-            ALL.len(),
-            "a status of the header is missing here"
-        );
+        assert_eq!(listed, ALL.len(), "a status of the header is missing here");
     }
 
     #[test]
