@@ -3,8 +3,11 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod call;
+mod failure;
 mod inspect;
 mod output;
+mod signature;
 mod verify;
 
 use std::ffi::OsString;
@@ -45,6 +48,8 @@ enum Command {
     Verify(verify::Args),
     /// Show what a module is made of
     Inspect(inspect::Args),
+    /// Call one function of a module in a domain of its own and print the result
+    Call(call::Args),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +76,7 @@ fn main() -> ExitCode {
         Command::Cxx { args } => status(ringfence_driver::cc(Front::Cxx, args)),
         Command::Verify(args) => verify::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Call(args) => call::run(&args),
     }
 }
 

@@ -276,9 +276,13 @@ impl<'a> Compiler<'a> {
 pub(crate) fn flags(inv: &Invocation, tools: &Tools) -> Result<Vec<String>, Error> {
     let mut flags = inv.compile.clone();
     flags.push(MACRO.to_owned());
+    let headers = if tools.hosted(inv) {
+        "include"
+    } else {
+        "min/include"
+    };
     if !inv.no_std_inc
-        && let Some(include) = tools.sysroot_file("include")
-        && std::path::Path::new(&include).join("stdio.h").exists()
+        && let Some(include) = tools.sysroot_file(headers)
     {
         flags.push("-nostdinc".to_owned());
         if inv.front == Front::Cxx || inv.items.iter().any(is_cxx) {

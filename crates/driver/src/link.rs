@@ -78,7 +78,7 @@ pub(crate) fn link(
     }
     let mut extra = vec![base];
     let undefined = linker.first_pass(&linked, &extra)?;
-    let thunks = linker.thunks(&undefined)?;
+    let thunks = linker.thunks(&linked, &undefined)?;
     if !thunks.is_empty() || !undefined.is_empty() {
         let object = temp.file("imports.o");
         linker.assemble(&thunks.iter().map(|n| thunk(n)).collect::<String>(), &object)?;
@@ -151,7 +151,11 @@ impl Linker<'_> {
     fn gather(&mut self, objects: Vec<String>) -> Result<(), Error> {
         let mut objects = objects.into_iter();
         let mut dirs = self.inv.library_dirs.clone();
-        dirs.extend(self.tools.sysroot_file("lib"));
+        dirs.extend(self.tools.sysroot_file(if self.tools.hosted(self.inv) {
+            "lib"
+        } else {
+            "min/lib"
+        }));
         for item in &self.inv.items {
             match item {
                 Item::Flag(flag) => self.line.push(flag.clone()),
@@ -189,18 +193,21 @@ impl Linker<'_> {
     /// Adds what the sysroot has: start file for a program, C library, compiler support.
     fn defaults(&mut self) -> Result<(), Error> {
         if !self.inv.no_default_libs {
+            let hosted = self.tools.hosted(self.inv);
             let mut names = Vec::new();
-            if self.inv.front == Front::Cxx && !self.inv.freestanding {
+            if self.inv.front == Front::Cxx && hosted {
                 names.extend([
-                    "lib/libstdc++.a",
                     "lib/libc++.a",
                     "lib/libc++abi.a",
+                    "lib/libstdc++.a",
                     "lib/libunwind.a",
                 ]);
             }
-            let hosted = !self.inv.freestanding && self.tools.sysroot_file("lib/libc.a").is_some();
-            names.push(if hosted { "lib/libc.a" } else { "lib/librfmin.a" });
-            names.extend(["lib/libgcc.a", "lib/librfgcc.a"]);
+            names.extend(if hosted {
+                ["lib/libc.a", "lib/libgcc.a"]
+            } else {
+                ["min/lib/librfmin.a", "min/lib/libgcc.a"]
+            });
             let libs: Vec<String> = names.iter().filter_map(|n| self.tools.sysroot_file(n)).collect();
             if !libs.is_empty() {
                 self.line.push("-Wl,--start-group".to_owned());
@@ -214,7 +221,7 @@ impl Linker<'_> {
         if self.found.main
             && !self.inv.shared
             && !self.inv.no_start_files
-            && !self.inv.freestanding
+            && self.tools.hosted(self.inv)
             && let Some(start) = self.tools.sysroot_file("lib/crt1.o")
         {
             self.found.look(&start)?;
@@ -274,7 +281,11 @@ impl Linker<'_> {
     }
 
     /// Which of the undefined symbols get a thunk.
-    fn thunks(&self, undefined: &BTreeMap<String, Vec<String>>) -> Result<BTreeSet<String>, Error> {
+    fn thunks(
+        &self,
+        linked: &str,
+        undefined: &BTreeMap<String, Vec<String>>,
+    ) -> Result<BTreeSet<String>, Error> {
         let own = &self.inv.own;
         let is_import = |name: &str| {
             stub::NAMES.iter().any(|(n, _)| *n == name)
@@ -286,7 +297,17 @@ impl Linker<'_> {
                 || own.data_imports.iter().any(|n| n == name)
                 || self.found.data_imports.contains(name)
         };
+        // A weak reference to a declared import counts as one; ld does not report it.
+        let declared = own.imports.iter().chain(&self.found.imports);
+        let weak: Vec<&String> = declared.filter(|n| self.found.weak.contains(*n)).collect();
         let mut thunks = BTreeSet::new();
+        if !weak.is_empty()
+            && let Ok(data) = fs::read(linked)
+            && let Ok(image) = Image::parse(&data)
+        {
+            let undefined = |n: &&&String| !image.symbols.iter().any(|s| s.defined && s.name == ***n);
+            thunks.extend(weak.iter().filter(undefined).map(|n| (*n).clone()));
+        }
         let mut missing = Undefined::default();
         for (name, places) in undefined {
             if is_import(name) {

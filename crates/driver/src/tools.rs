@@ -189,6 +189,11 @@ impl Tools {
         Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
 
+    /// Whether there is a C library, and the command line wants it.
+    pub(crate) fn hosted(&self, inv: &Invocation) -> bool {
+        !inv.freestanding && self.sysroot_file("lib/libc.a").is_some()
+    }
+
     /// A file in the sysroot, if it is there.
     pub(crate) fn sysroot_file(&self, name: &str) -> Option<String> {
         let path = self.sysroot.as_ref()?.join(name);
@@ -196,15 +201,18 @@ impl Tools {
     }
 }
 
-/// `RINGFENCE_SYSROOT`, or `lib/ringfence/sysroot` beside the directory of the running program.
+/// `RINGFENCE_SYSROOT`, or `lib/ringfence/sysroot` beside the directory of the running program, or `build/sysroot` of
+/// the source tree that it was built in.
 fn default_sysroot() -> Option<PathBuf> {
     if let Some(dir) = env::var_os("RINGFENCE_SYSROOT") {
         return (!dir.is_empty()).then(|| PathBuf::from(dir));
     }
     let exe = env::current_exe().ok()?;
     let prefix = exe.parent()?.parent()?;
-    let dir = prefix.join("lib/ringfence/sysroot");
-    dir.is_dir().then_some(dir)
+    ["lib/ringfence/sysroot", "../build/sysroot", "build/sysroot"]
+        .iter()
+        .map(|d| prefix.join(d))
+        .find(|d| d.is_dir())
 }
 
 /// A word as a shell would take it.

@@ -1,0 +1,134 @@
+//! `ringfence call`: one call of one function, from the command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
+
+use crate::failure;
+use crate::output;
+use crate::signature::{Signature, Type, Value};
+
+/// Longest string that is taken as a result.
+const STRING_LIMIT: usize = 1 << 20;
+
+/// Options of `ringfence call`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The module
+    module: PathBuf,
+    /// The exported function
+    function: String,
+    /// Numbers, strings (copied into the domain), or file names where the signature says so
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    args: Vec<String>,
+    /// The function's type, as 'i32(i64, f64, str)'; guessed from the arguments otherwise
+    #[arg(long, value_name = "TYPE")]
+    sig: Option<String>,
+    /// Give up after this long, as 500ms or 2s
+    #[arg(long, value_name = "TIME", value_parser = crate::failure::duration)]
+    time_limit: Option<Duration>,
+    /// Most memory the domain may use, as 64M
+    #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
+    memory: Option<u64>,
+    /// Accept a module whose loads are not confined
+    #[arg(long)]
+    allow_integrity: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> ExitCode {
+    match try_run(args) {
+        Ok(text) => {
+            if let Some(text) = text {
+                println!("{text}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(code) => code,
+    }
+}
+
+fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
+    let usage = |text: String| {
+        output::error(text);
+        ExitCode::from(2)
+    };
+    let signature = match &args.sig {
+        Some(text) => Signature::parse(text).map_err(usage)?,
+        None => Signature::guess(&args.args),
+    };
+    if signature.parameters.len() != args.args.len() {
+        let (wants, got) = (signature.parameters.len(), args.args.len());
+        return Err(usage(format!(
+            "{} takes {wants} arguments by --sig, {got} were given",
+            args.function
+        )));
+    }
+    let values: Vec<Value> = signature
+        .parameters
+        .iter()
+        .zip(&args.args)
+        .enumerate()
+        .map(|(n, (t, a))| t.value(a).map_err(|e| usage(format!("argument {}: {e}", n + 1))))
+        .collect::<Result<_, _>>()?;
+
+    let mut load = LoadOptions::default();
+    load.allow_integrity = args.allow_integrity;
+    let mut options = DomainOptions::default();
+    options.time_limit = args.time_limit;
+    options.heap_limit = args.memory.unwrap_or(options.heap_limit);
+    let module = Module::open(&args.module, &load).map_err(|e| usage(e.to_string()))?;
+    let domain = Domain::new(&[module], Imports::new(), &options).map_err(|e| failure::domain(&e))?;
+    let entry = domain.entry(&args.function).map_err(|e| usage(e.to_string()))?;
+
+    let mut words = Vec::new();
+    let mut call = Call::default();
+    let mut floats = 0;
+    for value in values {
+        match value {
+            Value::Vector(bits) if floats < call.floats.len() => {
+                call.floats[floats] = f64::from_bits(bits);
+                floats += 1;
+            }
+            Value::Vector(bits) => words.push((true, bits)),
+            Value::Word(word) => words.push((false, word)),
+            Value::Bytes(bytes) => {
+                let memory = domain.as_ref();
+                let place = memory
+                    .alloc(bytes.len().max(1) as u64, 16)
+                    .and_then(|at| memory.write(at, &bytes).map(|()| at))
+                    .map_err(|e| usage(e.to_string()))?;
+                words.push((false, place));
+            }
+        }
+    }
+    // Six integers go in registers; the rest, and floats beyond the eighth, on the stack in order.
+    let mut stack = Vec::new();
+    let mut ints = 0;
+    for (is_vector, word) in words {
+        if !is_vector && ints < call.ints.len() {
+            call.ints[ints] = word;
+            ints += 1;
+        } else {
+            stack.push(word);
+        }
+    }
+    call.stack = &stack;
+    let returned = entry.call(&mut call).map_err(|e| failure::call(&e))?;
+    Ok(match signature.result {
+        Type::Void => None,
+        Type::F32 => Some(f32::from_bits(returned.xmm0.to_bits() as u32).to_string()),
+        Type::F64 => Some(returned.xmm0.to_string()),
+        Type::Str if returned.rax as u32 == 0 => Some("(null)".to_owned()),
+        Type::Str => {
+            let bytes = domain
+                .as_ref()
+                .read_c_string(returned.rax, STRING_LIMIT)
+                .map_err(|e| usage(format!("the result is no string: {e}")))?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        }
+        t => Some(t.show_word(returned.rax)),
+    })
+}

@@ -1,0 +1,117 @@
+//! What a failed call looks like, and which exit status it has.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ringfence_runtime::{CallError, DomainError, Fault, FaultKind};
+
+use crate::output;
+
+/// Exit status of a fault: what a shell reports for SIGSEGV.
+pub const FAULT: u8 = 139;
+/// Exit status of an exceeded time limit, as `timeout` has it.
+pub const TIME_LIMIT: u8 = 124;
+/// Exit status of an `abort`: what a shell reports for SIGABRT.
+pub const ABORT: u8 = 134;
+/// Exit status when the module could not be started at all.
+pub const NOT_STARTED: u8 = 125;
+
+/// Reports why a call failed; the exit status that goes with it.
+pub fn call(error: &CallError) -> ExitCode {
+    match error {
+        CallError::Exit(status) => ExitCode::from(*status as u8),
+        CallError::Fault(fault) => {
+            report(fault);
+            ExitCode::from(match fault.kind {
+                FaultKind::TimeLimit => TIME_LIMIT,
+                FaultKind::Abort(_) => ABORT,
+                _ => FAULT,
+            })
+        }
+        other => {
+            output::error(other);
+            ExitCode::from(NOT_STARTED)
+        }
+    }
+}
+
+/// Reports why a domain was not made.
+pub fn domain(error: &DomainError) -> ExitCode {
+    output::error(error);
+    if let DomainError::Init { source, .. } = error
+        && let CallError::Fault(fault) = &**source
+    {
+        backtrace(fault);
+        return ExitCode::from(FAULT);
+    }
+    ExitCode::from(NOT_STARTED)
+}
+
+fn report(fault: &Fault) {
+    output::error(fault);
+    backtrace(fault);
+}
+
+/// Frames, innermost first, aligned as a debugger shows them.
+fn backtrace(fault: &Fault) {
+    for (n, frame) in fault.backtrace().iter().enumerate() {
+        let function = frame.function.as_deref().unwrap_or("?");
+        let place = match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => format!(" at {file}:{line}"),
+            _ => String::new(),
+        };
+        let module = frame.module.as_deref().unwrap_or("?");
+        eprintln!("    #{n:<2} {function}{place} ({module}+{:#x})", frame.offset);
+    }
+}
+
+/// A time as `500us`, `20ms`, `2s`, `1m`; a bare number is seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..split]
+        .parse()
+        .map_err(|_| "write a time like 500ms or 2s".to_owned())?;
+    let unit = match &text[split..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        other => return Err(format!("unknown unit '{other}': us, ms, s or m")),
+    };
+    Duration::try_from_secs_f64(number * unit).map_err(|e| e.to_string())
+}
+
+/// A size as `4096`, `64K`, `64M`, `1G`.
+pub fn size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split]
+        .parse()
+        .map_err(|_| "write a size like 64M".to_owned())?;
+    let shift = match text[split..].trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        other => return Err(format!("unknown unit '{other}': K, M or G")),
+    };
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "too large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert!(duration("2h").is_err() && duration("").is_err());
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("1GiB"), Ok(1 << 30));
+        assert!(size("1T").is_err() && size("99999999999G").is_err());
+    }
+}
