@@ -7,8 +7,23 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod bits;
+mod cfi;
+mod check;
+mod emit;
 mod error;
+mod file;
 mod flags;
+mod func;
+mod insn;
+mod out;
+mod parse;
+mod regs;
+mod state;
+mod step;
+mod strings;
+mod unwind;
+mod walk;
 
 pub use error::{Error, Errors, SourceLine};
 pub use flags::{FlagKind, compile_flags};
@@ -35,14 +50,5 @@ pub struct Options {
 ///
 /// Everything in the file that cannot be rewritten, with line, instruction, reason and advice.
 pub fn rewrite(input: &str, file_name: &str, options: &Options) -> Result<String, Errors> {
-    let _ = (input, options);
-    Err(Errors(vec![Error {
-        file: file_name.to_owned(),
-        line: 1,
-        source_line: None,
-        function: None,
-        instruction: String::new(),
-        reason: "the rewriter is being built; this revision has its interface only".to_owned(),
-        advice: "use a newer revision".to_owned(),
-    }]))
+    file::rewrite(input, file_name, options)
 }

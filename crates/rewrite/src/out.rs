@@ -1,0 +1,305 @@
+//! The output text: operands translated, sequences that several places need.
+
+use std::fmt::Write as _;
+
+use ringfence_isa::{Isolation, identifier};
+
+use crate::Options;
+use crate::insn;
+use crate::parse::{IP, Insn, Mem, NONE, Op};
+use crate::regs::{self, Class, R11, R15, RSP};
+use crate::state::State;
+
+/// The identifier that an indirect jump demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The entry of a function.
+    Function,
+    /// A label of class `.Lrf_f<function>_<class>`.
+    Label(u32, u32),
+}
+
+/// The output.
+pub(crate) struct Out<'o> {
+    pub buf: String,
+    pub options: &'o Options,
+    /// Label identifiers occur, and so does their base.
+    pub uses_labels: bool,
+    /// Running number for local labels.
+    pub local: u32,
+}
+
+impl<'o> Out<'o> {
+    pub(crate) fn new(options: &'o Options, capacity: usize) -> Out<'o> {
+        Out {
+            buf: String::with_capacity(capacity),
+            options,
+            uses_labels: false,
+            local: 0,
+        }
+    }
+
+    /// One line, as it is.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.buf.push('\t');
+        self.buf.push_str(text);
+        self.buf.push('\n');
+    }
+
+    /// Formatted text, as it is.
+    pub(crate) fn fmt(&mut self, args: std::fmt::Arguments<'_>) {
+        let _ = self.buf.write_fmt(args);
+    }
+
+    /// Moves `r15` without touching flags.
+    pub(crate) fn adjust(&mut self, by: i64) {
+        if by != 0 {
+            self.fmt(format_args!("\tleaq\t{by}(%r15), %r15\n"));
+        }
+    }
+
+    /// The marker of a function's entry.
+    pub(crate) fn function_marker(&mut self) {
+        self.fmt(format_args!("\tnopl\t{}(%rax,%rax,1)\n", identifier::FUNCTION));
+    }
+
+    fn target(&mut self, t: Target) -> String {
+        match t {
+            Target::Function => identifier::FUNCTION.to_string(),
+            Target::Label(f, c) => {
+                self.uses_labels = true;
+                format!("__rf_id_base-.Lrf_f{f}_{c}")
+            }
+        }
+    }
+
+    /// The marker of a label; the class's name is defined at its first marker.
+    pub(crate) fn label_marker(&mut self, function: u32, class: u32, first: bool) {
+        if first {
+            self.fmt(format_args!(".Lrf_f{function}_{class}:\n"));
+        }
+        let t = self.target(Target::Label(function, class));
+        self.fmt(format_args!("\tnopl\t{t}(%rax,%rax,1)\n"));
+    }
+
+    /// The checked indirect jump (`what` is `jmp`) or call to the target in operand `op`.
+    pub(crate) fn checked(&mut self, what: &str, op: &Op<'_>, st: &State, t: Target) -> Result<(), String> {
+        // The identifier must not fall on an address ≡ 4 (mod 8): the sequence starts at an odd address.
+        match op {
+            Op::Reg(r, _) if r.is_gpr() => {
+                self.fmt(format_args!("\t.p2align 1\n\tmovl\t%{}, %r11d\n", regs::d(r.n)));
+            }
+            Op::Mem(m) => {
+                let m = self.prepare(m, st)?;
+                self.buf.push_str("\tmovl\t");
+                self.mem(&m, self.options.isolation == Isolation::Full);
+                self.buf.push_str(", %r11d\n\t.p2align 1\n\tnop\n");
+            }
+            _ => return Err("an indirect jump needs a register or memory".to_owned()),
+        }
+        let t = self.target(t);
+        self.fmt(format_args!(
+            "\tandl\t$-8, %r11d\n\tcmpl\t${t}, %gs:4(%r11d)\n\tcmovnel\t%r14d, %r11d\n\taddq\t%r14, %r11\n\t{what}\t*%r11\n"
+        ));
+        Ok(())
+    }
+
+    /// The low half of the thread pointer into `r11`, flags untouched.
+    pub(crate) fn thread_pointer(&mut self) {
+        self.buf.push_str(
+            "\tmovl\t%r15d, %r11d\n\tbswapl\t%r11d\n\tmovzbl\t%r11b, %r11d\n\tbswapl\t%r11d\n\tmovl\t%gs:(%r11d), %r11d\n",
+        );
+    }
+
+    /// Makes an operand one that can be confined: `rsp` becomes `r15`, thread-local and absolute
+    /// addresses go through `r11`.
+    pub(crate) fn prepare<'a>(&mut self, m: &Mem<'a>, st: &State) -> Result<Placed<'a>, String> {
+        let mut p = Placed { mem: *m, add: 0 };
+        if m.base == IP {
+            if m.fs {
+                return Err("a thread-local address relative to the instruction pointer".to_owned());
+            }
+            return Ok(p);
+        }
+        if m.base == RSP {
+            p.mem.base = R15;
+            p.add = st.shift();
+        }
+        if m.index == RSP {
+            return Err("the stack pointer cannot be an index".to_owned());
+        }
+        let symbolic = m.number().is_none();
+        let absolute = m.base == NONE && m.index == NONE;
+        if !m.fs && !absolute && !symbolic {
+            return Ok(p);
+        }
+        if m.fs {
+            self.thread_pointer();
+            if symbolic {
+                self.fmt(format_args!("\tleaq\t{}(%r11), %r11\n", m.disp));
+                p.mem.disp = "";
+            }
+        } else if symbolic && m.disp.contains("@tpoff") {
+            self.buf.push_str("\tleaq\t");
+            self.mem(
+                &Placed {
+                    mem: Mem { fs: false, ..p.mem },
+                    add: p.add,
+                },
+                false,
+            );
+            self.buf.push_str(", %r11\n");
+            p.mem = Mem {
+                disp: "",
+                base: R11,
+                index: NONE,
+                scale: 1,
+                ..*m
+            };
+            p.add = 0;
+            return Ok(p);
+        } else if symbolic
+            && !m
+                .disp
+                .starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '(')
+        {
+            self.fmt(format_args!("\tleaq\t{}(%rip), %r11\n", m.disp));
+            p.mem.disp = "";
+        } else if symbolic {
+            return Ok(p);
+        } else {
+            self.fmt(format_args!(
+                "\tmovl\t${}, %r11d\n",
+                m.number().unwrap_or(0) as u32
+            ));
+            p.mem.disp = "";
+        }
+        if p.mem.base != NONE {
+            if p.mem.index == NONE {
+                p.mem.index = p.mem.base;
+                p.mem.scale = 1;
+            } else {
+                self.fmt(format_args!("\tleaq\t(%r11,%{}), %r11\n", regs::q(p.mem.base)));
+            }
+        }
+        p.mem.base = R11;
+        p.mem.fs = false;
+        Ok(p)
+    }
+
+    /// Prints a memory operand.
+    pub(crate) fn mem(&mut self, p: &Placed<'_>, confine: bool) {
+        let m = &p.mem;
+        if m.base == IP {
+            self.fmt(format_args!("{}(%rip)", m.disp));
+            return;
+        }
+        if confine {
+            self.buf.push_str("%gs:");
+        }
+        if p.add == 0 {
+            self.buf.push_str(m.disp);
+        } else if let Some(n) = m.number() {
+            let n = n + p.add;
+            if n != 0 {
+                self.fmt(format_args!("{n}"));
+            }
+        } else {
+            self.fmt(format_args!("{}+({})", m.disp, p.add));
+        }
+        let name = if confine { regs::d } else { regs::q };
+        self.buf.push('(');
+        if m.base != NONE {
+            self.buf.push('%');
+            self.buf.push_str(name(m.base));
+        }
+        if m.index != NONE {
+            self.buf.push_str(",%");
+            self.buf.push_str(name(m.index));
+            self.buf.push(',');
+            self.buf.push(char::from(b'0' + m.scale));
+        }
+        self.buf.push(')');
+    }
+
+    /// An instruction with its operands translated and nothing else about it.
+    pub(crate) fn plain(&mut self, i: &Insn<'_>, st: &State) -> Result<(), String> {
+        let confine = self.options.isolation == Isolation::Full || !insn::only_reads(i);
+        let mut placed = None;
+        if let Some(m) = i.mem() {
+            placed = Some(self.prepare(m, st)?);
+        }
+        // `rsp` as a value is the place where it would be, in r15 or computed into r11.
+        let stack = if i.ops().iter().any(|o| matches!(o, Op::Reg(r, _) if r.is(RSP))) {
+            if st.mirrored() {
+                R15
+            } else {
+                if placed.is_some_and(|p| p.mem.base == R11) {
+                    return Err("the stack pointer beside a thread-local or absolute operand".to_owned());
+                }
+                self.fmt(format_args!("\tleaq\t{}(%r15), %r11\n", st.shift()));
+                R11
+            }
+        } else {
+            RSP
+        };
+        self.buf.push('\t');
+        if !i.prefix.is_empty() {
+            self.buf.push_str(i.prefix);
+            self.buf.push(' ');
+        }
+        self.buf.push_str(i.mnemonic);
+        for (n, op) in i.ops().iter().enumerate() {
+            self.buf.push_str(if n == 0 { "\t" } else { ", " });
+            match op {
+                Op::Reg(r, _) if r.is(RSP) => {
+                    self.buf.push('%');
+                    self.buf.push_str(regs::name(stack, r.class));
+                }
+                Op::Reg(_, text) | Op::Imm(text) => self.buf.push_str(text),
+                Op::Mem(_) => {
+                    if let Some(p) = &placed {
+                        self.mem(p, confine);
+                    }
+                }
+            }
+        }
+        self.buf.push('\n');
+        Ok(())
+    }
+
+    /// `lea`: an address, not an access.
+    pub(crate) fn lea(&mut self, i: &Insn<'_>, st: &State) -> Result<(), String> {
+        let (Some(m), Some(Op::Reg(r, text))) = (i.mem(), i.ops().last()) else {
+            return Err("lea needs an address and a register".to_owned());
+        };
+        if r.class == Class::Vector {
+            return Err("lea needs a general register".to_owned());
+        }
+        let mut p = Placed { mem: *m, add: 0 };
+        if m.base == RSP {
+            p.mem.base = R15;
+            p.add = st.shift();
+        }
+        self.buf.push('\t');
+        self.buf.push_str(i.mnemonic);
+        self.buf.push('\t');
+        if m.base == NONE && m.index == NONE {
+            self.buf.push_str(m.disp);
+        } else {
+            self.mem(&p, false);
+        }
+        self.buf.push_str(", ");
+        self.buf.push_str(text);
+        self.buf.push('\n');
+        Ok(())
+    }
+}
+
+/// A memory operand that is ready to be printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<'a> {
+    pub mem: Mem<'a>,
+    /// Added to the displacement.
+    pub add: i64,
+}
