@@ -36,3 +36,10 @@ for target; do
 	esac
 	make -s -j"${JOBS:-$(nproc)}" -C "$here" SOURCES="${RINGFENCE_SOURCES:-$root/build/sources}" "$target"
 done
+
+# A command that runs from cargo's target directory finds the sysroot where an installed one would.
+prefix=$(dirname "$(dirname "$RINGFENCE")")
+if [ -e "$prefix/CACHEDIR.TAG" ]; then
+	mkdir -p "$prefix/lib/ringfence"
+	ln -sfn "$root/build/sysroot" "$prefix/lib/ringfence/sysroot"
+fi

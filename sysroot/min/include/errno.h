@@ -4,7 +4,8 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-extern int errno;
+int *__errno_location(void) __attribute__((const));
+#define errno (*__errno_location())
 #define ENOENT 2
 #define EINTR 4
 #define EIO 5

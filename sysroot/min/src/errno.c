@@ -1,3 +1,5 @@
 #include <errno.h>
 
-int errno;
+static int value;
+
+int *__errno_location(void) { return &value; }
