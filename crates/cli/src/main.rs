@@ -7,6 +7,7 @@ mod call;
 mod failure;
 mod inspect;
 mod output;
+mod run;
 mod signature;
 mod verify;
 
@@ -50,6 +51,8 @@ enum Command {
     Inspect(inspect::Args),
     /// Call one function of a module in a domain of its own and print the result
     Call(call::Args),
+    /// Run a program's main in a domain of its own, under a policy
+    Run(run::Args),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Call(args) => call::run(&args),
+        Command::Run(args) => run::run(&args),
     }
 }
 

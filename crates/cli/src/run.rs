@@ -1,0 +1,156 @@
+//! `ringfence run`: a program in a domain of its own, under a policy.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ringfence_policy::program::{self, RunError};
+use ringfence_policy::{Policy, Rights, Stream};
+use ringfence_runtime::{Domain, DomainOptions, Imports, LoadOptions, Module};
+
+use crate::failure;
+use crate::output;
+
+/// Options of `ringfence run`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The program
+    program: PathBuf,
+    /// Its arguments
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    args: Vec<String>,
+    /// Grant a directory: HOST[:GUEST][:ro]; GUEST is the same as HOST unless given
+    #[arg(long, value_name = "HOST[:GUEST][:ro]", value_parser = directory)]
+    dir: Vec<(PathBuf, String, Rights)>,
+    /// Set an environment variable, or pass one on
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// Standard input is empty
+    #[arg(long)]
+    no_stdin: bool,
+    /// No clocks
+    #[arg(long)]
+    no_clocks: bool,
+    /// No random numbers from the kernel
+    #[arg(long)]
+    no_random: bool,
+    /// Allow connections to this address
+    #[arg(long, value_name = "IP:PORT")]
+    connect: Vec<SocketAddr>,
+    /// Most memory for heap and maps, as 64M (default 1G)
+    #[arg(long, value_name = "SIZE", value_parser = failure::size)]
+    memory: Option<u64>,
+    /// Most open descriptors
+    #[arg(long, value_name = "N")]
+    descriptors: Option<usize>,
+    /// End the program after this long, as 500ms or 2s (exit status 124)
+    #[arg(long, value_name = "TIME", value_parser = failure::duration)]
+    time_limit: Option<Duration>,
+    /// Print each system call as strace does
+    #[arg(long)]
+    trace: bool,
+    /// Accept a program whose loads are not confined
+    #[arg(long)]
+    allow_integrity: bool,
+}
+
+fn directory(text: &str) -> Result<(PathBuf, String, Rights), String> {
+    let (text, rights) = match text.strip_suffix(":ro") {
+        Some(rest) => (rest, Rights::ReadOnly),
+        None => (text.strip_suffix(":rw").unwrap_or(text), Rights::ReadWrite),
+    };
+    let (host, guest) = match text.split_once(':') {
+        Some((host, guest)) => (PathBuf::from(host), guest.to_owned()),
+        None => {
+            let host = std::path::absolute(text).map_err(|e| e.to_string())?;
+            let guest = host
+                .to_str()
+                .ok_or("the name is not UTF-8; give a guest name too")?
+                .to_owned();
+            (host, guest)
+        }
+    };
+    if !guest.starts_with('/') {
+        return Err(format!("the guest name '{guest}' must start with '/'"));
+    }
+    Ok((host, guest, rights))
+}
+
+/// Runs the program; its exit status, 139 after a fault, 124 after the time limit, 125 if it could not be started.
+pub fn run(args: &Args) -> ExitCode {
+    let refuse = |text: String| {
+        output::error(text);
+        ExitCode::from(failure::NOT_STARTED)
+    };
+    let mut policy = Policy::new()
+        .inherit_streams()
+        .clocks(!args.no_clocks)
+        .randomness(!args.no_random)
+        .args(std::iter::once(args.program.to_string_lossy().into_owned()).chain(args.args.iter().cloned()));
+    if args.no_stdin {
+        policy = policy.stdin(Stream::Null);
+    }
+    for (host, guest, rights) in &args.dir {
+        policy = policy.dir(host, guest, *rights);
+    }
+    for variable in &args.env {
+        match variable.split_once('=') {
+            Some((name, value)) => policy = policy.env(name, value),
+            None => {
+                if let Ok(value) = std::env::var(variable) {
+                    policy = policy.env(variable, &value);
+                }
+            }
+        }
+    }
+    for address in &args.connect {
+        policy = policy.connect(*address);
+    }
+    if let Some(limit) = args.descriptors {
+        policy = policy.descriptors(limit);
+    }
+    if args.trace {
+        policy = policy.trace(|line| {
+            // Nothing to be done when nobody reads it.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        });
+    }
+    let monitor = match policy.start() {
+        Ok(monitor) => monitor,
+        Err(e) => return refuse(e.to_string()),
+    };
+    let mut load = LoadOptions::default();
+    load.allow_integrity = args.allow_integrity;
+    let mut options = DomainOptions::default();
+    options.time_limit = args.time_limit;
+    options.heap_limit = args.memory.unwrap_or(options.heap_limit);
+    let module = match Module::open(&args.program, &load) {
+        Ok(module) => module,
+        Err(e) => return refuse(e.to_string()),
+    };
+    let domain = match Domain::new(&[module], Imports::new().policy(monitor.clone()), &options) {
+        Ok(domain) => domain,
+        Err(e) => return failure::domain(&e),
+    };
+    match program::run(&domain, &monitor) {
+        Ok(status) => ExitCode::from(status as u8),
+        Err(RunError::Call(e)) => failure::call(&e),
+        Err(e) => refuse(e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories() {
+        let d = directory("/tmp:/data:ro").unwrap();
+        assert_eq!(d, (PathBuf::from("/tmp"), "/data".to_owned(), Rights::ReadOnly));
+        assert_eq!(directory("/tmp").unwrap().1, "/tmp");
+        assert_eq!(directory("/tmp:ro").unwrap().2, Rights::ReadOnly);
+        assert!(directory("/tmp:data").is_err());
+    }
+}

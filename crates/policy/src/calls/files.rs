@@ -1,0 +1,420 @@
+//! Calls on descriptors.
+
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, PoisonError};
+
+use ringfence_runtime::policy::{Answer, Syscall};
+
+use super::Context;
+use crate::memory::Span;
+use crate::monitor::Reply;
+use crate::sys::{self, Fill, Outcome, Plain, Transfer};
+use crate::table::Kind;
+
+impl Context<'_> {
+    fn open(&self, argument: usize) -> Outcome<Arc<Kind>> {
+        self.monitor.table.get(self.args[argument])
+    }
+}
+
+/// `read`, `write` and their kin.
+pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let open = cx.open(0)?;
+    let [_, pointer, len, offset, ..] = cx.args;
+    let (vector, write, at) = match number {
+        libc::SYS_read => (false, false, None),
+        libc::SYS_write => (false, true, None),
+        libc::SYS_pread64 => (false, false, Some(offset)),
+        libc::SYS_pwrite64 => (false, true, Some(offset)),
+        libc::SYS_readv => (true, false, None),
+        libc::SYS_writev => (true, true, None),
+        libc::SYS_preadv => (true, false, Some(offset)),
+        _ => (true, true, Some(offset)),
+    };
+    let Some(fd) = open.host() else {
+        if at.is_some() {
+            return Err(libc::ESPIPE);
+        }
+        let spans = if vector {
+            cx.memory.spans(pointer, len)?
+        } else {
+            vec![cx.memory.span(pointer, len)?]
+        };
+        return within(cx, &open, write, &spans);
+    };
+    if vector {
+        return sys::vectored(write, fd, &cx.memory.spans(pointer, len)?, at);
+    }
+    let call = match (write, at) {
+        (false, None) => Transfer::Read,
+        (true, None) => Transfer::Write,
+        (false, Some(_)) => Transfer::Pread,
+        (true, Some(_)) => Transfer::Pwrite,
+    };
+    sys::transfer(call, fd, cx.memory.span(pointer, len)?, at.unwrap_or(0))
+}
+
+/// Streams that no descriptor of the host's stands behind.
+fn within(cx: Context<'_>, open: &Kind, write: bool, spans: &[Span]) -> Outcome {
+    let mut done = 0;
+    for span in spans {
+        match (open, write) {
+            (Kind::Null, true) => done += span.len(),
+            (Kind::Null, false) => {}
+            (Kind::Capture(buffer, limit), true) => {
+                let mut held = buffer.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = (limit.saturating_sub(held.len()) as u64).min(span.len());
+                if room == 0 && span.len() > 0 {
+                    return if done > 0 {
+                        Ok(done as i64)
+                    } else {
+                        Err(libc::ENOSPC)
+                    };
+                }
+                held.extend(cx.memory.get_bytes(span.address(), room as usize)?);
+                done += room;
+            }
+            (Kind::Input(bytes, position), false) => {
+                let mut at = position.lock().unwrap_or_else(PoisonError::into_inner);
+                let n = (bytes.len() - *at).min(span.len() as usize);
+                cx.memory.put(span.address(), &bytes[*at..*at + n])?;
+                *at += n;
+                done += n as u64;
+            }
+            _ => return Err(libc::EBADF),
+        }
+    }
+    Ok(done as i64)
+}
+
+/// Private maps of files: anonymous memory with a copy of the content. What anonymous memory is, the runtime knows.
+pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
+    let [address, len, protection, flags, fd, offset] = cx.args;
+    if protection & libc::PROT_EXEC as u64 != 0 {
+        return Err(libc::EACCES);
+    }
+    if flags & libc::MAP_ANONYMOUS as u64 != 0 {
+        return super::memory_call(cx, call);
+    }
+    let open = cx.monitor.table.get(fd)?;
+    let Kind::File { fd, .. } = &*open else {
+        return Err(libc::ENODEV);
+    };
+    if flags & libc::MAP_PRIVATE as u64 == 0 {
+        // A change of the file would have to show, and the other way round.
+        return Err(libc::ENODEV);
+    }
+    if offset % 4096 != 0 {
+        return Err(libc::EINVAL);
+    }
+    let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let memory = |number: libc::c_long, args| {
+        cx.domain.memory_call(&Syscall {
+            number: number as u64,
+            args,
+        })
+    };
+    let flags = (flags | libc::MAP_ANONYMOUS as u64) & !(libc::MAP_POPULATE as u64);
+    let start = match memory(libc::SYS_mmap, [address, len, both, flags, u64::MAX, 0]) {
+        Some(Answer::Return(value)) if value >= 0 => value as u64,
+        Some(Answer::Return(errno)) => return Ok(Reply::Value(errno)),
+        Some(answer) => return Ok(Reply::End(answer)),
+        None => return Err(libc::ENODEV),
+    };
+    let mut done = 0;
+    while done < len {
+        let span = cx.memory.span(start + done, len - done)?;
+        match sys::transfer(Transfer::Pread, std::os::fd::AsFd::as_fd(fd), span, offset + done) {
+            Ok(0) => break,
+            Ok(n) => done += n as u64,
+            Err(libc::EINTR) => {}
+            Err(errno) => {
+                let _ = memory(libc::SYS_munmap, [start, len, 0, 0, 0, 0]);
+                return Err(errno);
+            }
+        }
+    }
+    if protection != both {
+        let _ = memory(libc::SYS_mprotect, [start, len, protection, 0, 0, 0]);
+    }
+    Ok(Reply::Value(start as i64))
+}
+
+pub(super) fn seek(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    match &*open {
+        Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
+            sys::plain(Plain::Lseek, [fd.as_raw_fd() as u64, cx.args[1], cx.args[2], 0])
+        }
+        // The position of the host's own streams is the host's.
+        _ => Err(libc::ESPIPE),
+    }
+}
+
+pub(super) fn sync(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let open = cx.open(0)?;
+    let call = if number == libc::SYS_fsync {
+        Plain::Fsync
+    } else {
+        Plain::Fdatasync
+    };
+    match &*open {
+        Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
+            sys::plain(call, [fd.as_raw_fd() as u64, 0, 0, 0])
+        }
+        _ => Err(libc::EINVAL),
+    }
+}
+
+/// The host's descriptor of a file that may be changed.
+fn changeable(open: &Kind) -> Outcome<u64> {
+    match open {
+        Kind::File { writable: false, .. } | Kind::Directory { writable: false, .. } => Err(libc::EROFS),
+        Kind::File { fd, .. } | Kind::Directory { fd, .. } => Ok(fd.as_raw_fd() as u64),
+        _ => Err(libc::EINVAL),
+    }
+}
+
+pub(super) fn truncate(cx: Context<'_>) -> Outcome {
+    sys::plain(Plain::Ftruncate, [changeable(&*cx.open(0)?)?, cx.args[1], 0, 0])
+}
+
+pub(super) fn allocate(cx: Context<'_>) -> Outcome {
+    sys::plain(
+        Plain::Fallocate,
+        [changeable(&*cx.open(0)?)?, cx.args[1], cx.args[2], cx.args[3]],
+    )
+}
+
+pub(super) fn change_mode(cx: Context<'_>) -> Outcome {
+    // No set-user-ID and its like: the host's users run what lies there.
+    sys::plain(
+        Plain::Fchmod,
+        [changeable(&*cx.open(0)?)?, cx.args[1] & 0o777, 0, 0],
+    )
+}
+
+pub(super) fn advise(cx: Context<'_>) -> Outcome {
+    cx.open(0).map(|_| 0)
+}
+
+pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
+    match &*cx.open(0)? {
+        Kind::File { fd, .. } => sys::plain(Plain::Flock, [fd.as_raw_fd() as u64, cx.args[1], 0, 0]),
+        _ => Err(libc::EINVAL),
+    }
+}
+
+pub(super) fn stat(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    let bytes = stat_of(&open)?;
+    cx.memory.put(cx.args[1], &bytes)?;
+    Ok(0)
+}
+
+/// `struct stat` of an open file; of one without a descriptor, that of a pipe.
+pub(super) fn stat_of(open: &Kind) -> Outcome<[u8; 144]> {
+    match open.host() {
+        Some(fd) => sys::stat(fd),
+        None => {
+            let mut bytes = [0; 144];
+            bytes[16..24].copy_from_slice(&1u64.to_ne_bytes());
+            bytes[24..28].copy_from_slice(&(libc::S_IFIFO | 0o600).to_ne_bytes());
+            bytes[56..64].copy_from_slice(&4096u64.to_ne_bytes());
+            Ok(bytes)
+        }
+    }
+}
+
+pub(super) fn list(cx: Context<'_>) -> Outcome {
+    match &*cx.open(0)? {
+        Kind::Directory { fd, .. } => {
+            let span = cx.memory.span(cx.args[1], cx.args[2])?;
+            sys::transfer(Transfer::Getdents, std::os::fd::AsFd::as_fd(fd), span, 0)
+        }
+        _ => Err(libc::ENOTDIR),
+    }
+}
+
+pub(super) fn control(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    let [number, command, value, ..] = cx.args;
+    let table = &cx.monitor.table;
+    match command as i32 {
+        libc::F_DUPFD => table.add(open, value, false),
+        libc::F_DUPFD_CLOEXEC => table.add(open, value, true),
+        libc::F_GETFD => table.flag(number, None),
+        libc::F_SETFD => table.flag(number, Some(value & 1 != 0)),
+        libc::F_GETFL => match open.host() {
+            Some(fd) => sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0]),
+            None => Ok(i64::from(if matches!(*open, Kind::Input(..)) {
+                libc::O_RDONLY
+            } else {
+                libc::O_WRONLY
+            })),
+        },
+        libc::F_SETFL => match (&*open, open.host()) {
+            // The host shares these with others.
+            (Kind::Standard(_), _) | (_, None) => Ok(0),
+            (_, Some(fd)) => {
+                let flags = value & (libc::O_APPEND | libc::O_NONBLOCK) as u64;
+                sys::plain(
+                    Plain::Fcntl,
+                    [fd.as_raw_fd() as u64, libc::F_SETFL as u64, flags, 0],
+                )
+            }
+        },
+        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => lock(cx, &open),
+        _ => Err(libc::EINVAL),
+    }
+}
+
+/// Locks belong to the open file here, not to the process, which is the host's.
+fn lock(cx: Context<'_>, open: &Kind) -> Outcome {
+    let Kind::File { fd, .. } = open else {
+        return Err(libc::EINVAL);
+    };
+    let mut lock = cx.memory.words::<4>(cx.args[2])?;
+    // `l_pid` must be 0 for such locks.
+    lock[3] = 0;
+    let command = match cx.args[1] as i32 {
+        libc::F_GETLK => libc::F_OFD_GETLK,
+        libc::F_SETLK => libc::F_OFD_SETLK,
+        _ => libc::F_OFD_SETLKW,
+    };
+    let result = sys::lock(std::os::fd::AsFd::as_fd(fd), command, &mut lock)?;
+    if command == libc::F_OFD_GETLK {
+        let bytes: Vec<u8> = lock.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        cx.memory.put(cx.args[2], &bytes)?;
+    }
+    Ok(result)
+}
+
+pub(super) fn device_control(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    let Some(fd) = open.host() else {
+        return Err(libc::ENOTTY);
+    };
+    let fd = fd.as_raw_fd();
+    let (what, len) = match (cx.args[1], &*open) {
+        (libc::TIOCGWINSZ, Kind::Standard(_)) => (Fill::WindowSize(fd), 8),
+        (libc::TCGETS, Kind::Standard(_)) => (Fill::Terminal(fd), 36),
+        (libc::FIONREAD, _) => (Fill::Readable(fd), 4),
+        // FIONBIO, FIOCLEX, FIONCLEX and the rest have fcntl; terminals are not to be reconfigured.
+        _ => return Err(libc::ENOTTY),
+    };
+    let (_, bytes) = sys::fill(what)?;
+    cx.memory.put(cx.args[2], &bytes[..len])?;
+    Ok(0)
+}
+
+pub(super) fn duplicate(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let open = cx.open(0)?;
+    let [old, new, flags, ..] = cx.args;
+    match number {
+        libc::SYS_dup => cx.monitor.table.add(open, 0, false),
+        libc::SYS_dup3 if old == new => Err(libc::EINVAL),
+        libc::SYS_dup2 if old == new => Ok(new as i64),
+        libc::SYS_dup3 => cx
+            .monitor
+            .table
+            .put(open, new, flags & libc::O_CLOEXEC as u64 != 0),
+        _ => cx.monitor.table.put(open, new, false),
+    }
+}
+
+pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let flags = if number == libc::SYS_pipe2 { cx.args[1] } else { 0 };
+    let table = &cx.monitor.table;
+    let [read, write] = sys::pipe()?;
+    if flags & libc::O_NONBLOCK as u64 != 0 {
+        for fd in [&read, &write] {
+            sys::plain(
+                Plain::Fcntl,
+                [
+                    fd.as_raw_fd() as u64,
+                    libc::F_SETFL as u64,
+                    libc::O_NONBLOCK as u64,
+                    0,
+                ],
+            )?;
+        }
+    }
+    let close_on_exec = flags & libc::O_CLOEXEC as u64 != 0;
+    let first = table.add(Arc::new(Kind::Pipe(read)), 0, close_on_exec)?;
+    let result = table
+        .add(Arc::new(Kind::Pipe(write)), 0, close_on_exec)
+        .and_then(|second| {
+            let mut bytes = [0; 8];
+            bytes[..4].copy_from_slice(&(first as i32).to_ne_bytes());
+            bytes[4..].copy_from_slice(&(second as i32).to_ne_bytes());
+            cx.memory.put(cx.args[0], &bytes).inspect_err(|_| {
+                let _ = table.close(second as u64);
+            })
+        });
+    if result.is_err() {
+        table.close(first as u64)?;
+    }
+    result.map(|()| 0)
+}
+
+pub(super) fn poll(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let [pointer, count, timeout, ..] = cx.args;
+    if count > cx.monitor.table.limit() as u64 {
+        return Err(libc::EINVAL);
+    }
+    let timeout = if number == libc::SYS_poll {
+        timeout as i32
+    } else if timeout as u32 == 0 {
+        -1
+    } else {
+        let [seconds, nanoseconds] = cx.memory.time(timeout)?;
+        i32::try_from(
+            seconds
+                .saturating_mul(1000)
+                .saturating_add(nanoseconds / 1_000_000),
+        )
+        .unwrap_or(i32::MAX)
+    };
+    let bytes = cx.memory.get_bytes(pointer, 8 * count as usize)?;
+    let mut held = Vec::new();
+    let mut polled = Vec::new();
+    let mut ready = 0;
+    let mut results = vec![0i16; count as usize];
+    for (i, entry) in bytes.chunks_exact(8).enumerate() {
+        let fd = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
+        let events = i16::from_ne_bytes([entry[4], entry[5]]);
+        if fd < 0 {
+            continue;
+        }
+        match cx.monitor.table.get(fd as u64) {
+            Err(_) => {
+                results[i] = libc::POLLNVAL;
+                ready += 1;
+            }
+            Ok(open) => match open.host() {
+                Some(host) => {
+                    polled.push(libc::pollfd {
+                        fd: host.as_raw_fd(),
+                        events,
+                        revents: 0,
+                    });
+                    held.push((i, open.clone()));
+                }
+                None => {
+                    results[i] = events & (libc::POLLIN | libc::POLLOUT);
+                    ready += 1;
+                }
+            },
+        }
+    }
+    sys::poll(&mut polled, if ready > 0 { 0 } else { timeout })?;
+    for ((i, _), p) in held.iter().zip(&polled) {
+        results[*i] = p.revents;
+        ready += i64::from(p.revents != 0);
+    }
+    for (i, r) in results.iter().enumerate() {
+        cx.memory.put(pointer + 8 * i as u64 + 6, &r.to_ne_bytes())?;
+    }
+    Ok(ready)
+}

@@ -1,0 +1,177 @@
+//! Which handler answers which call. What is not here is denied.
+
+mod files;
+mod network;
+mod paths;
+mod process;
+mod time;
+
+use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::policy::{Answer, Syscall};
+
+use crate::memory::Memory;
+use crate::monitor::{Monitor, Reply};
+use crate::sys::Outcome;
+
+/// Everything that a handler needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) monitor: &'a Monitor,
+    pub(crate) domain: &'a DomainRef<'a>,
+    pub(crate) memory: Memory<'a>,
+    pub(crate) args: [u64; 6],
+}
+
+/// Answers one call.
+pub(crate) fn dispatch(
+    monitor: &Monitor,
+    domain: &DomainRef<'_>,
+    memory: Memory<'_>,
+    call: &Syscall,
+) -> Outcome<Reply> {
+    let cx = Context {
+        monitor,
+        domain,
+        memory,
+        args: call.args,
+    };
+    let number = call.number as libc::c_long;
+    // The busiest first.
+    let value = match number {
+        libc::SYS_read
+        | libc::SYS_write
+        | libc::SYS_pread64
+        | libc::SYS_pwrite64
+        | libc::SYS_readv
+        | libc::SYS_writev
+        | libc::SYS_preadv
+        | libc::SYS_pwritev => files::transfer(cx, number)?,
+        libc::SYS_brk | libc::SYS_munmap | libc::SYS_mprotect | libc::SYS_mremap | libc::SYS_madvise => {
+            return memory_call(cx, call);
+        }
+        libc::SYS_mmap => return files::map(cx, call),
+        libc::SYS_exit | libc::SYS_exit_group => return Ok(Reply::End(Answer::Exit(call.args[0] as i32))),
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => return process::kill(cx, number),
+        _ => match other(cx, number) {
+            Some(result) => result?,
+            None => return Err(denied(number)),
+        },
+    };
+    Ok(Reply::Value(value))
+}
+
+fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
+    Some(match number {
+        libc::SYS_close => cx.monitor.table.close(cx.args[0]),
+        libc::SYS_lseek => files::seek(cx),
+        libc::SYS_fsync | libc::SYS_fdatasync => files::sync(cx, number),
+        libc::SYS_ftruncate => files::truncate(cx),
+        libc::SYS_fallocate => files::allocate(cx),
+        libc::SYS_fadvise64 => files::advise(cx),
+        libc::SYS_fchmod => files::change_mode(cx),
+        libc::SYS_flock => files::lock_whole(cx),
+        libc::SYS_fstat => files::stat(cx),
+        libc::SYS_getdents64 => files::list(cx),
+        libc::SYS_fcntl => files::control(cx),
+        libc::SYS_ioctl => files::device_control(cx),
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => files::duplicate(cx, number),
+        libc::SYS_pipe | libc::SYS_pipe2 => files::pipe(cx, number),
+        libc::SYS_poll | libc::SYS_ppoll => files::poll(cx, number),
+
+        libc::SYS_open => paths::open(cx, libc::AT_FDCWD as u64, cx.args[0], cx.args[1], cx.args[2]),
+        libc::SYS_creat => {
+            let flags = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u64;
+            paths::open(cx, libc::AT_FDCWD as u64, cx.args[0], flags, cx.args[1])
+        }
+        libc::SYS_openat => paths::open(cx, cx.args[0], cx.args[1], cx.args[2], cx.args[3]),
+        libc::SYS_stat | libc::SYS_lstat | libc::SYS_newfstatat => paths::stat(cx, number),
+        libc::SYS_statx => paths::statx(cx),
+        libc::SYS_access | libc::SYS_faccessat | libc::SYS_faccessat2 => paths::access(cx, number),
+        libc::SYS_mkdir | libc::SYS_mkdirat => paths::make_directory(cx, number),
+        libc::SYS_rmdir | libc::SYS_unlink | libc::SYS_unlinkat => paths::remove(cx, number),
+        libc::SYS_rename | libc::SYS_renameat | libc::SYS_renameat2 => paths::rename(cx, number),
+        libc::SYS_link | libc::SYS_linkat => paths::link(cx, number),
+        libc::SYS_readlink | libc::SYS_readlinkat => paths::read_link(cx, number),
+        libc::SYS_chmod | libc::SYS_fchmodat => paths::change_mode(cx, number),
+        libc::SYS_utimensat => paths::set_times(cx),
+        libc::SYS_truncate => paths::truncate(cx),
+        libc::SYS_chdir => paths::change_directory(cx),
+        libc::SYS_fchdir => paths::change_directory_to(cx),
+        libc::SYS_getcwd => paths::current_directory(cx),
+        libc::SYS_umask => paths::umask(cx),
+
+        libc::SYS_clock_gettime | libc::SYS_clock_getres | libc::SYS_gettimeofday | libc::SYS_time => {
+            time::get(cx, number)
+        }
+        libc::SYS_times | libc::SYS_getrusage => time::usage(cx, number),
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => time::sleep(cx, number),
+
+        libc::SYS_getrandom => process::random(cx),
+        libc::SYS_getpid | libc::SYS_gettid | libc::SYS_getpgrp | libc::SYS_set_tid_address => Ok(1),
+        libc::SYS_getppid => Ok(0),
+        libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => Ok(1000),
+        libc::SYS_uname => process::name(cx),
+        libc::SYS_sysinfo => process::system(cx),
+        libc::SYS_sched_getaffinity => process::affinity(cx),
+        libc::SYS_sched_yield => crate::sys::plain(crate::sys::Plain::Yield, [0; 4]),
+        libc::SYS_getrlimit | libc::SYS_prlimit64 => process::limit(cx, number),
+        libc::SYS_futex => process::futex(cx),
+        libc::SYS_rt_sigaction => process::signal_action(cx),
+        // There are no signals to block.
+        libc::SYS_rt_sigprocmask | libc::SYS_set_robust_list | libc::SYS_sigaltstack => Ok(0),
+
+        libc::SYS_socket => network::socket(cx),
+        libc::SYS_connect => network::connect(cx),
+        libc::SYS_sendto | libc::SYS_recvfrom => network::transfer(cx, number),
+        libc::SYS_shutdown => network::shutdown(cx),
+        libc::SYS_getsockopt | libc::SYS_setsockopt => network::option(cx, number),
+        _ => return None,
+    })
+}
+
+/// Anonymous memory is the runtime's business, which knows the window and the limit.
+fn memory_call(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
+    match cx.domain.memory_call(call) {
+        Some(Answer::Return(value)) => Ok(Reply::Value(value)),
+        Some(answer) => Ok(Reply::End(answer)),
+        None => Err(libc::ENODEV),
+    }
+}
+
+/// The errno of a call that no policy can grant: what portable programs take for "not here" or "not for you".
+fn denied(number: libc::c_long) -> i32 {
+    match number {
+        libc::SYS_ptrace
+        | libc::SYS_mount
+        | libc::SYS_umount2
+        | libc::SYS_chroot
+        | libc::SYS_pivot_root
+        | libc::SYS_setuid
+        | libc::SYS_setgid
+        | libc::SYS_setreuid
+        | libc::SYS_setregid
+        | libc::SYS_setresuid
+        | libc::SYS_setresgid
+        | libc::SYS_setgroups
+        | libc::SYS_sethostname
+        | libc::SYS_settimeofday
+        | libc::SYS_clock_settime
+        | libc::SYS_prctl
+        | libc::SYS_setrlimit
+        | libc::SYS_mknod
+        | libc::SYS_mknodat
+        | libc::SYS_chown
+        | libc::SYS_fchown
+        | libc::SYS_lchown
+        | libc::SYS_fchownat
+        | libc::SYS_symlink
+        | libc::SYS_symlinkat => libc::EPERM,
+        libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
+        libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone => libc::EAGAIN,
+        libc::SYS_wait4 | libc::SYS_waitid => libc::ECHILD,
+        libc::SYS_bind | libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => {
+            libc::EACCES
+        }
+        _ => libc::ENOSYS,
+    }
+}

@@ -1,0 +1,133 @@
+//! What a program asks about itself and its machine; answers that say nothing about the host.
+
+use ringfence_runtime::policy::Answer;
+
+use super::Context;
+use crate::monitor::Reply;
+use crate::sys::{self, Outcome};
+
+pub(super) fn random(cx: Context<'_>) -> Outcome {
+    if !cx.monitor.policy.randomness {
+        return Err(libc::ENOSYS);
+    }
+    let [pointer, len, flags, ..] = cx.args;
+    // As the kernel: at most 32 MiB at a time.
+    sys::random(cx.memory.span(pointer, len.min(1 << 25))?, flags & 3)
+}
+
+/// Signals to oneself that would end a process end the call. There is nobody else to send them to.
+pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
+    let (target, signal) = match number {
+        libc::SYS_tgkill => (cx.args[1], cx.args[2]),
+        _ => (cx.args[0], cx.args[1]),
+    };
+    if number == libc::SYS_kill && target as i32 != 1 && target as i32 != 0 {
+        return Err(if signal == 0 { libc::ESRCH } else { libc::EPERM });
+    }
+    match signal as i32 {
+        0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH => Ok(Reply::Value(0)),
+        1..=64 => Ok(Reply::End(Answer::Abort(signal as i32))),
+        _ => Err(libc::EINVAL),
+    }
+}
+
+/// No handler can run; asking for the default, or for a signal to be ignored, is harmless.
+pub(super) fn signal_action(cx: Context<'_>) -> Outcome {
+    let [signal, new, old, ..] = cx.args;
+    if !(1..=64).contains(&signal) {
+        return Err(libc::EINVAL);
+    }
+    if old as u32 != 0 {
+        cx.memory.put(old, &[0; 32])?;
+    }
+    if new as u32 != 0 && cx.memory.words::<1>(new)?[0] > libc::SIG_IGN as u64 {
+        return Err(libc::EINVAL);
+    }
+    Ok(0)
+}
+
+pub(super) fn name(cx: Context<'_>) -> Outcome {
+    let mut bytes = [0u8; 6 * 65];
+    for (i, text) in ["Linux", "ringfence", "5.15.0", "fenced", "x86_64", "(none)"]
+        .iter()
+        .enumerate()
+    {
+        bytes[65 * i..65 * i + text.len()].copy_from_slice(text.as_bytes());
+    }
+    cx.memory.put(cx.args[0], &bytes)?;
+    Ok(0)
+}
+
+/// Memory as much as a window has, nothing about the host's load.
+pub(super) fn system(cx: Context<'_>) -> Outcome {
+    let mut bytes = [0u8; 112];
+    let memory = 1u64 << 30;
+    for at in [32, 40] {
+        bytes[at..at + 8].copy_from_slice(&memory.to_ne_bytes());
+    }
+    bytes[80..82].copy_from_slice(&1u16.to_ne_bytes());
+    bytes[104..108].copy_from_slice(&1u32.to_ne_bytes());
+    cx.memory.put(cx.args[0], &bytes)?;
+    Ok(0)
+}
+
+/// One processor.
+pub(super) fn affinity(cx: Context<'_>) -> Outcome {
+    if cx.args[1] < 8 {
+        return Err(libc::EINVAL);
+    }
+    cx.memory.put(cx.args[2], &1u64.to_ne_bytes())?;
+    Ok(8)
+}
+
+pub(super) fn limit(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let (resource, out) = match number {
+        libc::SYS_getrlimit => (cx.args[0], cx.args[1]),
+        _ if cx.args[2] as u32 != 0 => return Err(libc::EPERM),
+        _ => (cx.args[1], cx.args[3]),
+    };
+    let value = match resource as u32 {
+        libc::RLIMIT_NOFILE => cx.monitor.table.limit() as u64,
+        libc::RLIMIT_STACK => 8 << 20,
+        libc::RLIMIT_CORE | libc::RLIMIT_NPROC => 0,
+        0..=15 => u64::MAX,
+        _ => return Err(libc::EINVAL),
+    };
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&value.to_ne_bytes());
+    bytes[8..].copy_from_slice(&value.to_ne_bytes());
+    if out as u32 != 0 {
+        cx.memory.put(out, &bytes)?;
+    }
+    Ok(0)
+}
+
+/// How long one wait lasts at most: a domain's time limit is looked at when it comes back.
+const WAIT: [i64; 2] = [0, 50_000_000];
+
+pub(super) fn futex(cx: Context<'_>) -> Outcome {
+    let [word, operation, value, timeout, ..] = cx.args;
+    if word % 4 != 0 {
+        return Err(libc::EINVAL);
+    }
+    let span = cx.memory.span(word, 4)?;
+    match operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
+        libc::FUTEX_WAKE => sys::futex(span, None, value & 0x7FFF_FFFF),
+        libc::FUTEX_WAIT => {
+            let asked = if timeout as u32 == 0 {
+                None
+            } else {
+                Some(cx.memory.time(timeout)?)
+            };
+            match asked {
+                Some(time) if time < WAIT => sys::futex(span, Some((value as u32, time)), 0),
+                // Callers loop: waking up for nothing is allowed.
+                _ => match sys::futex(span, Some((value as u32, WAIT)), 0) {
+                    Err(libc::ETIMEDOUT) => Err(libc::EINTR),
+                    other => other,
+                },
+            }
+        }
+        _ => Err(libc::ENOSYS),
+    }
+}

@@ -1,0 +1,274 @@
+//! What a domain may ask of the operating system.
+//!
+//! A [`Policy`] lists what is granted; everything else is denied with the errno that portable programs expect.
+//! [`Policy::start`] opens the granted directories and makes a [`Monitor`], which answers the system calls of one domain:
+//! give it to the domain's imports. [`program::run`] starts a program's `main`.
+//!
+//! Files are reached through `openat2` below a granted directory, so that no symbolic link, `..` or rename leads out.
+//! Descriptors are the domain's own numbers. Pointers are rebased into the window before anything is done with them;
+//! what has to be checked (paths, addresses, times, vectors) is copied once first.
+
+#![deny(missing_docs)]
+
+mod calls;
+mod memory;
+mod monitor;
+pub mod program;
+mod sys;
+mod table;
+pub mod trace;
+mod tree;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use monitor::Monitor;
+pub use table::Captured;
+
+/// What may be done below a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rights {
+    /// Files may be read and directories listed.
+    ReadOnly,
+    /// Also written, made, renamed and removed. Links and device nodes cannot be made.
+    ReadWrite,
+}
+
+/// Where a standard stream goes.
+#[derive(Clone, Debug, Default)]
+pub enum Stream {
+    /// The descriptor is not open: calls on it give `EBADF`.
+    #[default]
+    Closed,
+    /// Reads end at once, writes vanish.
+    Null,
+    /// The host's own stream of that number.
+    Inherit,
+    /// Standard output or error: kept for the host.
+    Capture(Captured),
+    /// Standard input: these bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Why a policy cannot be put into force.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// A directory that cannot be opened.
+    #[error("directory {}: {source}", path.display())]
+    Directory {
+        /// Its host name.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A directory of a file system that is a door to the kernel.
+    #[error("directory {}: files of procfs, sysfs and their like are never granted", path.display())]
+    KernelFiles {
+        /// Its host name.
+        path: PathBuf,
+    },
+    /// A guest name that is not absolute.
+    #[error("guest name {name:?} does not start with '/'")]
+    GuestName {
+        /// The name.
+        name: String,
+    },
+    /// A NUL inside an argument or an environment string.
+    #[error("{what} contains a NUL byte")]
+    Nul {
+        /// Which string.
+        what: String,
+    },
+}
+
+/// A system call, as a host's callback sees it before anything is decided.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Its number.
+    pub number: u64,
+    /// Its name, if it has one that the monitor knows.
+    pub name: Option<&'static str>,
+    /// The arguments. Pointers are the domain's: use them through `domain` only.
+    pub args: [u64; 6],
+    /// The calling domain.
+    pub domain: ringfence_runtime::domain::DomainRef<'a>,
+}
+
+/// A host's answer to a [`Request`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The policy decides.
+    Policy,
+    /// Denied with this errno.
+    Deny(i32),
+    /// The host has done it; the call returns this.
+    Return(i64),
+}
+
+type Callback = dyn Fn(&Request<'_>) -> Decision + Send + Sync;
+type Printer = dyn Fn(&str) + Send + Sync;
+
+/// What a domain is granted. A new policy grants nothing but memory within the domain's limit, and the end.
+#[derive(Clone)]
+pub struct Policy {
+    directories: Vec<(PathBuf, String, Rights)>,
+    streams: [Stream; 3],
+    args: Vec<String>,
+    environment: Vec<(String, String)>,
+    clocks: bool,
+    randomness: bool,
+    descriptors: usize,
+    capture_limit: usize,
+    connect: Vec<SocketAddr>,
+    callback: Option<Arc<Callback>>,
+    trace: Option<Arc<Printer>>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy::new()
+    }
+}
+
+impl std::fmt::Debug for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policy")
+            .field("directories", &self.directories)
+            .field("clocks", &self.clocks)
+            .field("randomness", &self.randomness)
+            .field("connect", &self.connect)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Policy {
+    /// Grants nothing.
+    #[must_use]
+    pub fn new() -> Policy {
+        Policy {
+            directories: Vec::new(),
+            streams: [Stream::Closed, Stream::Closed, Stream::Closed],
+            args: Vec::new(),
+            environment: Vec::new(),
+            clocks: false,
+            randomness: false,
+            descriptors: 64,
+            capture_limit: 64 << 20,
+            connect: Vec::new(),
+            callback: None,
+            trace: None,
+        }
+    }
+
+    /// Grants a host directory and what is below it, under the absolute name `guest`. The first one is where programs
+    /// start.
+    #[must_use]
+    pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, rights: Rights) -> Policy {
+        self.directories
+            .push((host.as_ref().to_owned(), guest.to_owned(), rights));
+        self
+    }
+
+    /// Standard input.
+    #[must_use]
+    pub fn stdin(mut self, stream: Stream) -> Policy {
+        self.streams[0] = stream;
+        self
+    }
+
+    /// Standard output.
+    #[must_use]
+    pub fn stdout(mut self, stream: Stream) -> Policy {
+        self.streams[1] = stream;
+        self
+    }
+
+    /// Standard error.
+    #[must_use]
+    pub fn stderr(mut self, stream: Stream) -> Policy {
+        self.streams[2] = stream;
+        self
+    }
+
+    /// All three streams are the host's own.
+    #[must_use]
+    pub fn inherit_streams(self) -> Policy {
+        self.stdin(Stream::Inherit)
+            .stdout(Stream::Inherit)
+            .stderr(Stream::Inherit)
+    }
+
+    /// A program's arguments, its name first.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Policy {
+        self.args = args.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// An environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Policy {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Whether the time can be asked for and waited for.
+    #[must_use]
+    pub fn clocks(mut self, granted: bool) -> Policy {
+        self.clocks = granted;
+        self
+    }
+
+    /// Whether the kernel's random numbers can be had.
+    #[must_use]
+    pub fn randomness(mut self, granted: bool) -> Policy {
+        self.randomness = granted;
+        self
+    }
+
+    /// How many descriptors the domain may have open. The default is 64.
+    #[must_use]
+    pub fn descriptors(mut self, limit: usize) -> Policy {
+        self.descriptors = limit.clamp(3, 1 << 16);
+        self
+    }
+
+    /// How many bytes a captured stream may hold before writes fail with `ENOSPC`. The default is 64 MiB.
+    #[must_use]
+    pub fn capture_limit(mut self, bytes: usize) -> Policy {
+        self.capture_limit = bytes;
+        self
+    }
+
+    /// Lets the domain connect to this address, by TCP or UDP.
+    #[must_use]
+    pub fn connect(mut self, address: SocketAddr) -> Policy {
+        self.connect.push(address);
+        self
+    }
+
+    /// Asks the host about each call first.
+    #[must_use]
+    pub fn callback(mut self, f: impl Fn(&Request<'_>) -> Decision + Send + Sync + 'static) -> Policy {
+        self.callback = Some(Arc::new(f));
+        self
+    }
+
+    /// Prints each call, with its result, as strace does.
+    #[must_use]
+    pub fn trace(mut self, print: impl Fn(&str) + Send + Sync + 'static) -> Policy {
+        self.trace = Some(Arc::new(print));
+        self
+    }
+
+    /// Puts the policy into force for one domain.
+    ///
+    /// # Errors
+    ///
+    /// A directory that cannot be granted, a string that cannot be passed.
+    pub fn start(self) -> Result<Arc<Monitor>, PolicyError> {
+        Monitor::new(self).map(Arc::new)
+    }
+}

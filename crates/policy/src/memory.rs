@@ -1,0 +1,121 @@
+//! The domain's memory, as system calls name it.
+
+use ringfence_runtime::domain::DomainRef;
+
+use crate::sys::Outcome;
+
+/// A range inside a domain's window. Whether anything is mapped there is for the kernel to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    address: u64,
+    len: u64,
+}
+
+impl Span {
+    /// The first byte.
+    #[must_use]
+    pub fn address(self) -> u64 {
+        self.address
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(self) -> u64 {
+        self.len
+    }
+}
+
+/// Most elements of an `iovec` array, as in Linux.
+const IOV_MAX: u64 = 1024;
+
+/// Longest path, its NUL included, as in Linux.
+const PATH_MAX: usize = 4096;
+
+/// Access to a domain's memory with the errors that system calls give.
+#[derive(Clone, Copy)]
+pub struct Memory<'a>(pub DomainRef<'a>);
+
+impl Memory<'_> {
+    /// The range at `pointer`, which must end inside the window.
+    pub fn span(self, pointer: u64, len: u64) -> Outcome<Span> {
+        if (pointer & 0xFFFF_FFFF)
+            .checked_add(len)
+            .is_none_or(|end| end > 1 << 32)
+        {
+            return Err(libc::EFAULT);
+        }
+        Ok(Span {
+            address: self.0.translate(pointer),
+            len,
+        })
+    }
+
+    /// Copies `N` bytes out of the domain, once.
+    pub fn get<const N: usize>(self, pointer: u64) -> Outcome<[u8; N]> {
+        let mut bytes = [0; N];
+        self.0
+            .read(self.0.translate(pointer), &mut bytes)
+            .map_err(|_| libc::EFAULT)?;
+        Ok(bytes)
+    }
+
+    /// Copies `len` bytes out of the domain, once.
+    pub fn get_bytes(self, pointer: u64, len: usize) -> Outcome<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        self.0
+            .read(self.0.translate(pointer), &mut bytes)
+            .map_err(|_| libc::EFAULT)?;
+        Ok(bytes)
+    }
+
+    /// Copies `N` words out of the domain, once.
+    pub fn words<const N: usize>(self, pointer: u64) -> Outcome<[u64; N]> {
+        let bytes = self.get_bytes(pointer, 8 * N)?;
+        let mut words = [0; N];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+        }
+        Ok(words)
+    }
+
+    /// Copies bytes into the domain.
+    pub fn put(self, pointer: u64, bytes: &[u8]) -> Outcome<()> {
+        self.0
+            .write(self.0.translate(pointer), bytes)
+            .map_err(|_| libc::EFAULT)
+    }
+
+    /// A `timespec`, with its nanoseconds in range.
+    pub fn time(self, pointer: u64) -> Outcome<[i64; 2]> {
+        let [seconds, nanoseconds] = self.words::<2>(pointer)?.map(|w| w as i64);
+        if seconds < 0 || !(0..1_000_000_000).contains(&nanoseconds) {
+            return Err(libc::EINVAL);
+        }
+        Ok([seconds, nanoseconds])
+    }
+
+    /// A path, without its NUL.
+    pub fn path(self, pointer: u64) -> Outcome<Vec<u8>> {
+        if pointer as u32 == 0 {
+            return Err(libc::EFAULT);
+        }
+        let path = self.0.read_c_string(self.0.translate(pointer), PATH_MAX);
+        // No NUL within the limit and no memory look the same; the limit is the likelier one only if all is readable.
+        path.map_err(|_| match self.get_bytes(pointer, PATH_MAX) {
+            Ok(_) => libc::ENAMETOOLONG,
+            Err(e) => e,
+        })
+    }
+
+    /// An `iovec` array, copied once, each element checked.
+    pub fn spans(self, pointer: u64, count: u64) -> Outcome<Vec<Span>> {
+        if count > IOV_MAX {
+            return Err(libc::EINVAL);
+        }
+        let bytes = self.get_bytes(pointer, 16 * count as usize)?;
+        let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        (0..count as usize)
+            .map(|i| self.span(word(16 * i), word(16 * i + 8)))
+            .collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! The reference monitor of one domain: every system call comes through here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::policy::{Answer, Policy as Hook, Syscall};
+
+use crate::calls;
+use crate::memory::Memory;
+use crate::table::{Kind, Table};
+use crate::trace;
+use crate::tree::{Mount, Tree};
+use crate::{Decision, Policy, PolicyError, Request, Stream};
+
+/// Answers the system calls of one domain by a [`Policy`].
+#[derive(Debug)]
+pub struct Monitor {
+    pub(crate) policy: Policy,
+    pub(crate) tree: Tree,
+    pub(crate) table: Table,
+    /// Where relative paths start, as an absolute guest name.
+    pub(crate) directory: Mutex<Vec<u8>>,
+    pub(crate) umask: Mutex<u32>,
+}
+
+/// What a handler decides: a value, an errno, or the end of the call into the domain.
+pub(crate) enum Reply {
+    Value(i64),
+    End(Answer),
+}
+
+impl Monitor {
+    pub(crate) fn new(policy: Policy) -> Result<Monitor, PolicyError> {
+        let mut tree = Tree::default();
+        for (host, guest, rights) in &policy.directories {
+            tree.add(Mount::open(host, guest, *rights)?);
+        }
+        for arg in &policy.args {
+            if arg.contains('\0') {
+                return Err(PolicyError::Nul {
+                    what: format!("argument {arg:?}"),
+                });
+            }
+        }
+        for (name, value) in &policy.environment {
+            if name.contains(['\0', '=']) || value.contains('\0') {
+                return Err(PolicyError::Nul {
+                    what: format!("environment variable {name:?}"),
+                });
+            }
+        }
+        let monitor = Monitor {
+            directory: Mutex::new(tree.start()),
+            tree,
+            table: Table::new(policy.descriptors),
+            umask: Mutex::new(0o022),
+            policy,
+        };
+        monitor.open_streams();
+        Ok(monitor)
+    }
+
+    fn open_streams(&self) {
+        for (number, stream) in self.policy.streams.iter().enumerate() {
+            let kind = match stream {
+                Stream::Closed => continue,
+                Stream::Null => Kind::Null,
+                Stream::Inherit => Kind::Standard(number as i32),
+                Stream::Capture(buffer) => Kind::Capture(buffer.clone(), self.policy.capture_limit),
+                Stream::Bytes(bytes) => Kind::Input(Arc::new(bytes.clone()), Mutex::new(0)),
+            };
+            // Three always fit.
+            let _ = self.table.put(Arc::new(kind), number as u64, false);
+        }
+    }
+
+    /// A program's arguments.
+    #[must_use]
+    pub fn args(&self) -> &[String] {
+        &self.policy.args
+    }
+
+    /// A program's environment.
+    #[must_use]
+    pub fn environment(&self) -> &[(String, String)] {
+        &self.policy.environment
+    }
+
+    fn decide(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+        if let Some(callback) = &self.policy.callback {
+            let request = Request {
+                number: call.number,
+                name: trace::name(call.number),
+                args: call.args,
+                domain: *domain,
+            };
+            match callback(&request) {
+                Decision::Policy => {}
+                Decision::Deny(errno) => return Answer::Return(-i64::from(errno.clamp(1, 4095))),
+                Decision::Return(value) => return Answer::Return(value),
+            }
+        }
+        match calls::dispatch(self, domain, Memory(*domain), call) {
+            Ok(Reply::Value(value)) => Answer::Return(value),
+            Ok(Reply::End(answer)) => answer,
+            Err(errno) => Answer::Return(-i64::from(errno)),
+        }
+    }
+}
+
+impl Hook for Monitor {
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+        let Some(print) = &self.policy.trace else {
+            return self.decide(domain, call);
+        };
+        let text = trace::call(Memory(*domain), call);
+        let answer = self.decide(domain, call);
+        print(&format!("{text} = {}", trace::answer(&answer)));
+        answer
+    }
+
+    fn reset(&self) {
+        self.table.clear();
+        *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.tree.start();
+        self.open_streams();
+    }
+}

@@ -1,0 +1,82 @@
+//! Starting a program's `main` in a domain.
+
+use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::{Call, CallError, Domain, DomainError, MemoryError};
+
+use crate::Monitor;
+
+/// What the start file of the C library exports: `__rf_main(argc, argv, envp, auxv)`.
+pub const ENTRY: &str = "__rf_main";
+
+/// Why a program did not run to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The module is no program.
+    #[error("not a program: {0}; link it without -shared, and with a main")]
+    NoMain(DomainError),
+    /// Arguments and environment do not fit into the domain's memory.
+    #[error("arguments and environment: {0}")]
+    Arguments(#[from] MemoryError),
+    /// The program failed.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+const AT_PAGESZ: u64 = 6;
+const AT_SECURE: u64 = 23;
+const AT_RANDOM: u64 = 25;
+
+/// Runs the program that `domain` holds, with the arguments and the environment of `monitor`'s policy, and returns its
+/// exit status.
+///
+/// # Errors
+///
+/// [`RunError`].
+pub fn run(domain: &Domain, monitor: &Monitor) -> Result<i32, RunError> {
+    let entry = domain.entry(ENTRY).map_err(RunError::NoMain)?;
+    let memory = domain.as_ref();
+    let argv = strings(memory, monitor.args().iter().cloned())?;
+    let envp = strings(
+        memory,
+        monitor.environment().iter().map(|(n, v)| format!("{n}={v}")),
+    )?;
+    // Seed of stack protectors and hash tables; nothing secret depends on it.
+    let seed = memory.alloc(16, 16)?;
+    let mut random = [0u8; 16];
+    for (i, byte) in random.iter_mut().enumerate() {
+        *byte = (std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), i)) as u8;
+    }
+    memory.write(seed, &random)?;
+    let auxv = words(memory, &[AT_PAGESZ, 4096, AT_SECURE, 0, AT_RANDOM, seed, 0, 0])?;
+    let argc = monitor.args().len() as u64;
+    match entry.call(&mut Call::ints(&[argc, argv, envp, auxv])) {
+        Ok(returned) => Ok(returned.rax as i32),
+        Err(CallError::Exit(status)) => Ok(status),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// A NULL-terminated vector of strings in the domain.
+fn strings(memory: DomainRef<'_>, list: impl Iterator<Item = String>) -> Result<u64, MemoryError> {
+    let list: Vec<String> = list.collect();
+    let total: usize = list.iter().map(|s| s.len() + 1).sum();
+    let mut at = memory.alloc(total.max(1) as u64, 16)?;
+    let mut pointers = Vec::with_capacity(list.len() + 1);
+    for text in list {
+        let mut bytes = text.into_bytes();
+        bytes.push(0);
+        memory.write(at, &bytes)?;
+        pointers.push(at);
+        at += bytes.len() as u64;
+    }
+    pointers.push(0);
+    words(memory, &pointers)
+}
+
+fn words(memory: DomainRef<'_>, list: &[u64]) -> Result<u64, MemoryError> {
+    let bytes: Vec<u8> = list.iter().flat_map(|w| w.to_ne_bytes()).collect();
+    let at = memory.alloc(bytes.len() as u64, 16)?;
+    memory.write(at, &bytes)?;
+    Ok(at)
+}

@@ -1,0 +1,185 @@
+//! The domain's descriptors: its own numbers for what the host opened for it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::sys::{self, Outcome};
+
+/// Bytes that a domain wrote to a captured stream.
+#[derive(Clone, Debug, Default)]
+pub struct Captured(pub(crate) Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    /// Takes what was written so far.
+    #[must_use]
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a descriptor stands for.
+#[derive(Debug)]
+pub enum Kind {
+    /// A standard stream of the host's.
+    Standard(i32),
+    /// Written bytes are kept for the host, up to a number.
+    Capture(Captured, usize),
+    /// Bytes that the host prepared, and how many have been read.
+    Input(Arc<Vec<u8>>, Mutex<usize>),
+    /// Reads end, writes vanish.
+    Null,
+    /// A file below a directory of the tree.
+    File {
+        /// The file.
+        fd: OwnedFd,
+        /// Whether it lies in a directory that may be written to.
+        writable: bool,
+    },
+    /// A directory of the tree.
+    Directory {
+        /// The directory.
+        fd: OwnedFd,
+        /// Its absolute guest name.
+        name: Vec<u8>,
+        /// Whether it lies in a directory that may be written to.
+        writable: bool,
+    },
+    /// A pipe of the domain's own.
+    Pipe(OwnedFd),
+    /// A socket.
+    Socket(OwnedFd),
+}
+
+impl Kind {
+    /// The host's descriptor, if there is one.
+    pub fn host(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Kind::Standard(n) => Some(sys::standard(*n)),
+            Kind::File { fd, .. } | Kind::Directory { fd, .. } | Kind::Pipe(fd) | Kind::Socket(fd) => {
+                Some(fd.as_fd())
+            }
+            Kind::Capture(..) | Kind::Input(..) | Kind::Null => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    open: Arc<Kind>,
+    close_on_exec: bool,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Table {
+    slots: RwLock<Vec<Option<Slot>>>,
+    limit: usize,
+}
+
+impl Table {
+    /// An empty table of at most `limit` descriptors.
+    pub fn new(limit: usize) -> Table {
+        Table {
+            slots: RwLock::new(Vec::new()),
+            limit,
+        }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Option<Slot>>> {
+        // A panic cannot leave the vector in a state that is not one.
+        self.slots.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many descriptors there may be.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// What `number` stands for.
+    pub fn get(&self, number: u64) -> Outcome<Arc<Kind>> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        // Descriptors are ints: the upper half of the register does not count.
+        let slot = slots.get(number as u32 as usize).and_then(Option::as_ref);
+        slot.map(|s| s.open.clone()).ok_or(libc::EBADF)
+    }
+
+    /// Gives `open` the lowest free number that is at least `from`.
+    pub fn add(&self, open: Arc<Kind>, from: u64, close_on_exec: bool) -> Outcome {
+        let mut slots = self.write();
+        let from = usize::try_from(from).map_err(|_| libc::EINVAL)?;
+        if from >= self.limit {
+            return Err(libc::EINVAL);
+        }
+        let number = (from..self.limit)
+            .find(|n| slots.get(*n).is_none_or(Option::is_none))
+            .ok_or(libc::EMFILE)?;
+        if slots.len() <= number {
+            slots.resize(number + 1, None);
+        }
+        slots[number] = Some(Slot { open, close_on_exec });
+        Ok(number as i64)
+    }
+
+    /// Gives `open` exactly this number, closing what it was.
+    pub fn put(&self, open: Arc<Kind>, number: u64, close_on_exec: bool) -> Outcome {
+        let index = usize::try_from(number)
+            .ok()
+            .filter(|n| *n < self.limit)
+            .ok_or(libc::EBADF)?;
+        let mut slots = self.write();
+        if slots.len() <= index {
+            slots.resize(index + 1, None);
+        }
+        slots[index] = Some(Slot { open, close_on_exec });
+        Ok(number as i64)
+    }
+
+    /// Closes a number.
+    pub fn close(&self, number: u64) -> Outcome {
+        let mut slots = self.write();
+        let slot = slots.get_mut(number as u32 as usize).and_then(Option::take);
+        drop(slots);
+        slot.map(|_| 0).ok_or(libc::EBADF)
+    }
+
+    /// The close-on-exec flag; nothing is ever executed, but programs read back what they set.
+    pub fn flag(&self, number: u64, set: Option<bool>) -> Outcome {
+        let mut slots = self.write();
+        let slot = slots
+            .get_mut(number as u32 as usize)
+            .and_then(Option::as_mut)
+            .ok_or(libc::EBADF)?;
+        if let Some(flag) = set {
+            slot.close_on_exec = flag;
+            return Ok(0);
+        }
+        Ok(i64::from(slot.close_on_exec))
+    }
+
+    /// Closes everything.
+    pub fn clear(&self) {
+        self.write().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_lowest_free_ones() {
+        let table = Table::new(4);
+        let null = || Arc::new(Kind::Null);
+        assert_eq!(
+            (0..4).map(|_| table.add(null(), 0, false)).collect::<Vec<_>>(),
+            [Ok(0), Ok(1), Ok(2), Ok(3)]
+        );
+        assert_eq!(table.add(null(), 0, false), Err(libc::EMFILE));
+        assert_eq!(table.close(1), Ok(0));
+        assert_eq!(table.close(1), Err(libc::EBADF));
+        assert_eq!(table.add(null(), 0, true), Ok(1));
+        assert_eq!(table.flag(1, None), Ok(1));
+        assert_eq!(table.put(null(), 4, false), Err(libc::EBADF));
+        assert!(table.get(u64::MAX).is_err());
+    }
+}

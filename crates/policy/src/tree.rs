@@ -1,0 +1,228 @@
+//! The domain's file tree: host directories under guest names, and how a guest's path becomes a directory and a rest.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::sys::{self, Outcome};
+use crate::{PolicyError, Rights};
+
+/// `statfs` types of file systems that are doors to the kernel rather than files.
+const DOORS: [i64; 5] = [
+    0x9FA0,      // procfs: /proc/self/mem writes into read-only text
+    0x6265_6572, // sysfs
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x6367_7270, // cgroup2
+];
+
+/// A host directory in the domain's tree.
+#[derive(Debug)]
+pub struct Mount {
+    /// Components of its guest name.
+    guest: Vec<Vec<u8>>,
+    fd: OwnedFd,
+    /// What may be done below it.
+    pub rights: Rights,
+}
+
+/// All directories of a domain.
+#[derive(Debug, Default)]
+pub struct Tree {
+    mounts: Vec<Mount>,
+}
+
+/// Components of a path: no empty ones, no `.`.
+fn components(path: &[u8]) -> Vec<&[u8]> {
+    path.split(|b| *b == b'/')
+        .filter(|c| !c.is_empty() && *c != b".")
+        .collect()
+}
+
+/// `..` taken literally, never above the root.
+fn collapse<'a>(path: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let mut out: Vec<&[u8]> = Vec::new();
+    for c in path {
+        if *c == b".." {
+            out.pop();
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+impl Mount {
+    /// Opens a host directory.
+    pub fn open(host: &Path, guest: &str, rights: Rights) -> Result<Mount, PolicyError> {
+        let fail = |errno: i32| PolicyError::Directory {
+            path: host.to_owned(),
+            source: std::io::Error::from_raw_os_error(errno),
+        };
+        if !guest.starts_with('/') {
+            return Err(PolicyError::GuestName {
+                name: guest.to_owned(),
+            });
+        }
+        let name = CString::new(host.as_os_str().as_bytes()).map_err(|_| fail(libc::EINVAL))?;
+        let fd = sys::open_root(&name).map_err(fail)?;
+        let kind = sys::file_system(fd.as_fd()).map_err(fail)?;
+        if DOORS.contains(&kind) {
+            return Err(PolicyError::KernelFiles {
+                path: host.to_owned(),
+            });
+        }
+        let guest = components(guest.as_bytes());
+        let guest = collapse(&guest).into_iter().map(<[u8]>::to_vec).collect();
+        Ok(Mount { guest, fd, rights })
+    }
+
+    /// The directory.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Its guest name.
+    pub fn guest_name(&self) -> Vec<u8> {
+        join(self.guest.iter().map(Vec::as_slice))
+    }
+}
+
+fn join<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for part in parts {
+        out.push(b'/');
+        out.extend_from_slice(part);
+    }
+    if out.is_empty() {
+        out.push(b'/');
+    }
+    out
+}
+
+/// `path` seen from the directory `from`, absolute and without `.`; `..` stays.
+pub fn absolute(from: &[u8], path: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    if !path.starts_with(b"/") {
+        whole.extend_from_slice(from);
+        whole.push(b'/');
+    }
+    whole.extend_from_slice(path);
+    let mut out = join(components(&whole).into_iter());
+    // A trailing slash demands a directory.
+    let ends = path.ends_with(b"/") || path.ends_with(b"/.");
+    if ends && out.len() > 1 {
+        out.push(b'/');
+    }
+    out
+}
+
+impl Tree {
+    /// Adds a directory.
+    pub fn add(&mut self, mount: Mount) {
+        self.mounts.push(mount);
+    }
+
+    /// The first directory's guest name: where a program starts.
+    pub fn start(&self) -> Vec<u8> {
+        self.mounts
+            .first()
+            .map_or_else(|| b"/".to_vec(), Mount::guest_name)
+    }
+
+    /// Calls `f` with the directory that `path` (absolute) lies in and the rest of the path below it. The kernel decides
+    /// whether that rest stays below; if it does not, `..` is taken literally once, which may lead to another directory.
+    pub fn with<T>(&self, path: &[u8], mut f: impl FnMut(&Mount, CString) -> Outcome<T>) -> Outcome<T> {
+        let slash = path.len() > 1 && path.ends_with(b"/");
+        let parts = components(path);
+        let fixed = parts.iter().position(|c| *c == b"..").unwrap_or(parts.len());
+        let mut attempt = |parts: &[&[u8]], fixed: usize| match self.find(&parts[..fixed]) {
+            Some(mount) => {
+                let rest = &parts[mount.guest.len()..];
+                let mut name = rest.join(&b'/');
+                if name.is_empty() {
+                    name.push(b'.');
+                }
+                if slash {
+                    name.push(b'/');
+                }
+                f(mount, CString::new(name).map_err(|_| libc::EINVAL)?)
+            }
+            None => Err(libc::ENOENT),
+        };
+        match attempt(&parts, fixed) {
+            Err(libc::EXDEV | libc::ENOENT) if fixed < parts.len() => {
+                let literal = collapse(&parts);
+                match attempt(&literal, literal.len()) {
+                    Err(libc::EXDEV) => Err(libc::EACCES),
+                    other => other,
+                }
+            }
+            // A symbolic link that leads out.
+            Err(libc::EXDEV) => Err(libc::EACCES),
+            other => other,
+        }
+    }
+
+    fn find(&self, path: &[&[u8]]) -> Option<&Mount> {
+        self.mounts
+            .iter()
+            .filter(|m| m.guest.len() <= path.len() && m.guest.iter().zip(path).all(|(a, b)| a == b))
+            .max_by_key(|m| m.guest.len())
+    }
+
+    /// Whether `path` is above some directory of the tree, and so has to look like one itself.
+    pub fn is_above(&self, path: &[u8]) -> bool {
+        let all = components(path);
+        let parts = collapse(&all);
+        self.mounts
+            .iter()
+            .any(|m| m.guest.len() > parts.len() && parts.iter().zip(&m.guest).all(|(a, b)| a == b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absolute_names() {
+        assert_eq!(absolute(b"/a/b", b"c/./d"), b"/a/b/c/d");
+        assert_eq!(absolute(b"/a/b", b"../c"), b"/a/b/../c");
+        assert_eq!(absolute(b"/a", b"/x//y/"), b"/x/y/");
+        assert_eq!(absolute(b"/", b"."), b"/");
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_dots_do_not_fool_it() {
+        let dir = std::env::temp_dir();
+        let mut tree = Tree::default();
+        tree.add(Mount::open(&dir, "/", Rights::ReadOnly).unwrap());
+        tree.add(Mount::open(&dir, "/data/deep", Rights::ReadWrite).unwrap());
+        let seen = |path: &[u8]| {
+            tree.with(path, |m, rest| Ok((m.rights, rest.into_bytes())))
+                .map(|(r, n)| (r, String::from_utf8(n).unwrap()))
+        };
+        assert_eq!(seen(b"/data/deep/x/"), Ok((Rights::ReadWrite, "x/".into())));
+        assert_eq!(seen(b"/data/deep"), Ok((Rights::ReadWrite, ".".into())));
+        assert_eq!(
+            seen(b"/data/deeper"),
+            Ok((Rights::ReadOnly, "data/deeper".into()))
+        );
+        assert_eq!(seen(b"/data/deep/../x"), Ok((Rights::ReadWrite, "../x".into())));
+        assert!(tree.is_above(b"/data") && !tree.is_above(b"/data/deep"));
+    }
+
+    #[test]
+    fn kernel_files_are_refused() {
+        assert!(matches!(
+            Mount::open(Path::new("/proc/self"), "/p", Rights::ReadOnly),
+            Err(PolicyError::KernelFiles { .. })
+        ));
+        assert!(matches!(
+            Mount::open(Path::new("/"), "relative", Rights::ReadOnly),
+            Err(PolicyError::GuestName { .. })
+        ));
+    }
+}
