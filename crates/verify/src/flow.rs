@@ -47,41 +47,58 @@ impl<'a> FlowCheck<'a> {
 
     /// Checks everything and describes each function.
     pub fn functions(&mut self) -> Vec<Function> {
-        let scan = self.scan;
-        let mut functions = Vec::new();
-        let mut entries = scan.entries.iter().peekable();
-        // What precedes the first entry belongs to no function; nothing reaches it, but its jumps are checked too.
-        let first = entries.peek().copied().unwrap_or(self.image.text.len());
-        let mut next_jump = self.check_jumps(0, 0, first);
-        let mut next_label = self.check_labels(0, 0, first);
-        while let Some(entry) = entries.next() {
-            let end = entries.peek().copied().unwrap_or(self.image.text.len());
-            if !scan.notes[entry].is_target() {
+        let end = self.image.text.len();
+        let entries: Vec<usize> = self.scan.entries.iter().collect();
+        self.structure(&entries, end);
+        // Following control relies on what was just checked.
+        if !self.rejections.is_empty() {
+            return Vec::new();
+        }
+        let ends = entries.iter().skip(1).copied().chain([end]);
+        entries
+            .iter()
+            .zip(ends)
+            .map(|(&entry, end)| self.function(entry, end))
+            .collect()
+    }
+
+    fn function(&mut self, entry: usize, end: usize) -> Function {
+        let walk = self.walk(entry, end);
+        Function {
+            entry: self.address(entry),
+            end: self.address(end),
+            marked: self.scan.notes[entry].class() == Class::FunctionMarker,
+            max_depth: u32::from(walk.max_depth) * 8,
+            writes: walk.facts.writes(),
+            uses_vector: walk.facts.vector(),
+            uses_x87: walk.facts.x87(),
+            tail_calls: walk.tail_calls,
+        }
+    }
+
+    /// Entries, direct jumps and labels. What precedes the first entry belongs to no function; nothing
+    /// reaches it, but its jumps are checked too.
+    fn structure(&mut self, entries: &[usize], end: usize) {
+        for &entry in entries {
+            let note = self.scan.notes[entry];
+            if !note.is_target() {
                 self.reject(
                     entry,
-                    if scan.notes[entry].len() == 0 {
+                    if note.len() == 0 {
                         Reason::EntryTarget
                     } else {
                         Reason::IntoSequence
                     },
                 );
-                continue;
             }
-            next_jump = self.check_jumps(next_jump, entry, end);
-            next_label = self.check_labels(next_label, entry, end);
-            let walk = self.walk(entry, end);
-            functions.push(Function {
-                entry: self.address(entry),
-                end: self.address(end),
-                marked: scan.notes[entry].class() == Class::FunctionMarker,
-                max_depth: u32::from(walk.max_depth) * 8,
-                writes: walk.facts.writes(),
-                uses_vector: walk.facts.vector(),
-                uses_x87: walk.facts.x87(),
-                tail_calls: walk.tail_calls,
-            });
         }
-        functions
+        let starts = [0].iter().chain(entries).copied();
+        let ends = entries.iter().copied().chain([end]);
+        let (mut jump, mut label) = (0, 0);
+        for (start, end) in starts.zip(ends) {
+            jump = self.check_jumps(jump, start, end);
+            label = self.check_labels(label, start, end);
+        }
     }
 
     /// Depth in bytes at the instruction at `at` of the function from `entry` to `end`.

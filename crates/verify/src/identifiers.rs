@@ -24,7 +24,9 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
         let address = text_address.wrapping_add(at as u32);
         let i = decode(rest).map_err(|reason| Rejection::new(address, reason, rest))?;
         let found = match i.flow {
-            Flow::Next if i.len == 8 && rest.starts_with(&identifier::MARKER_HEAD) && address % 8 == 0 => {
+            Flow::Next
+                if i.len == 8 && rest.starts_with(&identifier::MARKER_HEAD) && address.is_multiple_of(8) =>
+            {
                 Some((at + 4, IdKind::Marker))
             }
             Flow::IndirectJump | Flow::IndirectCall => Some((
@@ -68,5 +70,5 @@ pub fn filler_len(code: &[u8]) -> Option<usize> {
     let count = code.iter().take(7).take_while(|b| **b == 0x66).count();
     let rest = code.get(count..)?;
     let long_nop = [0x2E, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0];
-    (count >= 1 && count <= 6 && rest.starts_with(&long_nop)).then_some(count + long_nop.len())
+    ((1..=6).contains(&count) && rest.starts_with(&long_nop)).then_some(count + long_nop.len())
 }

@@ -379,7 +379,7 @@ impl<'a> Scanner<'a> {
         if i.len != 8 || !self.image.text[at..].starts_with(&identifier::MARKER_HEAD) {
             return Class::Plain;
         }
-        if (at + self.image.text_address as usize) % identifier::MARKER_LEN != 0 {
+        if !(at + self.image.text_address as usize).is_multiple_of(identifier::MARKER_LEN) {
             return Class::Plain;
         }
         let id = self.dword(at + 4);

@@ -191,7 +191,12 @@ fn disagreement(
     }
     let unused = matches!(
         theirs.mnemonic(),
-        Mnemonic::Nop | Mnemonic::Pause | Mnemonic::Lea | Mnemonic::Lfence | Mnemonic::Mfence | Mnemonic::Sfence
+        Mnemonic::Nop
+            | Mnemonic::Pause
+            | Mnemonic::Lea
+            | Mnemonic::Lfence
+            | Mnemonic::Mfence
+            | Mnemonic::Sfence
     );
     if named & !ours.mentioned.0 & !free != 0 || ours.mentioned.0 & !named != 0 && !unused {
         return say(&format!("names {named:04x}, we say {:04x}", ours.mentioned.0));
@@ -285,7 +290,11 @@ impl Tally {
             if let Err(what) = disagreement(bytes, &ours, options, factory) {
                 self.wrong += 1;
                 let (kind, code) = what.split_once(';').unwrap_or((&what, ""));
-                let code = code.split("code: ").nth(1).and_then(|c| c.split(',').next()).unwrap_or_default();
+                let code = code
+                    .split("code: ")
+                    .nth(1)
+                    .and_then(|c| c.split(',').next())
+                    .unwrap_or_default();
                 if self.seen.len() < 100 && self.seen.insert(format!("{kind} {code}")) {
                     println!("{bytes:02x?}: {kind} {code}\n    ours: {ours:?}");
                 }
