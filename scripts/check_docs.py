@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Checks that the pages agree with the tree: examples are the files that tests compile, named files and targets exist."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EXAMPLES = {"c": "tests/api/readme.c", "rust": "crates/ringfence/examples/readme.rs"}
+ROOMS = ("apps", "bench", "crates", "docs", "include", "modules", "scripts", "sysroot", "tests")
+
+
+def examples():
+    """The README's examples are compiled files, verbatim."""
+    blocks = dict(re.findall(r"```(c|rust)\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
+    for language, name in EXAMPLES.items():
+        want = (ROOT / name).read_text() if (ROOT / name).exists() else None
+        if want is None or blocks.get(language, "").strip() != want.strip():
+            yield f"README.md: the {language} example is not {name}"
+
+
+def named_files(page):
+    """Paths in backticks exist."""
+    for path in re.findall(r"`((?:%s)/[\w./*-]*)" % "|".join(ROOMS), page.read_text()):
+        if not list(ROOT.glob(path.rstrip("/.").rstrip("/") or ".")):
+            yield f"{page.relative_to(ROOT)}: there is no {path}"
+
+
+def targets(page):
+    """`make X` is a target."""
+    known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for target in re.findall(r"\bmake ([a-z]+)`", page.read_text()):
+        if target not in known:
+            yield f"{page.relative_to(ROOT)}: make has no target {target}"
+
+
+def main():
+    pages = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+    wrong = list(examples())
+    for page in pages:
+        wrong += [*named_files(page), *targets(page)]
+    print("\n".join(wrong), end="\n" if wrong else "")
+    checks = 2 * len(pages) + len(EXAMPLES)
+    print(f"pages: {checks - len(wrong)} passed, {len(wrong)} failed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
