@@ -2,7 +2,7 @@
 
 use crate::reason::Reason;
 use crate::report::{Function, Image};
-use crate::scan::{Class, NO_LABEL, Note, Rejections, Scan, dword};
+use crate::scan::{Class, Note, Rejections, Scan, dword};
 use ringfence_isa::identifier;
 
 /// Most bytes that a function may have on the control stack: one page, so that no guard is ever stepped over
@@ -21,7 +21,7 @@ pub(crate) struct FlowCheck<'a> {
     depths: Vec<u16>,
     /// Places yet to be visited, with their depths.
     pending: Vec<(usize, u16)>,
-    /// For each label number whose jumps have been met: their depth in slots.
+    /// For each label number whose jumps have been met: their depth.
     label_depths: Vec<u16>,
 }
 
@@ -34,7 +34,7 @@ struct Walk {
 
 impl<'a> FlowCheck<'a> {
     pub fn new(image: &'a Image<'a>, scan: &'a Scan, rejections: &'a mut Rejections) -> Self {
-        let label_depths = vec![UNKNOWN; scan.last_label.len()];
+        let label_depths = vec![UNKNOWN; scan.labels.slots()];
         FlowCheck {
             image,
             scan,
@@ -129,11 +129,7 @@ impl<'a> FlowCheck<'a> {
         let scan = self.scan;
         while let Some(label) = scan.labels.get(index).filter(|l| l.at < end) {
             index += 1;
-            if scan
-                .labels
-                .get(label.previous as usize)
-                .is_some_and(|p| p.at < entry)
-            {
+            if scan.labels.previous(label).is_some_and(|p| p.at < entry) {
                 self.reject(label.at, Reason::SharedLabel);
             }
         }
@@ -235,24 +231,20 @@ impl<'a> FlowCheck<'a> {
         if id == identifier::FUNCTION {
             return self.tail_call(from, depth, walk);
         }
-        let number = usize::from(id as u16);
-        let last = scan.last_label.get(number).copied().unwrap_or(NO_LABEL);
-        let Some(mut label) = scan.labels.get(last as usize) else {
+        let Some((slot, mut label)) = scan.labels.latest(id as u16) else {
             return self.reject(from, Reason::UnknownLabel);
         };
         if !(entry..end).contains(&label.at) {
             return self.reject(from, Reason::ForeignLabel);
         }
-        match self.label_depths[number] {
-            UNKNOWN => self.label_depths[number] = depth,
+        match self.label_depths[slot] {
+            UNKNOWN => self.label_depths[slot] = depth,
             known if known == depth => return,
             _ => return self.reject(from, Reason::DepthMismatch),
         }
         loop {
-            if (entry..end).contains(&label.at) {
-                self.pending.push((label.at, depth));
-            }
-            match scan.labels.get(label.previous as usize) {
+            self.pending.push((label.at, depth));
+            match scan.labels.previous(label) {
                 Some(previous) => label = previous,
                 None => return,
             }

@@ -8,7 +8,7 @@ use crate::scan::dword;
 use ringfence_isa::{identifier, sequence};
 
 /// Finds the places of label identifiers in text, finalized or not, in order of address. Function identifiers and
-/// plain fillers (value 0) are left out. The assembler's long fillers, which [`crate::verify`] refuses, are skipped.
+/// plain fillers (value 0) are left out.
 ///
 /// # Errors
 ///
@@ -17,10 +17,6 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
     let mut places = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        if let Some(len) = filler_len(rest) {
-            at += len;
-            continue;
-        }
         let address = text_address.wrapping_add(at as u32);
         let i = decode(rest).map_err(|reason| Rejection::new(address, reason, rest))?;
         let found = match i.flow {
@@ -60,15 +56,4 @@ fn compare_before(text: &[u8], at: usize) -> Option<usize> {
         && s[14..].starts_with(&sequence::CMOV)
         && s[18..].starts_with(&sequence::ADD);
     complete.then_some(start + sequence::ID_OFFSET)
-}
-
-/// Length of the long no-op that starts here, of the kind with a `cs` prefix that GNU as uses for alignment
-/// (`66 … 2E 0F 1F 84 00 00000000`, 10 to 15 bytes). The verifier refuses the prefix, so the last link step
-/// replaces such fillers by accepted no-ops of the same total length.
-#[must_use]
-pub fn filler_len(code: &[u8]) -> Option<usize> {
-    let count = code.iter().take(7).take_while(|b| **b == 0x66).count();
-    let rest = code.get(count..)?;
-    let long_nop = [0x2E, 0x0F, 0x1F, 0x84, 0, 0, 0, 0, 0];
-    ((1..=6).contains(&count) && rest.starts_with(&long_nop)).then_some(count + long_nop.len())
 }

@@ -19,10 +19,10 @@ mod table;
 
 use flow::FlowCheck;
 use ringfence_isa::{Isolation, window};
-use scan::{NO_LABEL, Rejections, Scanner};
+use scan::{Rejections, Scanner};
 
 pub use decode::{Access, Flow, Instruction, Memory, decode};
-pub use identifiers::{filler_len, identifiers};
+pub use identifiers::identifiers;
 pub use reason::{Reason, Rule};
 pub use report::{
     CodeBytes, Function, IdKind, IdPlace, Image, RegSet, Rejected, Rejection, Report, Rules, Segment,
@@ -66,11 +66,7 @@ pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, R
         report.uses_x87 |= f.uses_x87;
         report.max_depth = report.max_depth.max(f.max_depth);
     }
-    let numbers = scan.last_label.iter().zip(0..=u16::MAX);
-    report.labels = numbers
-        .filter(|(label, _)| **label != NO_LABEL)
-        .map(|(_, number)| number)
-        .collect();
+    report.labels = scan.labels.numbers();
     report.functions = functions;
     Ok(report)
 }

@@ -5,6 +5,7 @@ use crate::decode::{Access, Flow, Instruction, Memory, WINDOW, decode, decode_wi
 use crate::reason::Reason;
 use crate::report::{Image, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
 use ringfence_isa::{Isolation, identifier, sequence, window};
+use std::ops::RangeInclusive;
 
 /// What the second stage has to know of an instruction, and of bytes that do not start one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,23 +147,76 @@ pub(crate) struct Jump {
     pub to: i64,
 }
 
-/// A label marker. Those with the same number form a list, latest first.
-pub(crate) struct Label {
-    pub at: usize,
-    pub previous: u32,
+/// The label markers of the text.
+#[derive(Default)]
+pub(crate) struct Labels {
+    /// In order of address.
+    list: Vec<Label>,
+    /// Smallest number that the module may use.
+    first: u16,
+    /// For each number from `first` on, one more than the index of its latest marker; 0 for none.
+    latest: Vec<u32>,
 }
 
-/// No label.
-pub(crate) const NO_LABEL: u32 = u32::MAX;
+/// A label marker. Those with the same number form a chain, latest first.
+pub(crate) struct Label {
+    pub at: usize,
+    /// One more than the index of the marker before; 0 for none.
+    previous: u32,
+}
+
+impl Labels {
+    fn add(&mut self, at: usize, number: u16, allowed: &RangeInclusive<u16>) {
+        if self.latest.is_empty() {
+            self.first = *allowed.start();
+            self.latest = vec![0; allowed.len()];
+        }
+        if let Some(latest) = self.latest.get_mut(usize::from(number.wrapping_sub(self.first))) {
+            self.list.push(Label {
+                at,
+                previous: *latest,
+            });
+            *latest = self.list.len() as u32;
+        }
+    }
+
+    pub fn get(&self, index: usize) -> Option<&Label> {
+        self.list.get(index)
+    }
+
+    /// The marker before `label` with the same number.
+    pub fn previous(&self, label: &Label) -> Option<&Label> {
+        self.list.get((label.previous as usize).checked_sub(1)?)
+    }
+
+    /// A small index for each number that may occur, and the latest marker that carries it.
+    pub fn latest(&self, number: u16) -> Option<(usize, &Label)> {
+        let slot = usize::from(number.wrapping_sub(self.first));
+        let index = (*self.latest.get(slot)? as usize).checked_sub(1)?;
+        Some((slot, self.list.get(index)?))
+    }
+
+    /// How many different indices [`Self::latest`] can return.
+    pub fn slots(&self) -> usize {
+        self.latest.len()
+    }
+
+    /// All numbers that occur, ascending.
+    pub fn numbers(&self) -> Vec<u16> {
+        let numbered = self.latest.iter().zip(self.first..=u16::MAX);
+        numbered
+            .filter(|(latest, _)| **latest != 0)
+            .map(|(_, number)| number)
+            .collect()
+    }
+}
 
 /// What the first stage found. All offsets are from the start of the text.
 pub(crate) struct Scan {
     pub notes: Vec<Note>,
     pub entries: Bitmap,
     pub jumps: Vec<Jump>,
-    pub labels: Vec<Label>,
-    /// Index of the latest label of each number; empty if there are no labels at all.
-    pub last_label: Vec<u32>,
+    pub labels: Labels,
     pub features: u32,
     pub mentions: RegSet,
     pub instructions: u64,
@@ -234,8 +288,7 @@ impl<'a> Scanner<'a> {
                 notes: vec![Note::default(); image.text.len()],
                 entries: Bitmap::new(image.text.len()),
                 jumps: Vec::new(),
-                labels: Vec::new(),
-                last_label: Vec::new(),
+                labels: Labels::default(),
                 features: 0,
                 mentions: RegSet::default(),
                 instructions: 0,
@@ -395,12 +448,7 @@ impl<'a> Scanner<'a> {
             self.reject(at, i, Reason::MarkerIdentifier);
             return Class::Plain;
         }
-        if self.scan.last_label.is_empty() {
-            self.scan.last_label = vec![NO_LABEL; 1 << 16];
-        }
-        let last = &mut self.scan.last_label[usize::from(number)];
-        self.scan.labels.push(Label { at, previous: *last });
-        *last = (self.scan.labels.len() - 1) as u32;
+        self.scan.labels.add(at, number, &self.rules.label_numbers);
         Class::LabelMarker
     }
 
