@@ -3,6 +3,7 @@
 //! It accepts encodings, not mnemonics: prefixes in the wrong place, redundant ones, and bits that processors ignore or
 //! manuals reserve are refused, because that is where decoders and vendors differ.
 
+use crate::holes::hole;
 use crate::op::{Form, Op, Role, SIZE_BY_L, SIZE_V, SIZES, flag, imm};
 use crate::reason::Reason;
 use crate::report::RegSet;
@@ -117,7 +118,7 @@ pub(crate) fn decode_window(code: &[u8; WINDOW]) -> Result<Instruction, Reason> 
     let mut opcode = byte(at);
     while PREFIX[usize::from(opcode)] != 0 {
         let bit = PREFIX[usize::from(opcode)];
-        if prefixes & bit != 0 {
+        if prefixes & bit != 0 && !(hole!(25) && at < MAX_LEN) {
             return Err(Reason::RepeatedPrefix);
         }
         prefixes |= bit;
@@ -243,7 +244,9 @@ fn finish(
             Role::Read | Role::ReadByte => mentioned |= 1 << number,
             Role::Write | Role::WriteByte => {
                 mentioned |= 1 << number;
-                written |= 1 << number;
+                if !(hole!(7) && byte_register) {
+                    written |= 1 << number;
+                }
             }
             Role::Absent | Role::Vector | Role::VectorIfRegister => {}
         }
@@ -264,7 +267,7 @@ fn finish(
                 }
                 name(rm | head.b, op.rm);
             } else {
-                if op.flags & flag::MEMORY == 0 {
+                if op.flags & flag::MEMORY == 0 && !(hole!(20) && op.rm != Role::Absent) {
                     return Err(op.reason);
                 }
                 memory = Memory::Free;
@@ -303,7 +306,7 @@ fn finish(
         Form::LowBits => name(opcode & 7 | head.b, op.other),
         Form::Plain => {}
         Form::Branch => {
-            if prefixes != 0 || head.rex != 0 {
+            if (prefixes != 0 || head.rex != 0) && !hole!(24) {
                 return Err(Reason::Prefix);
             }
         }
@@ -311,7 +314,7 @@ fn finish(
     }
 
     if page >= VEX {
-        name(head.vvvv, other);
+        name(head.vvvv, if hole!(6) { Role::Vector } else { other });
         let bad_l = if op.flags & flag::L_ANY == 0 {
             head.l != 0
         } else {
@@ -322,7 +325,7 @@ fn finish(
         } else {
             op.flags & flag::W1 != 0 && !head.w
         };
-        if bad_l || bad_w || other == Role::Absent && head.vvvv != 0 {
+        if bad_l || bad_w || other == Role::Absent && head.vvvv != 0 && !hole!(23) {
             return Err(Reason::VexReserved);
         }
     } else if prefixes & !(GS | ADDR32) | head.rex != 0 || op.flags & flag::W1 != 0 {
@@ -330,7 +333,7 @@ fn finish(
     }
 
     let mut access = op.access;
-    if prefixes & (GS | ADDR32) != 0 {
+    if prefixes & (GS | ADDR32) != 0 && !(hole!(18) && op.flow == Flow::String) {
         if memory == Memory::None {
             return Err(Reason::AddressPrefix);
         }
@@ -340,7 +343,10 @@ fn finish(
             }
         } else if memory == Memory::Rip {
             return Err(Reason::SegmentedRip);
-        } else if prefixes & (GS | ADDR32) == GS | ADDR32 {
+        } else if prefixes & (GS | ADDR32) == GS | ADDR32
+            || hole!(1) && prefixes & GS != 0
+            || hole!(2) && prefixes & ADDR32 != 0
+        {
             memory = Memory::Confined;
         } else {
             return Err(Reason::Unconfined);
@@ -384,7 +390,7 @@ fn finish(
     if op.flags & flag::RBX != 0 {
         mentioned |= 1 << 3;
     }
-    if mentioned & RSP != 0 {
+    if (if hole!(5) { written } else { mentioned }) & RSP != 0 {
         return Err(Reason::StackPointer);
     }
     let size = if memory == Memory::None {
@@ -432,10 +438,10 @@ fn legacy_prefixes(op: &Op, page: u8, opcode: u8, head: &Head, memory: Memory) -
     }
     // On the pages that 66 selects it is part of the opcode, unless the opcode has operands of variable size.
     let selected = page != ONE && (page - M0F) % 4 == 1 && op.flags & flag::OPSIZE == 0;
-    if prefixes & OPSIZE != 0 && !selected && (op.flags & flag::OPSIZE == 0 || head.w) {
+    if prefixes & OPSIZE != 0 && !selected && (op.flags & flag::OPSIZE == 0 || head.w && !hole!(30)) {
         return Err(Reason::Prefix);
     }
-    if prefixes & LOCK != 0 && (op.flags & flag::LOCK == 0 || memory == Memory::None) {
+    if prefixes & LOCK != 0 && !hole!(22) && (op.flags & flag::LOCK == 0 || memory == Memory::None) {
         return Err(Reason::Lock);
     }
     if head.rex != 0 {

@@ -1,5 +1,6 @@
 //! Second stage: functions, direct jumps, and the depth of the control stack (rules 3 to 6).
 
+use crate::holes::hole;
 use crate::reason::Reason;
 use crate::report::{Function, Image};
 use crate::scan::{Class, Note, Rejections, Scan, dword};
@@ -81,7 +82,7 @@ impl<'a> FlowCheck<'a> {
     fn structure(&mut self, entries: &[usize], end: usize) {
         for &entry in entries {
             let note = self.scan.notes[entry];
-            if !note.is_target() {
+            if !note.is_target() && !hole!(32) {
                 self.reject(
                     entry,
                     if note.len() == 0 {
@@ -117,6 +118,7 @@ impl<'a> FlowCheck<'a> {
             let lands = target.is_some_and(|to| (entry..end).contains(&to) || scan.entries.contains(to));
             match target.filter(|_| lands).map(|to| scan.notes[to]) {
                 Some(note) if note.is_target() => {}
+                _ if hole!(12) && lands => {}
                 Some(note) if note.len() != 0 => self.reject(jump.from, Reason::IntoSequence),
                 _ => self.reject(jump.from, Reason::JumpTarget),
             }
@@ -129,7 +131,7 @@ impl<'a> FlowCheck<'a> {
         let scan = self.scan;
         while let Some(label) = scan.labels.get(index).filter(|l| l.at < end) {
             index += 1;
-            if scan.labels.previous(label).is_some_and(|p| p.at < entry) {
+            if scan.labels.previous(label).is_some_and(|p| p.at < entry) && !hole!(17) {
                 self.reject(label.at, Reason::SharedLabel);
             }
         }
@@ -158,12 +160,15 @@ impl<'a> FlowCheck<'a> {
         let scan = self.scan;
         let mut from = at;
         loop {
+            if at >= end && hole!(14) {
+                return;
+            }
             if at >= end {
                 return self.reject(from, Reason::FallsOff);
             }
             let known = &mut self.depths[at - entry];
             if *known != UNKNOWN {
-                if *known != depth {
+                if *known != depth && !hole!(10) {
                     self.reject(at, Reason::DepthMismatch);
                 }
                 return;
@@ -185,10 +190,11 @@ impl<'a> FlowCheck<'a> {
                 }
                 Class::Pop => match depth.checked_sub(1) {
                     Some(less) => depth = less,
+                    None if hole!(9) => {}
                     None => return self.reject(from, Reason::DepthUnderflow),
                 },
                 Class::Return => {
-                    if depth != 0 {
+                    if depth != 0 && !hole!(8) {
                         self.reject(from, Reason::ReturnDepth);
                     }
                     return;
@@ -218,7 +224,7 @@ impl<'a> FlowCheck<'a> {
 
     fn tail_call(&mut self, from: usize, depth: u16, walk: &mut Walk) {
         walk.tail_calls = true;
-        if depth != 0 {
+        if depth != 0 && !hole!(11) {
             self.reject(from, Reason::TailCallDepth);
         }
     }
@@ -234,6 +240,9 @@ impl<'a> FlowCheck<'a> {
         let Some((slot, mut label)) = scan.labels.latest(id as u16) else {
             return self.reject(from, Reason::UnknownLabel);
         };
+        if !(entry..end).contains(&label.at) && hole!(29) {
+            return;
+        }
         if !(entry..end).contains(&label.at) {
             return self.reject(from, Reason::ForeignLabel);
         }
@@ -243,7 +252,9 @@ impl<'a> FlowCheck<'a> {
             _ => return self.reject(from, Reason::DepthMismatch),
         }
         loop {
-            self.pending.push((label.at, depth));
+            if (entry..end).contains(&label.at) {
+                self.pending.push((label.at, depth));
+            }
             match scan.labels.previous(label) {
                 Some(previous) => label = previous,
                 None => return,

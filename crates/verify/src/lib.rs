@@ -10,6 +10,7 @@
 
 mod decode;
 mod flow;
+mod holes;
 mod identifiers;
 mod op;
 mod reason;
@@ -22,6 +23,8 @@ use ringfence_isa::{Isolation, window};
 use scan::{Rejections, Scanner};
 
 pub use decode::{Access, Flow, Instruction, Memory, decode};
+#[cfg(feature = "holes")]
+pub use holes::{HOLES, plant};
 pub use identifiers::identifiers;
 pub use reason::{Reason, Rule};
 pub use report::{

@@ -2,6 +2,7 @@
 //! instruction by itself (rules 1, 2, 5 to 9), and notes down what the second stage needs.
 
 use crate::decode::{Access, Flow, Instruction, Memory, WINDOW, decode, decode_window};
+use crate::holes::hole;
 use crate::reason::Reason;
 use crate::report::{Image, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
 use ringfence_isa::{Isolation, identifier, sequence, window};
@@ -76,10 +77,11 @@ impl Note {
     /// Whether an instruction starts here that control may be sent to.
     pub fn is_target(self) -> bool {
         self.0 & 15 != 0
-            && !matches!(
-                self.class(),
-                Class::Interior | Class::IndirectJump | Class::IndirectCall
-            )
+            && (hole!(13)
+                || !matches!(
+                    self.class(),
+                    Class::Interior | Class::IndirectJump | Class::IndirectCall
+                ))
     }
 
     /// The facts alone, to be united with those of other instructions.
@@ -311,7 +313,7 @@ impl<'a> Scanner<'a> {
         for s in &self.segments {
             let (start, next) = (u64::from(s.start), u64::from(s.start) + u64::from(s.len));
             let hits_text = start < text_end && text < next;
-            fits &= end <= start && next <= limit && (s.kind == SegmentKind::Text || !hits_text);
+            fits &= end <= start && next <= limit && (s.kind == SegmentKind::Text || !hits_text || hole!(31));
             end = next;
         }
         if !fits {
@@ -373,7 +375,8 @@ impl<'a> Scanner<'a> {
         if i.memory == Memory::Rip {
             self.rip_relative(at, i);
         } else if i.memory == Memory::Free {
-            let free_load = self.rules.isolation == Isolation::Integrity && i.access == Access::Read;
+            let read = i.access == Access::Read || hole!(21);
+            let free_load = self.rules.isolation == Isolation::Integrity && read;
             if !free_load {
                 self.reject(at, i, Reason::Unconfined);
             }
@@ -417,9 +420,9 @@ impl<'a> Scanner<'a> {
         let end = start + i64::from(i.size);
         let after = self.segments.partition_point(|s| i64::from(s.start) <= start);
         let segment = self.segments[..after].last();
-        match segment.filter(|s| end <= i64::from(s.start) + i64::from(s.len)) {
+        match segment.filter(|s| hole!(3) || end <= i64::from(s.start) + i64::from(s.len)) {
             None => self.reject(at, i, Reason::OutsideImage),
-            Some(s) if i.access == Access::Write && s.kind != SegmentKind::Data => {
+            Some(s) if i.access == Access::Write && s.kind != SegmentKind::Data && !hole!(4) => {
                 self.reject(at, i, Reason::StoreToConstants);
             }
             Some(_) => {}
@@ -453,7 +456,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn may_use(&self, number: u16) -> bool {
-        identifier::label(number).is_some() && self.rules.label_numbers.contains(&number)
+        identifier::label(number).is_some() && (self.rules.label_numbers.contains(&number) || hole!(27))
     }
 
     /// Rule 4 for calls.
@@ -466,7 +469,7 @@ impl<'a> Scanner<'a> {
         let stub = self.image.image_offset.is_some_and(|image| {
             let target = i64::from(image) + i64::from(self.image.text_address) + to;
             (i64::from(window::STUBS)..i64::from(window::STUBS_END)).contains(&target)
-                && (target - i64::from(window::STUBS)) % i64::from(window::STUB_SIZE) == 0
+                && ((target - i64::from(window::STUBS)) % i64::from(window::STUB_SIZE) == 0 || hole!(26))
         });
         if !stub {
             self.reject(at, i, Reason::CallTarget);
@@ -480,7 +483,7 @@ impl<'a> Scanner<'a> {
             let s = &text[start..];
             s.starts_with(&sequence::AND)
                 && s[4..].starts_with(&sequence::CMP)
-                && s[14..].starts_with(&sequence::CMOV)
+                && (s[14..].starts_with(&sequence::CMOV) || hole!(15))
                 && s[18..].starts_with(&sequence::ADD)
                 && s[21..].starts_with(&last)
                 && self.decoded_as(start, &CHECK_PARTS)
@@ -496,7 +499,7 @@ impl<'a> Scanner<'a> {
         if id != identifier::FUNCTION {
             if !identifier::is_reserved(id) || !self.may_use(id as u16) {
                 self.reject(at, i, Reason::SequenceIdentifier);
-            } else if class == Class::IndirectCall {
+            } else if class == Class::IndirectCall && !hole!(28) {
                 self.reject(at, i, Reason::CallIdentifier);
             }
         }
@@ -508,6 +511,7 @@ impl<'a> Scanner<'a> {
         let text = self.image.text;
         // The opcode is the last byte of a string instruction.
         let pairs: &[&[u8; 6]] = match text[at + usize::from(i.len) - 1] {
+            0xA4..=0xA7 if hole!(19) => &[&REBUILD_RSI],
             0xA4..=0xA7 => &[&REBUILD_RDI, &REBUILD_RSI],
             0xAC | 0xAD => &[&REBUILD_RSI],
             _ => &[&REBUILD_RDI],
@@ -549,7 +553,7 @@ impl<'a> Scanner<'a> {
         let first = (phase + 6) % 8;
         let mut at = first;
         while at + 2 <= text.len() {
-            if text[at] == prefix[0] && text[at + 1] == prefix[1] {
+            if text[at] == prefix[0] && text[at + 1] == prefix[1] && !hole!(16) {
                 let marker = at.checked_sub(6).is_some_and(|start| {
                     matches!(
                         self.scan.notes[start].class(),
