@@ -18,6 +18,11 @@ pub enum HostError {
          or clear the flag with setarch"
     )]
     ReadImpliesExec,
+    /// The processor checks return addresses against a second stack, which two stacks cannot live with.
+    #[error(
+        "the process runs with a user shadow stack; start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"
+    )]
+    ShadowStack,
     /// A system call that the runtime cannot do without failed.
     #[error("{what}: {source}")]
     Os {
@@ -222,6 +227,9 @@ pub enum CallError {
     /// The caller runs on the alternate signal stack, which a fault would overwrite.
     #[error("a domain cannot be entered from a handler that runs on the alternate signal stack")]
     SignalStack,
+    /// The call that this one is nested in has run out of time, or was interrupted.
+    #[error("the call in progress on this thread has to end")]
+    Ending,
     /// All lanes of the domain are taken by other threads.
     #[error("{limit} threads already have a lane in this domain")]
     NoLane {

@@ -1,6 +1,16 @@
 //! What a failed call tells.
 
+use crate::error::CallError;
+use crate::gate::{self, status};
+use crate::imports::{OutFrame, Verdict};
+use crate::lane::{Lane, attention};
+use crate::module::Module;
+use crate::symbolize;
+use ringfence_isa::window;
+use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What kind of access a fault was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +102,7 @@ pub struct Frame {
 }
 
 /// A failed call.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Fault {
     /// What went wrong.
     pub kind: FaultKind,
@@ -100,7 +110,15 @@ pub struct Fault {
     pub registers: Registers,
     /// Name of the domain's first module.
     pub domain: String,
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) trace: Arc<Trace>,
+}
+
+/// What a backtrace is made of: names are looked up when somebody asks.
+pub(crate) struct Trace {
+    /// Where the modules were.
+    images: Vec<(u64, Module)>,
+    /// The failed instruction, then return addresses.
+    addresses: Vec<u64>,
 }
 
 impl Fault {
@@ -114,13 +132,95 @@ impl Fault {
     /// information.
     #[must_use]
     pub fn backtrace(&self) -> Vec<Frame> {
-        self.frames.clone()
+        let mut frames = Vec::new();
+        for (i, &address) in self.trace.addresses.iter().enumerate() {
+            if frames.len() >= MOST_FRAMES {
+                break;
+            }
+            let image = self.trace.images.iter().find(|(base, module)| {
+                (*base..*base + u64::from(module.0.parsed.image_len)).contains(&address)
+            });
+            let Some((base, module)) = image else {
+                frames.push(Frame {
+                    address,
+                    ..Frame::default()
+                });
+                continue;
+            };
+            // A return address belongs to the call before it.
+            let offset = address - base - u64::from(i > 0);
+            symbolize::frames(module, offset, |frame| {
+                frames.push(Frame {
+                    address,
+                    module: Some(module.name().into()),
+                    offset: address - base,
+                    ..frame
+                });
+            });
+        }
+        frames
+    }
+}
+
+impl PartialEq for Fault {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.registers == other.registers && self.domain == other.domain
+    }
+}
+
+impl Eq for Fault {}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::BadAccess { address, access } => {
+                let what = match access {
+                    Access::Read => "bad read at",
+                    Access::Write => "bad write at",
+                    Access::Execute => "jump to data at",
+                };
+                write!(f, "{what} {address:#x}")
+            }
+            FaultKind::BadTarget => f.write_str("indirect call or jump to something that is no function"),
+            FaultKind::Division => f.write_str("division by zero or overflow of a division"),
+            FaultKind::FloatingPoint => f.write_str("floating-point exception"),
+            FaultKind::IllegalInstruction => f.write_str("illegal instruction"),
+            FaultKind::Trap => f.write_str("breakpoint trap"),
+            FaultKind::Protection => f.write_str("misaligned access"),
+            FaultKind::ControlStack => f.write_str("control stack exhausted"),
+            FaultKind::DataStack => f.write_str("data stack exhausted"),
+            FaultKind::TimeLimit => f.write_str("time limit exceeded"),
+            FaultKind::Interrupted => f.write_str("interrupted"),
+            FaultKind::OutOfMemory => f.write_str("memory limit exceeded"),
+            FaultKind::Abort(reason) => write!(f, "abort({reason})"),
+            FaultKind::Unbound(stub) => write!(f, "call of import {stub}, which is not bound"),
+            FaultKind::Nesting => f.write_str("host and domain call each other too deeply"),
+            FaultKind::OutOfOrder => {
+                f.write_str("a host function returned out of order or on another thread")
+            }
+            FaultKind::Host(why) => f.write_str(why),
+            FaultKind::Callee(fault) => write!(f, "a domain that it called failed: {fault}"),
+            FaultKind::Elsewhere => f.write_str("another thread's call made the domain fault"),
+        }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} at {:#x}", self.kind, self.registers.rip)
+        write!(f, "{}: {}", self.domain, self.kind)?;
+        let frames = self.backtrace();
+        let Some(first) = frames.first() else {
+            return Ok(());
+        };
+        if let Some(function) = &first.function {
+            write!(f, " in {function}")?;
+        } else {
+            write!(f, " at {:#x}", self.registers.rip)?;
+        }
+        if let (Some(file), Some(line)) = (&first.file, first.line) {
+            write!(f, " ({file}:{line})")?;
+        }
+        Ok(())
     }
 }
 
@@ -129,8 +229,304 @@ impl fmt::Debug for Fault {
         f.debug_struct("Fault")
             .field("kind", &self.kind)
             .field("domain", &self.domain)
+            .field("backtrace", &self.backtrace())
             .finish_non_exhaustive()
     }
 }
 
 impl std::error::Error for Fault {}
+
+/// What the signal handler writes down; everything else is found out after the call has been left.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RawFault {
+    pub signal: i32,
+    pub code: i32,
+    pub trap: u64,
+    pub error: u64,
+    pub address: u64,
+    pub rsp: u64,
+    pub registers: Registers,
+    /// Attention bits that made the handler act, when it was no crash.
+    pub bits: u32,
+}
+
+/// Backtraces stop after so many frames, inlined ones included.
+const MOST_FRAMES: usize = 64;
+
+thread_local! {
+    static ERROR: RefCell<Option<CallError>> = const { RefCell::new(None) };
+}
+
+/// Fills the calling thread's slot and sets its status.
+pub(crate) fn set_error(error: CallError) {
+    let _ = ERROR.try_with(|slot| slot.try_borrow_mut().map(|mut s| *s = Some(error)));
+    // SAFETY: our own thread's words.
+    unsafe { (*gate::tls()).status = status::SLOT };
+}
+
+/// The last failed call's error.
+pub(crate) fn take_error() -> Option<CallError> {
+    // SAFETY: our own thread's words.
+    let code = unsafe { std::mem::take(&mut (*gate::tls()).status) };
+    match code {
+        0 => None,
+        status::FAULTED => Some(CallError::Faulted),
+        status::GONE => Some(CallError::Gone),
+        status::INSIDE => Some(CallError::Inside),
+        status::SIGNAL_STACK => Some(CallError::SignalStack),
+        status::ENDING => Some(CallError::Ending),
+        _ => ERROR.try_with(|slot| slot.try_borrow_mut().ok()?.take()).ok()?,
+    }
+}
+
+fn images(lane: &Lane) -> Vec<(u64, Module)> {
+    let domain = lane.domain();
+    let at = |p: &crate::relocate::Placed| (domain.base() + u64::from(p.offset), p.module.clone());
+    domain.layout.placed.iter().map(at).collect()
+}
+
+/// Walks the control stack: the verifier knows how deep it is at every instruction.
+fn walk(lane: &Lane, images: &[(u64, Module)], rip: u64, rsp: u64, in_frame: &gate::InFrame) -> Vec<u64> {
+    let mut addresses = vec![rip];
+    // The gate's own return address; nothing of the domain is above it.
+    let end = in_frame.top - 24;
+    let (low, high) = (lane.slot.control_low(), lane.slot.control_top());
+    let (mut rip, mut rsp) = (rip, rsp);
+    while addresses.len() < MOST_FRAMES {
+        let image = images
+            .iter()
+            .find(|(base, module)| (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip));
+        let depth = match image {
+            Some((base, module)) => module.0.depth_at((rip - base) as u32),
+            // In a stub, or nowhere after a jump to something that is no code.
+            None if addresses.len() == 1 => Some(0),
+            None => None,
+        };
+        let Some(depth) = depth else { break };
+        let at = rsp.wrapping_add(depth.into());
+        if at >= end || at < low || at + 8 > high || at % 8 != 0 {
+            break;
+        }
+        // SAFETY: on the lane's control stack, which is mapped and which nobody but this thread uses.
+        rip = unsafe { (at as *const u64).read() };
+        rsp = at + 8;
+        addresses.push(rip);
+    }
+    addresses
+}
+
+fn build(lane: &Lane, kind: FaultKind, registers: Registers, rsp: u64, in_frame: &gate::InFrame) -> Fault {
+    let images = images(lane);
+    let addresses = walk(lane, &images, registers.rip, rsp, in_frame);
+    let domain = lane.domain().name().to_string();
+    Fault {
+        kind,
+        registers,
+        domain,
+        trace: Arc::new(Trace { images, addresses }),
+    }
+}
+
+/// A fault at a call out: `top` is where the domain's stack stands, its return address on it.
+fn at_call_out(lane: &Lane, kind: FaultKind, top: u64, general: [u64; 16], host_sp: u64) -> Fault {
+    // SAFETY: the gate saved the top of this lane's control stack; the word there is the return address into the domain.
+    let rip = unsafe { (top as *const u64).read() };
+    // SAFETY: the gate's frame at `host_sp`.
+    let in_frame = unsafe { &*(host_sp as *const gate::InFrame) };
+    let mut fault = build(
+        lane,
+        kind,
+        Registers {
+            general,
+            rip,
+            rflags: 0,
+        },
+        top + 8,
+        in_frame,
+    );
+    // The address is a return address already, as those of the frames above are.
+    if let Some(trace) = Arc::get_mut(&mut fault.trace) {
+        trace.addresses[0] = rip - 1;
+    }
+    fault
+}
+
+fn fail(lane: &Lane, fault: Fault) {
+    lane.domain().set_faulted(Some(lane));
+    set_error(CallError::Fault(Box::new(fault)));
+}
+
+/// Which of several reasons to end a call is told.
+fn kind_of(bits: u32) -> FaultKind {
+    if bits & attention::INTERRUPT != 0 {
+        FaultKind::Interrupted
+    } else if bits & attention::TIME != 0 {
+        FaultKind::TimeLimit
+    } else {
+        FaultKind::Elsewhere
+    }
+}
+
+/// The thread has left the domain after a signal; `host_sp` is still that of the failed call.
+pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
+    // SAFETY: the landing passes the lane that the handler gave it.
+    let lane = unsafe { &*lane };
+    // SAFETY: written by this thread's handler, before.
+    let raw = unsafe { *lane.fault.get() };
+    // SAFETY: the gate's frame.
+    let in_frame = unsafe { &*(lane.host_sp.load(Ordering::Relaxed) as *const gate::InFrame) };
+    // `top` is 0 while the thread is inside, and so no handler can have entered since.
+    let kind = if raw.bits == 0 {
+        classify(lane, &raw)
+    } else {
+        kind_of(raw.bits)
+    };
+    let fault = build(lane, kind, raw.registers, raw.rsp, in_frame);
+    fail(lane, fault);
+}
+
+fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
+    const PAGE_FAULT: u64 = 14;
+    match raw.signal {
+        libc::SIGFPE if matches!(raw.code, 1 | 2) => FaultKind::Division,
+        libc::SIGFPE => FaultKind::FloatingPoint,
+        libc::SIGILL => FaultKind::IllegalInstruction,
+        libc::SIGTRAP => FaultKind::Trap,
+        _ if raw.trap != PAGE_FAULT => {
+            // A signal for which there was no room left on the control stack arrives like this.
+            if raw.rsp < lane.slot.control_low() + (32 << 10) {
+                FaultKind::ControlStack
+            } else {
+                FaultKind::Protection
+            }
+        }
+        _ => {
+            let address = raw.address;
+            let slot = lane.slot.start(lane.base);
+            let domain = lane.domain();
+            let low = slot + u64::from(window::LANE_SLOT) - u64::from(domain.options.data_stack);
+            if lane.slot.below_control(address) {
+                FaultKind::ControlStack
+            } else if (slot + domain.thread_area()..low).contains(&address) {
+                FaultKind::DataStack
+            } else if raw.error & 16 != 0 {
+                if address.wrapping_sub(lane.base) < u64::from(window::NULL_END) {
+                    FaultKind::BadTarget
+                } else {
+                    FaultKind::BadAccess {
+                        address,
+                        access: Access::Execute,
+                    }
+                }
+            } else {
+                let access = if raw.error & 2 != 0 {
+                    Access::Write
+                } else {
+                    Access::Read
+                };
+                FaultKind::BadAccess { address, access }
+            }
+        }
+    }
+}
+
+/// The gate out does not let a call through.
+pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u64, out_frame: *const u64) {
+    // SAFETY: the gate passes its lane and frame; the second word is the domain's stack top.
+    let (lane, top) = unsafe { (&*lane, *out_frame.add(1)) };
+    let kind = match reason {
+        gate::refused::DATA_STACK => FaultKind::DataStack,
+        gate::refused::NESTING => FaultKind::Nesting,
+        _ => FaultKind::Unbound(stub as u32),
+    };
+    fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+}
+
+/// A host function, or a runtime stub, ends the call in.
+pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) {
+    let kind = match why {
+        Ok(Verdict::Exit(status)) => {
+            lane.domain().set_faulted(Some(lane));
+            return set_error(CallError::Exit(status));
+        }
+        Ok(Verdict::Abort(reason)) => FaultKind::Abort(reason),
+        Ok(Verdict::Fail(why)) => FaultKind::Host(why),
+        Ok(Verdict::OutOfMemory) => FaultKind::OutOfMemory,
+        Ok(Verdict::Return) => return,
+        Err(stub) => FaultKind::Unbound(stub),
+    };
+    let mut general = [0; 16];
+    for (value, register) in frame.ints.iter().zip([7, 6, 2, 1, 8, 9]) {
+        general[register] = *value;
+    }
+    (general[0], general[10], general[15]) = (frame.rax, frame.r10, frame.stack);
+    let top = lane.top.load(Ordering::Relaxed);
+    fail(
+        lane,
+        at_call_out(lane, kind, top, general, lane.host_sp.load(Ordering::Relaxed)),
+    );
+}
+
+/// A domain that this one called failed; the thread's slot has its error.
+pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *const u64) {
+    // SAFETY: as in `refused`.
+    let (lane, top) = unsafe { (&*lane, *out_frame.add(1)) };
+    let kind = match take_error() {
+        Some(CallError::Fault(fault)) => FaultKind::Callee(fault),
+        Some(other) => FaultKind::Host(format!("a domain that it called: {other}")),
+        None => FaultKind::Host("a domain that it called failed".into()),
+    };
+    fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+}
+
+/// On the way back into the domain something is amiss. 0: go on; 1: the call in ends.
+pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
+    // SAFETY: the gate passes its lane.
+    let lane = unsafe { &*lane };
+    let bits = lane.attention.load(Ordering::Acquire);
+    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+    let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
+    if bits & attention::FAULTED == 0 {
+        if !current {
+            lane.attention.fetch_and(!ending, Ordering::AcqRel);
+            return 0;
+        }
+    }
+    let kind = if current && bits & ending != 0 {
+        kind_of(bits)
+    } else {
+        FaultKind::Elsewhere
+    };
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    fail(
+        lane,
+        at_call_out(lane, kind, lane.top.load(Ordering::Relaxed), [0; 16], host_sp),
+    );
+    1
+}
+
+/// A host function returned on another thread or out of order. `in_frame` is the frame of the call in that ends here.
+pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gate::InFrame) {
+    // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame.
+    let (lane, in_frame) = unsafe { (&*lane, &*in_frame) };
+    lane.poisoned.store(1, Ordering::Release);
+    let _ = lane.host_sp.compare_exchange(
+        std::ptr::from_ref(in_frame) as u64,
+        in_frame.previous,
+        Ordering::AcqRel,
+        Ordering::Relaxed,
+    );
+    let domain = lane.domain();
+    domain.set_faulted(None);
+    let trace = Arc::new(Trace {
+        images: Vec::new(),
+        addresses: Vec::new(),
+    });
+    let fault = Fault {
+        kind: FaultKind::OutOfOrder,
+        registers: Registers::default(),
+        domain: domain.name().to_string(),
+        trace,
+    };
+    set_error(CallError::Fault(Box::new(fault)));
+}

@@ -1,6 +1,7 @@
 //! What a host gives to a domain.
 
 use crate::domain::{Domain, DomainRef, Signature};
+use crate::lane::Lane;
 use crate::policy::Policy;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -24,7 +25,7 @@ pub struct OutFrame {
     pub vector_result: [[u64; 2]; 2],
     /// The domain's data stack pointer: stack arguments stand from here on, in the window.
     pub stack: u64,
-    pub(crate) number: u64,
+    pub(crate) import: u64,
     pub(crate) lane: *const c_void,
 }
 
@@ -38,14 +39,17 @@ impl OutFrame {
     /// The calling domain.
     #[must_use]
     pub fn domain(&self) -> DomainRef<'_> {
-        todo!()
+        // SAFETY: the gate stored the lane, which lives longer than the frame.
+        DomainRef::of(unsafe { &*self.lane.cast::<Lane>() }.domain())
     }
 
     /// Stack argument `index` (the seventh integer argument is 0). `None` if the domain has nothing there.
     #[must_use]
     pub fn stack_argument(&self, index: usize) -> Option<u64> {
-        let _ = index;
-        todo!()
+        let at = self.stack.checked_add((index as u64).checked_mul(8)?)?;
+        let mut word = [0; 8];
+        self.domain().read(at, &mut word).ok()?;
+        Some(u64::from_le_bytes(word))
     }
 }
 
@@ -63,9 +67,6 @@ pub enum Verdict {
     /// The call into the domain ends with [`FaultKind::OutOfMemory`](crate::FaultKind::OutOfMemory).
     OutOfMemory,
 }
-
-/// A host function that gets everything in a frame. It must not unwind.
-pub type Handler = unsafe extern "C" fn(context: *mut c_void, frame: &mut OutFrame) -> Box<Verdict>;
 
 /// Named host functions and other things that a domain may use.
 #[derive(Default)]

@@ -17,12 +17,28 @@
 #![deny(missing_docs)]
 
 pub mod domain;
+mod elf;
 pub mod error;
 pub mod fault;
+mod fork;
+mod gate;
 pub mod guarded;
+mod host;
 pub mod imports;
+mod labels;
+mod lane;
+mod memory;
 pub mod module;
 pub mod policy;
+mod relocate;
+mod signal;
+mod stubs;
+mod symbolize;
+mod sys;
+mod thunk;
+mod watchdog;
+mod window;
+mod world;
 
 pub use domain::{Call, Domain, DomainOptions, Entry, Returned, Signature};
 pub use error::{CallError, DomainError, HostError, LoadError, MemoryError};

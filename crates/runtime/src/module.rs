@@ -1,9 +1,20 @@
 //! Modules: verified images.
+//!
+//! A file is read once, taken apart by [`crate::elf`], and laid out in a sealed memory file: text with its label
+//! identifiers moved to numbers that no other module of the process uses and every byte behind it `int3`, pristine
+//! data. What is verified is that memory, which nobody can change any more, and domains map that memory.
 
+use crate::elf::{self, Parsed, RelocationKind, Symbol};
 use crate::error::LoadError;
-use ringfence_isa::Isolation;
+use crate::sys::{self, View};
+use crate::{host, labels};
+use object::elf as e;
+use ringfence_isa::{Isolation, identifier, note};
+use ringfence_verify::{Image, Report, Rules, SegmentKind};
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What the host accepts.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +55,7 @@ pub struct Export {
     pub name: String,
     /// What it is.
     pub kind: ExportKind,
-    /// Offset in the image.
+    /// Offset in the image; for thread-local variables in the thread-local segment.
     pub offset: u32,
     /// Size in bytes, as claimed.
     pub size: u64,
@@ -71,7 +82,7 @@ pub struct Segment {
     /// Length in the file.
     pub file_len: u32,
     /// What it holds.
-    pub kind: ringfence_verify::SegmentKind,
+    pub kind: SegmentKind,
 }
 
 /// A verified image, ready to become domains. Cheap to clone.
@@ -79,7 +90,22 @@ pub struct Segment {
 pub struct Module(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    name: String,
+    pub name: String,
+    pub parsed: Parsed,
+    pub file: OwnedFd,
+    pub report: Report,
+    pub exports: Vec<Export>,
+    pub by_name: HashMap<String, usize>,
+    pub imports: Vec<Import>,
+    pub isolation: Isolation,
+    segments: Vec<Segment>,
+    text: View,
+    verify_segments: Vec<ringfence_verify::Segment>,
+    /// The file itself: its symbols and debug information serve messages.
+    original: Vec<u8>,
+    pub debug: OnceLock<Option<crate::symbolize::Debug>>,
+    /// Keeps the numbers of its labels from being handed out again.
+    _labels: labels::Range,
 }
 
 impl Module {
@@ -94,7 +120,7 @@ impl Module {
             name: name.clone(),
             source,
         })?;
-        Module::from_bytes(&name, &bytes, options)
+        Module::load(name, bytes, options)
     }
 
     /// Verifies a module file that is in memory. `name` is for messages.
@@ -102,11 +128,107 @@ impl Module {
     /// # Errors
     /// [`LoadError`] tells what is wrong with the bytes.
     pub fn from_bytes(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Module, LoadError> {
-        let _ = (bytes, options);
-        Err(LoadError::NotModule {
-            name: name.into(),
-            reason: "the loader has not landed yet".into(),
-        })
+        Module::load(name.into(), bytes.to_vec(), options)
+    }
+
+    fn load(name: String, bytes: Vec<u8>, options: &LoadOptions) -> Result<Module, LoadError> {
+        let host = host::check()?;
+        let parsed = elf::parse(&name, &bytes)?;
+        let isolation = match parsed.note.flags & note::flag::INTEGRITY {
+            0 => Isolation::Full,
+            _ if options.allow_integrity => Isolation::Integrity,
+            _ => return Err(LoadError::Integrity { name }),
+        };
+        check_features(&name, parsed.note.features, host.features)?;
+
+        let text = parsed.loads[parsed.text];
+        let from = &bytes[text.file_offset..text.file_offset + text.file_len as usize];
+        let rejected = |reason: String| LoadError::Rejected {
+            name: name.clone(),
+            reason,
+        };
+        let places = ringfence_verify::identifiers(from, text.start).map_err(|r| rejected(r.to_string()))?;
+        let mut numbers: BTreeMap<u32, u32> = places.iter().map(|p| (p.id, 0)).collect();
+        let range = labels::Range::take(numbers.len()).map_err(|free| LoadError::Identifiers {
+            name: name.clone(),
+            wanted: numbers.len(),
+            free,
+        })?;
+        for (new, number) in numbers.values_mut().zip(range.numbers()) {
+            *new = identifier::label(number).expect("ranges hold label numbers only");
+        }
+
+        let file = sys::sealed_file(c"ringfence-module", u64::from(parsed.image_len), |image| {
+            for load in &parsed.loads {
+                let (at, len) = (load.start as usize, load.file_len as usize);
+                image[at..at + len].copy_from_slice(&bytes[load.file_offset..load.file_offset + len]);
+            }
+            for place in &places {
+                let at = place.offset as usize;
+                image[at..at + 4].copy_from_slice(&numbers[&place.id].to_le_bytes());
+            }
+            image[(text.start + text.len) as usize..text.page_end() as usize].fill(0xCC);
+        })?;
+
+        let view = View::new(&file, text.start.into(), (text.page_end() - text.start).into())?;
+        let verify_segments: Vec<_> = parsed
+            .loads
+            .iter()
+            .map(|l| ringfence_verify::Segment {
+                start: l.start,
+                len: l.len,
+                kind: l.kind,
+            })
+            .collect();
+        let rules = Rules {
+            isolation,
+            label_numbers: range.inclusive(),
+            allow_tsc: options.allow_tsc,
+            ..Rules::default()
+        };
+        let image = Image {
+            text: view.bytes(),
+            text_address: text.start,
+            segments: &verify_segments,
+            image_offset: None,
+        };
+        let report = ringfence_verify::verify(&image, &entries(&parsed), &rules)
+            .map_err(|r| rejected(describe(&r, &parsed.symbols)))?;
+        check_features(&name, report.features, host.features)?;
+
+        let exports = exports(&parsed, &report);
+        let by_name = exports
+            .iter()
+            .enumerate()
+            .map(|(i, x)| (x.name.clone(), i))
+            .collect();
+        let imports = imports(&parsed);
+        let segments = parsed
+            .loads
+            .iter()
+            .map(|l| Segment {
+                offset: l.start,
+                len: l.len,
+                file_len: l.file_len,
+                kind: l.kind,
+            })
+            .collect();
+        Ok(Module(Arc::new(Inner {
+            name,
+            parsed,
+            file,
+            report,
+            exports,
+            by_name,
+            imports,
+            isolation,
+            segments,
+            text: view,
+            verify_segments,
+            original: bytes,
+            debug: OnceLock::new(),
+            _labels: range,
+        })))
     }
 
     /// The name it was loaded under.
@@ -118,19 +240,19 @@ impl Module {
     /// Defined symbols of default visibility.
     #[must_use]
     pub fn exports(&self) -> &[Export] {
-        todo!()
+        &self.0.exports
     }
 
     /// Undefined symbols.
     #[must_use]
     pub fn imports(&self) -> &[Import] {
-        todo!()
+        &self.0.imports
     }
 
     /// Loadable segments in order of address.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
-        todo!()
+        &self.0.segments
     }
 
     /// Instruction-set extensions that the code uses ([`ringfence_isa::window::feature`] bits), as the verifier found.
@@ -142,18 +264,161 @@ impl Module {
     /// What its memory accesses are confined to.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
-        todo!()
+        self.0.isolation
     }
 
     /// What its note claims.
     #[must_use]
     pub fn note(&self) -> Note {
-        todo!()
+        self.0.parsed.note
     }
 
     /// What the verifier found out.
     #[must_use]
-    pub fn report(&self) -> &ringfence_verify::Report {
-        todo!()
+    pub fn report(&self) -> &Report {
+        &self.0.report
     }
+
+    /// The bytes it was made of.
+    #[must_use]
+    pub fn original(&self) -> &[u8] {
+        &self.0.original
+    }
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.0.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// Bytes on the control stack at an instruction, the return address not counted.
+    pub(crate) fn depth_at(&self, offset: u32) -> Option<u32> {
+        let function = self.report.function_at(offset)?;
+        let image = Image {
+            text: self.text.bytes(),
+            text_address: self.parsed.loads[self.parsed.text].start,
+            segments: &self.verify_segments,
+            image_offset: None,
+        };
+        ringfence_verify::depth_at(&image, function, offset)
+    }
+
+    /// Whether the host may enter at `offset`.
+    pub(crate) fn is_entry(&self, offset: u32) -> bool {
+        self.report.function_with_entry(offset).is_some()
+    }
+}
+
+fn check_features(name: &str, needs: u32, has: u32) -> Result<(), LoadError> {
+    match needs & !has {
+        0 => Ok(()),
+        missing => Err(LoadError::Features {
+            name: name.into(),
+            missing,
+        }),
+    }
+}
+
+/// Where the host may enter: exported functions, constructors and destructors.
+fn entries(parsed: &Parsed) -> Vec<u32> {
+    let text = &parsed.loads[parsed.text];
+    let mut entries: Vec<u32> = parsed
+        .symbols
+        .iter()
+        .filter(|s| s.exported && s.kind == e::STT_FUNC.0 && text.contains(s.value.into(), 1))
+        .map(|s| s.value)
+        .chain(parsed.constructors.iter().copied())
+        .chain(parsed.destructors.iter().copied())
+        .collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
+fn exports(parsed: &Parsed, report: &Report) -> Vec<Export> {
+    let export = |s: &Symbol| {
+        let kind = if s.kind == e::STT_TLS.0 {
+            parsed.tls.filter(|t| s.value <= t.len)?;
+            ExportKind::ThreadLocal
+        } else if s.kind == e::STT_FUNC.0 {
+            report.function_with_entry(s.value)?;
+            ExportKind::Function
+        } else {
+            parsed
+                .loads
+                .iter()
+                .find(|l| l.kind != SegmentKind::Text && l.contains(s.value.into(), 0))?;
+            ExportKind::Object
+        };
+        Some(Export {
+            name: s.name.clone(),
+            kind,
+            offset: s.value,
+            size: s.size,
+        })
+    };
+    parsed
+        .symbols
+        .iter()
+        .filter(|s| s.exported)
+        .filter_map(export)
+        .collect()
+}
+
+fn imports(parsed: &Parsed) -> Vec<Import> {
+    let mut used: Vec<u32> = parsed
+        .relocations
+        .iter()
+        .filter(|r| r.kind != RelocationKind::Relative && r.symbol != 0)
+        .map(|r| r.symbol)
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    used.iter()
+        .map(|&i| &parsed.symbols[i as usize])
+        .filter(|s| !s.defined)
+        .map(|s| match s.name.strip_prefix(note::IMPORT_PREFIX) {
+            Some(name) => Import {
+                name: name.into(),
+                function: true,
+                weak: s.weak,
+            },
+            None => Import {
+                name: s.name.clone(),
+                function: false,
+                weak: s.weak,
+            },
+        })
+        .collect()
+}
+
+/// Rejections with the names of the functions they are in, one a line.
+fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol]) -> String {
+    const SHOWN: usize = 10;
+    let mut text = String::from("the verifier rejects the code:");
+    for r in rejected.rejections.iter().take(SHOWN) {
+        let inside = |s: &&Symbol| {
+            s.defined
+                && s.kind == e::STT_FUNC.0
+                && (u64::from(s.value)..u64::from(s.value) + s.size).contains(&u64::from(r.offset))
+        };
+        let function = symbols
+            .iter()
+            .find(inside)
+            .map(|s| format!(" in {}", s.name))
+            .unwrap_or_default();
+        text += &format!("\n  {r}{function}");
+    }
+    let more = rejected.rejections.len().saturating_sub(SHOWN);
+    if more > 0 || rejected.truncated {
+        text += &format!(
+            "\n  and {more}{} more",
+            if rejected.truncated { " or" } else { "" }
+        );
+    }
+    text
 }

@@ -1,0 +1,774 @@
+// The gates. Read gate.rs first: what must hold at each step is said there.
+.pushsection .text.__rf_gate,"ax",@progbits
+.hidden __rf_gate_begin
+.globl __rf_gate_begin
+.hidden __rf_gate_end
+.globl __rf_gate_end
+__rf_gate_begin:
+
+.macro RF_SSE_0_1
+    xorps %xmm0, %xmm0
+    xorps %xmm1, %xmm1
+.endm
+.macro RF_SSE_2_7
+    xorps %xmm2, %xmm2
+    xorps %xmm3, %xmm3
+    xorps %xmm4, %xmm4
+    xorps %xmm5, %xmm5
+    xorps %xmm6, %xmm6
+    xorps %xmm7, %xmm7
+.endm
+.macro RF_SSE_8_15
+    xorps %xmm8, %xmm8
+    xorps %xmm9, %xmm9
+    xorps %xmm10, %xmm10
+    xorps %xmm11, %xmm11
+    xorps %xmm12, %xmm12
+    xorps %xmm13, %xmm13
+    xorps %xmm14, %xmm14
+    xorps %xmm15, %xmm15
+.endm
+
+// In. r11 = target; everything else as the caller of a C function left it.
+// mode 0: nothing to clear among the vector registers; 1: vzeroall; 2: by flags, with stack arguments.
+.macro RF_IN name, mode
+.p2align 6
+.hidden \name
+.globl \name
+.type \name,@function
+\name:
+    .cfi_startproc
+.if \mode == 2
+    leaq 8(%rsp), %r10
+.hidden \name\()_from
+.globl \name\()_from
+\name\()_from:                          // r10 = the caller's stack arguments
+.endif
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+1:
+    movq __rf_tls@gottpoff(%rip), %rbx
+    movq %fs:{t_lanes}(%rbx), %r15
+    movq {e_index}(%r11), %r14
+    movq (%r15,%r14), %r12              // the thread's lane
+    testq %r12, %r12
+    jz 9f
+    movq {l_top}(%r12), %r13
+    testq %r13, %r13
+    jz 9f
+    movq %fs:{t_current}(%rbx), %r14
+    cmpq $0, {l_top}(%r14)              // is this thread inside any domain?
+    je 9f
+    movq %rsp, %r14
+    subq %fs:{t_alt}(%rbx), %r14
+    cmpq %fs:{t_alt_size}(%rbx), %r14
+    jb 9f
+    movq {l_host_sp}(%r12), %rbp
+    pushq %r11
+    .cfi_adjust_cfa_offset 8
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    cmpq $1, %rbp                       // the outermost call counts
+    adcq $0, {l_sequence}(%r12)
+    movq %rsp, {l_host_sp}(%r12)        // stored before attention is loaded: see watchdog::barrier
+    cmpl $0, {l_attention}(%r12)
+    jne 6f
+    movq $0, {l_top}(%r12)
+    movq %r12, %fs:{t_current}(%rbx)    // from here on no handler can enter a domain
+    movq %r12, -16(%r13)
+    movq %rsp, -8(%r13)
+    movq {e_base}(%r11), %r14
+    rdgsbase %rbp
+    cmpq %r14, %rbp
+    jne 8f
+7:
+    movq {l_data_top}(%r12), %r15
+    leaq -16(%r13), %rsp
+    // CFA = the host_sp that stands on the control stack + 80
+    .cfi_remember_state
+    .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 80
+.if \mode == 2
+    movl {e_words}(%r11), %ebp
+    testl %ebp, %ebp
+    jz 3f
+    leaq 15(,%rbp,8), %rbx
+    andq $-16, %rbx
+    subq %rbx, %r15
+2:
+    movq -8(%r10,%rbp,8), %rbx
+    movq %rbx, -8(%r15,%rbp,8)
+    decl %ebp
+    jnz 2b
+3:
+    movl {e_flags}(%r11), %ebx
+    testl ${f_no_vectors}, %ebx
+    jnz 5f
+    testl ${f_keep}, %ebx
+    jnz 4f
+    testl ${f_avx}, %ebx
+    jz 31f
+    vzeroall
+    jmp 5f
+31:
+    RF_SSE_0_1
+    RF_SSE_2_7
+    RF_SSE_8_15
+    jmp 5f
+4:
+    testl ${f_avx}, %ebx
+    jz 41f
+    vzeroupper
+41:
+    RF_SSE_8_15
+5:
+    movzbl %al, %eax
+.else
+.if \mode == 1
+    vzeroall
+.endif
+    xorl %eax, %eax
+.endif
+    movq {e_entry}(%r11), %r11
+    xorl %ebx, %ebx
+    xorl %ebp, %ebp
+    xorl %r10d, %r10d
+    xorl %r12d, %r12d
+    xorl %r13d, %r13d
+    callq *%r11
+    movq (%rsp), %r10
+    leaq 16(%rsp), %r11
+    movq 8(%rsp), %rsp
+    .cfi_restore_state
+    movq %r11, {l_top}(%r10)
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    movq %rbp, {l_host_sp}(%r10)
+    addq $16, %rsp
+    .cfi_adjust_cfa_offset -16
+    movq __rf_tls@gottpoff(%rip), %rbx
+    movq $0, %fs:{t_status}(%rbx)
+.Lrf_pop_\name:
+    .cfi_remember_state
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    retq
+    .cfi_restore_state
+    .cfi_adjust_cfa_offset 24
+8:
+    wrgsbase %r14
+    jmp 7b
+6:
+    movq %rbp, {l_host_sp}(%r12)
+    addq $24, %rsp
+    .cfi_adjust_cfa_offset -24
+9:
+    callq __rf_in_slow
+    testl %ebp, %ebp
+    jnz 1b
+    xorl %eax, %eax
+    xorl %edx, %edx
+    RF_SSE_0_1
+    jmp .Lrf_pop_\name
+    .cfi_endproc
+.size \name,.-\name
+.endm
+
+RF_IN __rf_in_bare, 0
+RF_IN __rf_in_zero, 1
+RF_IN __rf_in_full, 2
+
+// Something is not as the fast path wants it. Keeps all arguments; ebp = 1: try again, 0: the call fails.
+.p2align 4
+.type __rf_in_slow,@function
+__rf_in_slow:
+    .cfi_startproc
+    subq $208, %rsp
+    .cfi_adjust_cfa_offset 208
+    movq %rdi, 128(%rsp)
+    movq %rsi, 136(%rsp)
+    movq %rdx, 144(%rsp)
+    movq %rcx, 152(%rsp)
+    movq %r8, 160(%rsp)
+    movq %r9, 168(%rsp)
+    movq %rax, 176(%rsp)
+    movq %r10, 184(%rsp)
+    movq %r11, 192(%rsp)
+    movups %xmm0, (%rsp)
+    movups %xmm1, 16(%rsp)
+    movups %xmm2, 32(%rsp)
+    movups %xmm3, 48(%rsp)
+    movups %xmm4, 64(%rsp)
+    movups %xmm5, 80(%rsp)
+    movups %xmm6, 96(%rsp)
+    movups %xmm7, 112(%rsp)
+    movq %r11, %rdi
+    leaq 216(%rsp), %rsi
+    callq {prepare}
+    movl %eax, %ebp
+    movups (%rsp), %xmm0
+    movups 16(%rsp), %xmm1
+    movups 32(%rsp), %xmm2
+    movups 48(%rsp), %xmm3
+    movups 64(%rsp), %xmm4
+    movups 80(%rsp), %xmm5
+    movups 96(%rsp), %xmm6
+    movups 112(%rsp), %xmm7
+    movq 128(%rsp), %rdi
+    movq 136(%rsp), %rsi
+    movq 144(%rsp), %rdx
+    movq 152(%rsp), %rcx
+    movq 160(%rsp), %r8
+    movq 168(%rsp), %r9
+    movq 176(%rsp), %rax
+    movq 184(%rsp), %r10
+    movq 192(%rsp), %r11
+    addq $208, %rsp
+    .cfi_adjust_cfa_offset -208
+    retq
+    .cfi_endproc
+.size __rf_in_slow,.-__rf_in_slow
+
+// Out. r11d = stub; rsp = the control stack, r15 = the data stack, arguments in registers.
+.p2align 6
+.hidden __rf_out
+.globl __rf_out
+.type __rf_out,@function
+__rf_out:
+    .cfi_startproc
+    .cfi_undefined %r14
+    movq __rf_tls@gottpoff(%rip), %r14
+    movq %fs:{t_current}(%r14), %r14
+    movq %rsp, {l_saved}(%r14)
+    movq {l_host_sp}(%r14), %rsp
+    leaq -32(%rsp), %rsp
+    movq %rax, 24(%rsp)
+    movq {l_saved}(%r14), %rax
+    movq %rax, 8(%rsp)
+    // CFA = the top that stands in the frame + 8
+    .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8
+    movq {l_data_top}(%r14), %rax
+    movq %rax, (%rsp)
+    movl %r15d, %eax
+    subl {l_data_low}(%r14), %eax
+    cmpl {l_data_len}(%r14), %eax
+    ja 90f
+    movl %r15d, %eax
+    subq ${red_zone}, %rax
+    andq $-16, %rax
+    addq {l_base}(%r14), %rax
+    movq %rax, {l_data_top}(%r14)
+    incl {l_depth}(%r14)
+    cmpl ${max_nesting}, {l_depth}(%r14)
+    ja 91f
+    cmpq {l_import_count}(%r14), %r11
+    jae 92f
+    movq 8(%rsp), %rax
+    movq %rax, {l_top}(%r14)            // from here on the lane can be entered again
+    movq 24(%rsp), %rax
+    shlq $6, %r11
+    addq {l_imports}(%r14), %r11
+    movq %r11, 16(%rsp)
+    cmpl $0, {i_kind}(%r11)
+    jne 20f
+    callq *{i_function}(%r11)
+.Lrf_out_back:
+    movq %fs:0, %rcx
+    cmpq {l_thread}(%r14), %rcx
+    jne 95f
+    movq 8(%rsp), %rcx
+    cmpq {l_top}(%r14), %rcx
+    jne 95f
+    leaq 32(%rsp), %rsi
+    cmpq {l_host_sp}(%r14), %rsi
+    jne 95f
+    testl $~{w_ignore}, {l_attention}(%r14)
+    jnz 96f
+.Lrf_out_resume:
+    movq 16(%rsp), %r11
+    andq {i_rax}(%r11), %rax
+    andq {i_rdx}(%r11), %rdx
+    movl {i_vectors}(%r11), %edi
+    testl %edi, %edi
+    jz 12f
+    cmpl ${v_zero}, %edi
+    jne 15f
+    vzeroall
+12:
+    movq (%rsp), %rsi
+    movq %rsi, {l_data_top}(%r14)
+    decl {l_depth}(%r14)
+    movq $0, {l_top}(%r14)
+    movq __rf_tls@gottpoff(%rip), %rsi
+    movq %r14, %fs:{t_current}(%rsi)    // from here on no handler can enter a domain
+    movq {l_base}(%r14), %r14
+    rdgsbase %rsi
+    cmpq %r14, %rsi
+    jne 14f
+13:
+    movq %rcx, %rsp
+    .cfi_remember_state
+    .cfi_def_cfa %rsp, 8
+    xorl %ecx, %ecx
+    xorl %esi, %esi
+    xorl %edi, %edi
+    xorl %r8d, %r8d
+    xorl %r9d, %r9d
+    xorl %r10d, %r10d
+    xorl %r11d, %r11d
+    retq
+    .cfi_restore_state
+14:
+    wrgsbase %r14
+    jmp 13b
+15:                                     // results in vector registers, or no AVX
+    testl ${v_avx}, %edi
+    jz 16f
+    vzeroupper
+16:
+    RF_SSE_2_7
+    RF_SSE_8_15
+    testl ${v_keep0}, %edi
+    jnz 17f
+    xorps %xmm0, %xmm0
+17:
+    testl ${v_keep1}, %edi
+    jnz 12b
+    xorps %xmm1, %xmm1
+    jmp 12b
+
+20:                                     // closures, and everything in windows with x87 code
+    testl ${k_closure}, {i_kind}(%r11)
+    jnz 30f
+    testl ${k_x87}, {i_kind}(%r11)
+    jz 21f
+    callq __rf_x87_leave
+21:
+    callq *{i_function}(%r11)
+    movq 16(%rsp), %r11
+    testl ${k_x87}, {i_kind}(%r11)
+    jz 22f
+    callq __rf_x87_return
+22:
+    testl ${k_domain}, {i_kind}(%r11)
+    jz .Lrf_out_back
+    movq __rf_tls@gottpoff(%rip), %rcx
+    cmpq $0, %fs:{t_status}(%rcx)
+    je .Lrf_out_back
+    movq %r14, %rdi
+    movq %rsp, %rsi
+    callq {callee_failed}
+    jmp .Lrf_out_end
+
+30:
+    subq ${o_size}, %rsp
+    movq %rdi, {o_ints}(%rsp)
+    movq %rsi, {o_ints}+8(%rsp)
+    movq %rdx, {o_ints}+16(%rsp)
+    movq %rcx, {o_ints}+24(%rsp)
+    movq %r8, {o_ints}+32(%rsp)
+    movq %r9, {o_ints}+40(%rsp)
+    movq %rax, {o_rax}(%rsp)
+    movq %r10, {o_r10}(%rsp)
+    movups %xmm0, {o_vectors}(%rsp)
+    movups %xmm1, {o_vectors}+16(%rsp)
+    movups %xmm2, {o_vectors}+32(%rsp)
+    movups %xmm3, {o_vectors}+48(%rsp)
+    movups %xmm4, {o_vectors}+64(%rsp)
+    movups %xmm5, {o_vectors}+80(%rsp)
+    movups %xmm6, {o_vectors}+96(%rsp)
+    movups %xmm7, {o_vectors}+112(%rsp)
+    xorl %eax, %eax
+    movq %rax, {o_result}(%rsp)
+    movq %rax, {o_result}+8(%rsp)
+    movq %rax, {o_vector_result}(%rsp)
+    movq %rax, {o_vector_result}+8(%rsp)
+    movq %rax, {o_vector_result}+16(%rsp)
+    movq %rax, {o_vector_result}+24(%rsp)
+    movl %r15d, %eax
+    addq {l_base}(%r14), %rax
+    movq %rax, {o_stack}(%rsp)
+    movq %r11, {o_import}(%rsp)
+    movq %r14, {o_lane}(%rsp)
+    testl ${k_x87}, {i_kind}(%r11)
+    jz 31f
+    callq __rf_x87_leave
+31:
+    movq %rsp, %rdi
+    callq {dispatch}
+    testl %eax, %eax
+    jnz 93f
+    movq {o_import}(%rsp), %r11
+    testl ${k_x87}, {i_kind}(%r11)
+    jz 32f
+    callq __rf_x87_return
+32:
+    movq {o_result}(%rsp), %rax
+    movq {o_result}+8(%rsp), %rdx
+    movups {o_vector_result}(%rsp), %xmm0
+    movups {o_vector_result}+16(%rsp), %xmm1
+    addq ${o_size}, %rsp
+    jmp .Lrf_out_back
+
+90:                                     // r15 is not on the lane's data stack
+    incl {l_depth}(%r14)
+    xorl %esi, %esi
+    jmp 94f
+91:                                     // too deep
+    movl $1, %esi
+    jmp 94f
+92:                                     // no such import
+    movl $2, %esi
+94:
+    movq %r14, %rdi
+    movq %r11, %rdx
+    movq %rsp, %rcx
+    callq {refused}
+    jmp .Lrf_out_end
+93:
+    addq ${o_size}, %rsp
+.Lrf_out_end:                           // the call in ends here, the error is in the thread's slot
+    movq (%rsp), %rax
+    movq %rax, {l_data_top}(%r14)
+    decl {l_depth}(%r14)
+    addq $32, %rsp
+    jmp .Lrf_leave
+95:                                     // wrong thread, or out of order: the lane is not ours to touch
+    movq %r14, %rdi
+    leaq 32(%rsp), %rsi
+    callq {disorder}
+    addq $56, %rsp
+    jmp .Lrf_leave_popped
+96:                                     // faulted meanwhile, or interrupted
+    subq $48, %rsp
+    movq %rax, (%rsp)
+    movq %rdx, 8(%rsp)
+    movups %xmm0, 16(%rsp)
+    movups %xmm1, 32(%rsp)
+    movq %r14, %rdi
+    callq {attention}
+    testl %eax, %eax
+    movq (%rsp), %rax
+    movq 8(%rsp), %rdx
+    movups 16(%rsp), %xmm0
+    movups 32(%rsp), %xmm1
+    leaq 48(%rsp), %rsp
+    movq 8(%rsp), %rcx
+    jz .Lrf_out_resume
+    jmp .Lrf_out_end
+    .cfi_endproc
+.size __rf_out,.-__rf_out
+
+// The fault handler sends the thread here: rsp = the lane's host_sp, r14 = the lane.
+.p2align 4
+.hidden __rf_fault_landing
+.globl __rf_fault_landing
+.type __rf_fault_landing,@function
+__rf_fault_landing:
+    .cfi_startproc
+    .cfi_def_cfa_offset 80
+    .cfi_offset %rbp, -16
+    .cfi_offset %rbx, -24
+    .cfi_offset %r12, -32
+    .cfi_offset %r13, -40
+    .cfi_offset %r14, -48
+    .cfi_offset %r15, -56
+    cld
+    movq %r14, %rdi
+    callq {landed}
+.Lrf_leave:                             // rsp = host_sp, r14 = the lane
+    movq (%rsp), %rax
+    movq 8(%rsp), %rcx
+    movq %rax, {l_host_sp}(%r14)
+    movq %rcx, {l_top}(%r14)
+    addq $24, %rsp
+    .cfi_adjust_cfa_offset -24
+.Lrf_leave_popped:
+    xorl %eax, %eax
+    xorl %edx, %edx
+    RF_SSE_0_1
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    retq
+    .cfi_endproc
+.size __rf_fault_landing,.-__rf_fault_landing
+
+// In, for windows with x87 code: the domain finds the unit empty, and the caller finds it as it left it: empty (as the
+// ABI demands at calls) but for results, the same control word (which fenced code cannot change), the same flags.
+.p2align 4
+.hidden __rf_in_x87
+.globl __rf_in_x87
+.type __rf_in_x87,@function
+__rf_in_x87:
+    .cfi_startproc
+    leaq 8(%rsp), %r10
+    subq $104, %rsp
+    .cfi_adjust_cfa_offset 104
+    movq %r11, 96(%rsp)
+    fnstsw (%rsp)
+    fnstcw 2(%rsp)
+    callq __rf_x87_scrub
+    callq __rf_in_full_from
+    fnstsw 4(%rsp)
+    movzwl 4(%rsp), %ecx
+    xorw (%rsp), %cx
+    testl $0xB8FF, %ecx                 // all but the condition codes
+    jnz 1f
+    emms                                // whatever is in the registers is marked empty
+    addq $104, %rsp
+    .cfi_remember_state
+    .cfi_adjust_cfa_offset -104
+    retq
+    .cfi_restore_state
+1:
+    movq %rax, 80(%rsp)
+    movq 96(%rsp), %r11
+    movzwl 4(%rsp), %ecx
+    movzwl (%rsp), %eax
+    shrl $11, %eax
+    shrl $11, %ecx
+    subl %ecx, %eax
+    andl $7, %eax                       // how many were pushed
+    fnclex
+    xorl %ecx, %ecx                     // how many results are kept
+    cmpl $2, %eax
+    ja 3f
+    cmpl {e_x87}(%r11), %eax
+    ja 3f
+    testl %eax, %eax
+    jz 3f
+    movl %eax, %ecx
+    fxam
+    fnstsw %ax
+    andl $0x4500, %eax
+    cmpl $0x4100, %eax                  // empty
+    je 2f
+    fstpt 48(%rsp)
+    cmpl $2, %ecx
+    jne 3f
+    fxam
+    fnstsw %ax
+    andl $0x4500, %eax
+    cmpl $0x4100, %eax
+    je 2f
+    fstpt 64(%rsp)
+    jmp 3f
+2:
+    xorl %ecx, %ecx
+3:
+    fninit
+    fldcw 2(%rsp)
+    testw $0xB8FF, (%rsp)
+    jz 4f
+    fnstenv 8(%rsp)
+    movw (%rsp), %ax
+    movw %ax, 12(%rsp)
+    fldenv 8(%rsp)
+4:
+    movq 80(%rsp), %rax
+    cmpl $1, %ecx
+    jb 6f
+    je 5f
+    fldt 64(%rsp)
+5:
+    fldt 48(%rsp)
+6:
+    addq $104, %rsp
+    .cfi_adjust_cfa_offset -104
+    retq
+    .cfi_endproc
+.size __rf_in_x87,.-__rf_in_x87
+
+// Overwrites all eight registers and leaves them empty. Changes no general register.
+.p2align 4
+__rf_x87_scrub:
+    .cfi_startproc
+    emms
+    fldz
+    fldz
+    fldz
+    fldz
+    fldz
+    fldz
+    fldz
+    fldz
+    emms
+    retq
+    .cfi_endproc
+
+// Before a host function: an empty unit without pending exceptions. Changes no general register.
+.p2align 4
+__rf_x87_leave:
+    .cfi_startproc
+    fnclex
+    emms
+    retq
+    .cfi_endproc
+
+// After a host function: nothing but its result reaches the domain. r11 = import; keeps rax, rdx, xmm0, xmm1.
+.p2align 4
+__rf_x87_return:
+    .cfi_startproc
+    cmpl $0, {i_x87}(%r11)
+    je __rf_x87_scrub
+    movq %rax, %rcx
+    fxam
+    fnstsw %ax
+    andl $0x4500, %eax
+    cmpl $0x4100, %eax
+    movq %rcx, %rax
+    je __rf_x87_scrub
+    subq $24, %rsp
+    .cfi_adjust_cfa_offset 24
+    fstpt (%rsp)
+    callq __rf_x87_scrub
+    fldt (%rsp)
+    addq $24, %rsp
+    .cfi_adjust_cfa_offset -24
+    retq
+    .cfi_endproc
+
+// call(rdi = target, rsi = arguments, rdx = results)
+.p2align 4
+.hidden __rf_call
+.globl __rf_call
+.type __rf_call,@function
+__rf_call:
+    .cfi_startproc
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    pushq %rbx
+    .cfi_offset %rbx, -24
+    pushq %r12
+    .cfi_offset %r12, -32
+    movq %rdi, %r12
+    movq %rdx, %rbx
+    movq {c_words}(%rsi), %rcx
+    leaq 15(,%rcx,8), %rax
+    andq $-16, %rax
+    subq %rax, %rsp
+    movq {c_stack}(%rsi), %r8
+1:
+    testq %rcx, %rcx
+    jz 2f
+    movq -8(%r8,%rcx,8), %rax
+    movq %rax, -8(%rsp,%rcx,8)
+    decq %rcx
+    jmp 1b
+2:
+    movsd {c_floats}(%rsi), %xmm0
+    movsd {c_floats}+8(%rsi), %xmm1
+    movsd {c_floats}+16(%rsi), %xmm2
+    movsd {c_floats}+24(%rsi), %xmm3
+    movsd {c_floats}+32(%rsi), %xmm4
+    movsd {c_floats}+40(%rsi), %xmm5
+    movsd {c_floats}+48(%rsi), %xmm6
+    movsd {c_floats}+56(%rsi), %xmm7
+    movq {c_ints}(%rsi), %rdi
+    movq {c_ints}+16(%rsi), %rdx
+    movq {c_ints}+24(%rsi), %rcx
+    movq {c_ints}+32(%rsi), %r8
+    movq {c_ints}+40(%rsi), %r9
+    movq {c_ints}+8(%rsi), %rsi
+    movl $8, %eax
+    movq %r12, %r11
+    callq *{e_gate}(%r11)
+    movq %rax, (%rbx)
+    movq %rdx, 8(%rbx)
+    movsd %xmm0, 16(%rbx)
+    movsd %xmm1, 24(%rbx)
+    cmpl $0, {e_x87}(%r12)
+    je 4f
+    fxam                                // a result there, or nothing
+    fnstsw %ax
+    andl $0x4500, %eax
+    cmpl $0x4100, %eax
+    je 4f
+    fstpt 32(%rbx)
+    fxam
+    fnstsw %ax
+    andl $0x4500, %eax
+    cmpl $0x4100, %eax
+    je 4f
+    fstp %st(0)
+4:
+    leaq -16(%rbp), %rsp
+    popq %r12
+    popq %rbx
+    popq %rbp
+    .cfi_def_cfa %rsp, 8
+    retq
+    .cfi_endproc
+.size __rf_call,.-__rf_call
+
+__rf_gate_end:
+.popsection
+
+// The words of `Tls`. Initial-exec, so that stubs can name the place by one constant even when this is part of a shared
+// library that was loaded by dlopen.
+.pushsection .tdata.__rf_tls,"awT",@progbits
+.hidden __rf_tls
+.globl __rf_tls
+.type __rf_tls,@object
+.p2align 6
+__rf_tls:
+    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0
+.size __rf_tls,.-__rf_tls
+.popsection
+
+// What a thread without lanes has: no lane in any domain, and a current lane that nobody is inside of.
+.pushsection .bss.__rf_no_lanes,"aw",@nobits
+.p2align 12
+.hidden __rf_no_lanes
+.globl __rf_no_lanes
+__rf_no_lanes:
+    .zero {max_domains} * 8
+.popsection
+.pushsection .data.rel.ro.__rf_no_lane,"aw",@progbits
+.p2align 6
+.hidden __rf_no_lane
+.globl __rf_no_lane
+__rf_no_lane:
+    .quad 1
+    .zero 1016
+.popsection

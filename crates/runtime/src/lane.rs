@@ -1,0 +1,354 @@
+//! Lanes: what one host thread needs inside one domain.
+
+use crate::domain::Inner;
+use crate::error::{CallError, HostError};
+use crate::fault::RawFault;
+use crate::gate::{self, status};
+use crate::{host, signal, sys, watchdog, world};
+use ringfence_isa::window;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// Bits of [`Lane::attention`].
+pub(crate) mod attention {
+    /// The domain has faulted, or is being reset.
+    pub const FAULTED: u32 = 1;
+    /// The call whose number is in `expired` has run out of time.
+    pub const TIME: u32 = 2;
+    /// The watchdog sleeps and has to be woken.
+    pub const WAKE: u32 = 4;
+    /// The call whose number is in `expired` was interrupted.
+    pub const INTERRUPT: u32 = 8;
+    /// The call whose number is in `expired` has to go because another thread's call faulted.
+    pub const ELSEWHERE: u32 = 16;
+    /// A host signal handler needed the reserve of the control stack; the page before it is open.
+    pub const RESERVE_OPEN: u32 = 32;
+}
+
+/// One thread's presence in one domain. Never unmapped, and never given to another thread while its first owner lives:
+/// `Tls::current` may point here long after the lane was given back.
+#[repr(C, align(64))]
+pub(crate) struct Lane {
+    /// Top of the control stack for the next call in; 0 while the thread is inside; 1 when there is no lane here.
+    pub top: AtomicU64,
+    /// The innermost call in, on the host's stack; 0 if there is none.
+    pub host_sp: AtomicU64,
+    /// `r15` for the next call in.
+    pub data_top: AtomicU64,
+    /// Bits that send the fast path the slow way.
+    pub attention: AtomicU32,
+    /// Calls out in progress.
+    pub depth: AtomicU32,
+    pub base: u64,
+    /// The owner's thread pointer.
+    pub thread: AtomicU64,
+    pub imports: *const Import,
+    pub import_count: u64,
+    /// Counts outermost calls.
+    pub sequence: AtomicU64,
+    /// Which of them has to end.
+    pub expired: AtomicU64,
+    /// Low half of the data stack's lowest address that a call out accepts, and the length from there.
+    pub data_low: u32,
+    pub data_len: u32,
+    /// Scratch of the gate out.
+    pub saved: u64,
+    /// Time limit of a call in nanoseconds, 0 for none.
+    pub limit: AtomicU64,
+    /// The watchdog's own: which call it saw last, and since when.
+    pub seen: AtomicU64,
+    pub since: AtomicU64,
+    pub tid: AtomicI32,
+    /// A fiber left in disorder: the lane cannot be entered until it is made anew.
+    pub poisoned: AtomicU32,
+    /// An [`Inner`]; the gate does not look at it.
+    pub domain: *const std::ffi::c_void,
+    pub slot: Slot,
+    pub fault: UnsafeCell<RawFault>,
+}
+
+/// What of a lane belongs to the domain and survives its thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slot {
+    /// Number of the slot in the window.
+    pub number: u32,
+    /// Lowest address of the control stack's mapping.
+    pub control: u64,
+    /// Size of the part that the domain may use.
+    pub control_len: u64,
+}
+
+/// What a thunk knows of its entry.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The domain's index times 8; 0 once the domain is gone.
+    pub index: AtomicU64,
+    pub base: u64,
+    pub entry: u64,
+    pub flags: u32,
+    /// Stack arguments in words.
+    pub words: u32,
+    /// x87 results at most.
+    pub x87: u32,
+    pub pad: u32,
+    /// Which gate.
+    pub gate: u64,
+    /// An [`Inner`]; the gate does not look at it.
+    pub domain: *const std::ffi::c_void,
+}
+
+// SAFETY: read-only but for an atomic; the domain it points to is `Sync` and alive while the index is not 0.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+/// One entry of a domain's table of imports, by stub number.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Import {
+    pub function: u64,
+    pub rax_mask: u64,
+    pub rdx_mask: u64,
+    pub kind: u32,
+    pub vectors: u32,
+    pub x87: u32,
+    pub pad: u32,
+}
+
+/// Room below the domain's part of a control stack for host signal handlers that do not run on the alternate stack.
+const RESERVE: u64 = 64 << 10;
+
+/// Mappings that a lane needs at most.
+const MAPPINGS: u64 = 8;
+
+/// What a call out must leave free on the data stack.
+const DATA_MARGIN: u32 = 4096;
+
+impl Slot {
+    pub(crate) fn start(&self, base: u64) -> u64 {
+        base + u64::from(window::LANES) + u64::from(self.number) * u64::from(window::LANE_SLOT)
+    }
+
+    fn soft_guard(&self) -> u64 {
+        self.control + sys::PAGE as u64 + RESERVE
+    }
+
+    /// Lowest address of the domain's part.
+    pub(crate) fn control_low(&self) -> u64 {
+        self.soft_guard() + sys::PAGE as u64
+    }
+
+    pub(crate) fn control_top(&self) -> u64 {
+        self.control_low() + self.control_len
+    }
+
+    /// Whether `address` is in the page before the reserve.
+    pub(crate) fn in_soft_guard(&self, address: u64) -> bool {
+        (self.soft_guard()..self.control_low()).contains(&address)
+    }
+
+    /// Whether `address` is below the domain's part, in either guard or between.
+    pub(crate) fn below_control(&self, address: u64) -> bool {
+        (self.control..self.control_low()).contains(&address)
+    }
+
+    pub(crate) fn open_reserve(&self) -> bool {
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the page is ours and nobody relies on its being inaccessible while a host handler runs.
+        unsafe { libc::mprotect(self.soft_guard() as *mut _, sys::PAGE, rw) == 0 }
+    }
+
+    fn close_reserve(&self) {
+        // SAFETY: as above; nothing live is in the page when the lane is about to be entered at its top.
+        unsafe { libc::mprotect(self.soft_guard() as *mut _, sys::PAGE, libc::PROT_NONE) };
+    }
+
+    /// Maps the parts of a new slot.
+    fn new(domain: &Inner, number: u32) -> Result<Slot, HostError> {
+        host::take_mappings(MAPPINGS)?;
+        let control_len = u64::from(domain.options.control_stack);
+        let total = control_len + RESERVE + 2 * sys::PAGE as u64;
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping, and parts of our own window in which nothing is mapped yet.
+        unsafe {
+            let control = sys::map_anonymous(0, total, rw, false)?;
+            let slot = Slot {
+                number,
+                control,
+                control_len,
+            };
+            sys::protect(control, sys::PAGE as u64, libc::PROT_NONE)?;
+            sys::protect(slot.soft_guard(), sys::PAGE as u64, libc::PROT_NONE)?;
+            let start = slot.start(domain.base());
+            sys::map_anonymous(start, domain.thread_area(), rw, true)?;
+            let data = u64::from(domain.options.data_stack);
+            sys::map_anonymous(start + u64::from(window::LANE_SLOT) - data, data, rw, true)?;
+            Ok(slot)
+        }
+    }
+
+    /// Gives the control stack back. The rest goes with the window.
+    pub(crate) fn unmap_control(&self) {
+        let total = self.control_len + RESERVE + 2 * sys::PAGE as u64;
+        host::give_mappings(MAPPINGS);
+        // SAFETY: the domain is gone, nobody is on this stack.
+        unsafe { libc::munmap(self.control as *mut _, total as usize) };
+    }
+
+    /// Makes stacks and thread block as good as new.
+    pub(crate) fn refresh(&self, domain: &Inner, used: bool) -> Result<(), HostError> {
+        let start = self.start(domain.base());
+        if used {
+            let data = u64::from(domain.options.data_stack);
+            // SAFETY: nobody is in the lane.
+            unsafe {
+                sys::drop_pages(start, domain.thread_area())?;
+                sys::drop_pages(start + u64::from(window::LANE_SLOT) - data, data)?;
+            }
+        }
+        domain.write_thread_block(start);
+        Ok(())
+    }
+}
+
+impl Lane {
+    /// Whether a call is in progress.
+    pub(crate) fn active(&self) -> bool {
+        self.host_sp.load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn domain(&self) -> &Inner {
+        // SAFETY: a lane that somebody uses has a live domain.
+        unsafe { &*self.domain.cast::<Inner>() }
+    }
+
+    /// Sets the tops for an empty lane.
+    pub(crate) fn rewind(&self) {
+        let end = self.slot.start(self.base) + u64::from(window::LANE_SLOT);
+        self.data_top.store(end - 64, Ordering::Relaxed);
+        self.depth.store(0, Ordering::Relaxed);
+        self.host_sp.store(0, Ordering::Relaxed);
+        self.top.store(self.slot.control_top(), Ordering::Release);
+    }
+}
+
+/// What [`prepare`] may find while it creates a lane.
+fn create(domain: &Inner) -> Result<*mut Lane, CallError> {
+    let mut world = world::lock().ok_or(CallError::Inside)?;
+    let thread = world::this_thread(&mut world)?;
+    let mut set = domain.lanes();
+    let slot = match set.free.pop() {
+        Some(slot) => slot.refresh(domain, true).map(|()| slot),
+        None if set.next < domain.options.max_lanes => {
+            let slot = Slot::new(domain, set.next);
+            set.next += 1;
+            slot.and_then(|slot| slot.refresh(domain, false).map(|()| slot))
+        }
+        None => {
+            return Err(CallError::NoLane {
+                limit: domain.options.max_lanes,
+            });
+        }
+    }
+    .map_err(|e| CallError::Lane(e.to_string()))?;
+    let lane = thread.blank_lane(&mut world);
+    let low = (slot.start(domain.base()) as u32)
+        .wrapping_add(window::LANE_SLOT)
+        .wrapping_sub(domain.options.data_stack)
+        .wrapping_add(DATA_MARGIN);
+    let sequence = 0;
+    // SAFETY: a blank lane is used by nobody but its owner, which is this thread, and the watchdog, which looks at
+    // atomics only.
+    unsafe {
+        let l = &mut *lane;
+        l.base = domain.base();
+        l.thread = AtomicU64::new(gate::thread_pointer());
+        l.tid.store(thread.tid(), Ordering::Relaxed);
+        l.imports = domain.imports().as_ptr();
+        l.import_count = domain.imports().len() as u64;
+        l.sequence.store(sequence, Ordering::Relaxed);
+        l.expired.store(u64::MAX, Ordering::Relaxed);
+        l.seen.store(u64::MAX, Ordering::Relaxed);
+        l.data_low = low;
+        l.data_len = domain.options.data_stack - DATA_MARGIN;
+        l.domain = std::ptr::from_ref(domain).cast();
+        l.slot = slot;
+        l.poisoned.store(0, Ordering::Relaxed);
+        let limit = domain.time_limit.load(Ordering::Relaxed);
+        l.limit.store(limit, Ordering::Relaxed);
+        let faulted = if domain.faulted() { attention::FAULTED } else { 0 };
+        l.attention.store(faulted | attention::WAKE, Ordering::Relaxed);
+        l.rewind();
+    }
+    set.lanes.push(lane);
+    thread.bind(domain.index, lane);
+    Ok(lane)
+}
+
+/// The slow way in: finds out what is amiss. 1: try again; 0: the call fails, status and slot tell why.
+pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
+    let tls = gate::tls();
+    let fail = |code: u64| {
+        // SAFETY: our own thread's words.
+        unsafe { (*tls).status = code };
+        0
+    };
+    // SAFETY: the thread's own words; the gate passes a target; a target with an index has a live domain.
+    unsafe {
+        if (*(*tls).current).top.load(Ordering::Relaxed) == 0 {
+            return fail(status::INSIDE);
+        }
+        if sp.wrapping_sub((*tls).alt) < (*tls).alt_size {
+            return fail(status::SIGNAL_STACK);
+        }
+        let index = (*target).index.load(Ordering::Acquire);
+        if index == 0 {
+            return fail(status::GONE);
+        }
+        let domain = &*(*target).domain.cast::<Inner>();
+        let mut lane = *(*tls).lanes.byte_add(index as usize);
+        if lane.is_null() {
+            lane = match create(domain) {
+                Ok(lane) => lane,
+                Err(e) => {
+                    crate::fault::set_error(e);
+                    return fail(status::SLOT);
+                }
+            };
+            // A handler of ours may have been replaced since; a new lane is the moment to look.
+            signal::check_installed();
+        }
+        let lane = &*lane;
+        let bits = lane.attention.load(Ordering::Acquire);
+        if bits & attention::FAULTED != 0 {
+            return fail(status::FAULTED);
+        }
+        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+        if bits & ending != 0 {
+            if lane.active() && lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed)
+            {
+                return fail(status::ENDING);
+            }
+            lane.attention.fetch_and(!ending, Ordering::AcqRel);
+        }
+        if bits & attention::RESERVE_OPEN != 0 {
+            lane.attention
+                .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
+            lane.slot.close_reserve();
+        }
+        if bits & attention::WAKE != 0 {
+            lane.attention.fetch_and(!attention::WAKE, Ordering::AcqRel);
+            if lane.limit.load(Ordering::Relaxed) != 0
+                && let Err(e) = watchdog::wake()
+            {
+                crate::fault::set_error(CallError::Lane(e.to_string()));
+                return fail(status::SLOT);
+            }
+        }
+        if lane.top.load(Ordering::Relaxed) == 0 {
+            return fail(status::INSIDE);
+        }
+    }
+    1
+}

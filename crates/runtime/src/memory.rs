@@ -1,0 +1,438 @@
+//! The heap area of a window: anonymous maps, the break, and what the host allocates there.
+//!
+//! All bookkeeping is in host memory. Nothing here ever maps executable memory, and nothing leaves the heap area.
+
+use crate::error::MemoryError;
+use crate::sys;
+use ringfence_isa::{PAGE, window};
+use std::collections::BTreeMap;
+
+/// Most separate mappings that a domain may have: the process has 65,530 for all.
+const MOST_PIECES: usize = 2048;
+
+/// How much address space the break may grow over.
+const BREAK_AREA: u32 = 0x3000_0000;
+
+/// Rights of a piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights(pub i32);
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    len: u32,
+    rights: Rights,
+}
+
+pub(crate) struct Memory {
+    base: u64,
+    limit: u64,
+    /// Bytes mapped.
+    used: u64,
+    /// What is mapped, by offset in the window. Pieces do not overlap.
+    pieces: BTreeMap<u32, Piece>,
+    /// The break: offset in the window.
+    brk: u32,
+    /// Host allocations: offset and length.
+    live: BTreeMap<u32, u32>,
+    /// Free parts of what was mapped for host allocations.
+    free: BTreeMap<u32, u32>,
+}
+
+fn pages(len: u64) -> Option<u32> {
+    let len = len.checked_add(PAGE - 1)? & !(PAGE - 1);
+    u32::try_from(len)
+        .ok()
+        .filter(|&l| l > 0 && l <= window::HEAP_END - window::HEAP)
+}
+
+impl Memory {
+    pub(crate) fn new(base: u64, limit: u64) -> Memory {
+        Memory {
+            base,
+            limit,
+            used: 0,
+            pieces: BTreeMap::new(),
+            brk: window::HEAP,
+            live: BTreeMap::new(),
+            free: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Everything is inaccessible again.
+    pub(crate) fn clear(&mut self) -> Result<(), crate::error::HostError> {
+        if !self.pieces.is_empty() {
+            let len = u64::from(window::HEAP_END - window::HEAP);
+            // SAFETY: nobody is in the domain; the area stays reserved.
+            unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
+        }
+        *self = Memory::new(self.base, self.limit);
+        Ok(())
+    }
+
+    fn over(&self, wanted: u64) -> MemoryError {
+        MemoryError::Limit {
+            wanted,
+            used: self.used,
+            limit: self.limit,
+        }
+    }
+
+    /// A free place of `len` bytes: above the break's area, or in it, well above the break.
+    fn place(&self, len: u32) -> Option<u32> {
+        let area = window::HEAP + BREAK_AREA;
+        let above_break = self.brk.next_multiple_of(PAGE as u32).saturating_add(16 << 20);
+        self.first_fit(area, window::HEAP_END, len)
+            .or_else(|| self.first_fit(above_break, area, len))
+    }
+
+    fn first_fit(&self, low: u32, high: u32, len: u32) -> Option<u32> {
+        let mut at = low;
+        if let Some((&start, piece)) = self.pieces.range(..low).next_back() {
+            at = at.max(start + piece.len);
+        }
+        for (&start, piece) in self.pieces.range(low..high) {
+            if start >= at && start - at >= len {
+                break;
+            }
+            at = at.max(start + piece.len);
+        }
+        at.checked_add(len).is_some_and(|end| end <= high).then_some(at)
+    }
+
+    fn inside(at: u32, len: u32) -> bool {
+        at >= window::HEAP && at.checked_add(len).is_some_and(|end| end <= window::HEAP_END)
+    }
+
+    /// Maps zeroed memory at `at`, replacing what was there, or anywhere.
+    pub(crate) fn map(&mut self, at: Option<u32>, len: u64, rights: Rights) -> Result<u32, MemoryError> {
+        let wanted = len;
+        let len = pages(len).ok_or_else(|| self.over(wanted))?;
+        let replaced = at.map_or(0, |at| self.mapped_in(at, len));
+        if self.used - replaced + u64::from(len) > self.limit || self.pieces.len() + 2 > MOST_PIECES {
+            return Err(self.over(wanted));
+        }
+        let at = match at {
+            Some(at) if at.is_multiple_of(PAGE as u32) && Self::inside(at, len) => at,
+            Some(_) => return Err(self.over(wanted)),
+            None => self.place(len).ok_or_else(|| self.over(wanted))?,
+        };
+        // SAFETY: inside the domain's heap area, to which the host holds no references.
+        unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), rights.0, true) }
+            .map_err(|_| self.over(wanted))?;
+        self.cut(at, len);
+        self.used += u64::from(len);
+        self.pieces.insert(at, Piece { len, rights });
+        self.join(at);
+        Ok(at)
+    }
+
+    /// Makes a range inaccessible and forgets it.
+    pub(crate) fn unmap(&mut self, at: u32, len: u64) -> Result<(), MemoryError> {
+        let outside = MemoryError::Outside {
+            address: self.base + u64::from(at),
+            len,
+        };
+        let len = pages(len).ok_or(outside)?;
+        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+            return Err(outside);
+        }
+        if self.pieces.len() + 2 > MOST_PIECES {
+            return Err(self.over(len.into()));
+        }
+        // SAFETY: as in `map`. A mapping, not a hole: nothing else can ever come to lie here.
+        unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), libc::PROT_NONE, true) }
+            .map_err(|_| outside)?;
+        self.cut(at, len);
+        Ok(())
+    }
+
+    /// Changes the rights of a range that is mapped throughout.
+    pub(crate) fn protect(&mut self, at: u32, len: u64, rights: Rights) -> Result<(), MemoryError> {
+        let address = self.base + u64::from(at);
+        let outside = MemoryError::Outside { address, len };
+        let len = pages(len).ok_or(outside)?;
+        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+            return Err(outside);
+        }
+        if self.mapped_in(at, len) != u64::from(len) {
+            return Err(MemoryError::Unmapped {
+                address,
+                len: len.into(),
+            });
+        }
+        if self.pieces.len() + 2 > MOST_PIECES {
+            return Err(self.over(len.into()));
+        }
+        // SAFETY: as in `map`.
+        unsafe { sys::protect(address, len.into(), rights.0) }.map_err(|_| MemoryError::Unmapped {
+            address,
+            len: len.into(),
+        })?;
+        self.cut(at, len);
+        self.used += u64::from(len);
+        self.pieces.insert(at, Piece { len, rights });
+        self.join(at);
+        Ok(())
+    }
+
+    /// Zeroes a range that is mapped throughout.
+    pub(crate) fn discard(&mut self, at: u32, len: u64) -> Result<(), MemoryError> {
+        let address = self.base + u64::from(at);
+        let outside = MemoryError::Outside { address, len };
+        let len = pages(len).ok_or(outside)?;
+        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+            return Err(outside);
+        }
+        if self.mapped_in(at, len) != u64::from(len) {
+            return Err(MemoryError::Unmapped {
+                address,
+                len: len.into(),
+            });
+        }
+        // SAFETY: as in `map`.
+        unsafe { sys::drop_pages(address, len.into()) }.map_err(|_| outside)
+    }
+
+    /// Whether a range is free for a mapping that must not replace anything.
+    pub(crate) fn is_free(&self, at: u32, len: u64) -> bool {
+        pages(len).is_some_and(|len| Self::inside(at, len) && self.mapped_in(at, len) == 0)
+    }
+
+    /// Moves the break to `to` if that is possible; returns where it is.
+    pub(crate) fn set_break(&mut self, to: u32) -> u32 {
+        if (window::HEAP..=window::HEAP + BREAK_AREA).contains(&to) {
+            let old = self.brk.next_multiple_of(PAGE as u32);
+            let new = to.next_multiple_of(PAGE as u32);
+            let rw = Rights(libc::PROT_READ | libc::PROT_WRITE);
+            let done = match new.cmp(&old) {
+                std::cmp::Ordering::Greater => {
+                    self.mapped_in(old, new - old) == 0 && self.map(Some(old), (new - old).into(), rw).is_ok()
+                }
+                std::cmp::Ordering::Less => self.unmap(new, (old - new).into()).is_ok(),
+                std::cmp::Ordering::Equal => true,
+            };
+            if done {
+                self.brk = to;
+            }
+        }
+        self.brk
+    }
+
+    /// Bytes mapped within a range.
+    fn mapped_in(&self, at: u32, len: u32) -> u64 {
+        let end = u64::from(at) + u64::from(len);
+        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
+        self.pieces
+            .range(first..)
+            .take_while(|(start, _)| u64::from(**start) < end)
+            .map(|(&start, piece)| {
+                let piece_end = u64::from(start) + u64::from(piece.len);
+                piece_end.min(end).saturating_sub(u64::from(start.max(at)))
+            })
+            .sum()
+    }
+
+    /// Forgets what is mapped in a range.
+    fn cut(&mut self, at: u32, len: u32) {
+        let end = at + len;
+        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
+        let hit: Vec<(u32, Piece)> = self.pieces.range(first..end).map(|(s, p)| (*s, *p)).collect();
+        for (start, piece) in hit {
+            let piece_end = start + piece.len;
+            if piece_end <= at {
+                continue;
+            }
+            self.pieces.remove(&start);
+            if start < at {
+                self.pieces.insert(
+                    start,
+                    Piece {
+                        len: at - start,
+                        ..piece
+                    },
+                );
+            }
+            if piece_end > end {
+                self.pieces.insert(
+                    end,
+                    Piece {
+                        len: piece_end - end,
+                        ..piece
+                    },
+                );
+            }
+            self.used -= u64::from(piece_end.min(end) - start.max(at));
+        }
+    }
+
+    /// Joins a piece with its neighbours of the same rights, as the kernel does.
+    fn join(&mut self, at: u32) {
+        let Some(piece) = self.pieces.get(&at).copied() else {
+            return;
+        };
+        let mut start = at;
+        let mut len = piece.len;
+        if let Some((&next, p)) = self.pieces.range(at + 1..).next()
+            && next == at + len
+            && p.rights == piece.rights
+        {
+            len += p.len;
+            self.pieces.remove(&next);
+        }
+        if let Some((&before, p)) = self.pieces.range(..at).next_back()
+            && before + p.len == at
+            && p.rights == piece.rights
+        {
+            len += p.len;
+            self.pieces.remove(&at);
+            start = before;
+        }
+        self.pieces.insert(
+            start,
+            Piece {
+                len,
+                rights: piece.rights,
+            },
+        );
+    }
+
+    /// A host allocation, and whether its memory was never used before and so is zero.
+    pub(crate) fn alloc(&mut self, len: u64, align: u64) -> Result<(u32, bool), MemoryError> {
+        if !align.is_power_of_two() || align > PAGE {
+            return Err(MemoryError::Alignment { align });
+        }
+        let align = (align as u32).max(16);
+        let wanted = len;
+        let len = u32::try_from(len.max(1).saturating_add(15) & !15)
+            .ok()
+            .filter(|&l| l <= window::HEAP_END - window::HEAP)
+            .ok_or_else(|| self.over(wanted))?;
+        let fits = |(&at, &size): (&u32, &u32)| {
+            let start = at.next_multiple_of(align);
+            (u64::from(start) + u64::from(len) <= u64::from(at) + u64::from(size))
+                .then_some((at, size, start))
+        };
+        let mut fresh = false;
+        let found = match self.free.iter().find_map(fits) {
+            Some(found) => found,
+            None => {
+                fresh = true;
+                let more = len.max(64 << 10).next_multiple_of(PAGE as u32);
+                let rw = Rights(libc::PROT_READ | libc::PROT_WRITE);
+                let least = pages(len.into()).ok_or_else(|| self.over(wanted))?;
+                let (at, size) = match self.map(None, more.into(), rw) {
+                    Err(_) if more > least => (self.map(None, least.into(), rw)?, least),
+                    other => (other?, more),
+                };
+                // Not joined with older free memory, which may hold old data.
+                (at, size, at)
+            }
+        };
+        let (at, size, start) = found;
+        self.free.remove(&at);
+        if start > at {
+            self.free.insert(at, start - at);
+        }
+        if at + size > start + len {
+            self.give(start + len, at + size - start - len);
+        }
+        self.live.insert(start, len);
+        Ok((start, fresh))
+    }
+
+    /// Takes a host allocation back; returns its length.
+    pub(crate) fn free(&mut self, at: u32) -> Option<u32> {
+        let len = self.live.remove(&at)?;
+        self.give(at, len);
+        Some(len)
+    }
+
+    fn give(&mut self, at: u32, len: u32) {
+        let (mut at, mut len) = (at, len);
+        if let Some(&next) = self.free.get(&(at + len)) {
+            self.free.remove(&(at + len));
+            len += next;
+        }
+        if let Some((&before, &size)) = self.free.range(..at).next_back()
+            && before + size == at
+        {
+            at = before;
+            len += size;
+        }
+        self.free.insert(at, len);
+    }
+}
+
+/// The memory calls of Linux on a domain's own anonymous memory. `None`: another call.
+pub(crate) fn system_call(memory: &mut Memory, base: u64, call: &crate::policy::Syscall) -> Option<i64> {
+    const BRK: u64 = libc::SYS_brk as u64;
+    const MMAP: u64 = libc::SYS_mmap as u64;
+    const MUNMAP: u64 = libc::SYS_munmap as u64;
+    const MPROTECT: u64 = libc::SYS_mprotect as u64;
+    const MADVISE: u64 = libc::SYS_madvise as u64;
+    const MREMAP: u64 = libc::SYS_mremap as u64;
+    let [address, len, third, flags, ..] = call.args;
+    // Addresses are rebased, as everything that a domain passes.
+    let offset = address as u32;
+    let error = |e: i32| -i64::from(e);
+    let rights = |prot: u64| {
+        let allowed = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        (prot & !allowed == 0).then_some(Rights(prot as i32))
+    };
+    let done = |r: Result<(), MemoryError>| match r {
+        Ok(()) => 0,
+        Err(MemoryError::Outside { .. }) => error(libc::EINVAL),
+        Err(_) => error(libc::ENOMEM),
+    };
+    Some(match call.number {
+        BRK => (base + u64::from(memory.set_break(offset))) as i64,
+        MMAP => {
+            let flags = flags as i32;
+            let kind = flags & (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            if kind != libc::MAP_PRIVATE | libc::MAP_ANONYMOUS {
+                return None;
+            }
+            if third & libc::PROT_EXEC as u64 != 0 {
+                return Some(error(libc::EPERM));
+            }
+            let Some(rights) = rights(third) else {
+                return Some(error(libc::EINVAL));
+            };
+            if len == 0 {
+                return Some(error(libc::EINVAL));
+            }
+            let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
+            if fixed
+                && (!offset.is_multiple_of(PAGE as u32)
+                    || !pages(len).is_some_and(|l| Memory::inside(offset, l)))
+            {
+                return Some(error(libc::EPERM));
+            }
+            if flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE && !memory.is_free(offset, len)
+            {
+                return Some(error(libc::EEXIST));
+            }
+            let hint = offset != 0 && offset.is_multiple_of(PAGE as u32) && memory.is_free(offset, len);
+            let at = (fixed || hint).then_some(offset);
+            match memory.map(at, len, rights) {
+                Ok(at) => (base + u64::from(at)) as i64,
+                Err(_) => error(libc::ENOMEM),
+            }
+        }
+        MUNMAP => done(memory.unmap(offset, len)),
+        MPROTECT if third & libc::PROT_EXEC as u64 != 0 => error(libc::EACCES),
+        MPROTECT => match rights(third) {
+            Some(_) if len == 0 => 0,
+            Some(rights) => done(memory.protect(offset, len, rights)),
+            None => error(libc::EINVAL),
+        },
+        MADVISE if third == libc::MADV_DONTNEED as u64 => done(memory.discard(offset, len)),
+        MADVISE => 0,
+        MREMAP => error(libc::ENOMEM),
+        _ => return None,
+    })
+}

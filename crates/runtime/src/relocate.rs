@@ -1,0 +1,194 @@
+//! Linking: where each module goes in the window, what its symbols mean, and what its relocations write.
+
+use crate::elf::{Relocation, RelocationKind};
+use crate::error::DomainError;
+use crate::imports::{Binding, Imports};
+use crate::module::{ExportKind, Module};
+use ringfence_isa::{PAGE, note, window};
+use std::collections::HashMap;
+
+/// Room between two images.
+const GAP: u64 = 64 << 10;
+
+/// A module at its place in a window.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub module: Module,
+    /// Offset of the image in the window.
+    pub offset: u32,
+    /// How far below the thread pointer its thread-local block starts.
+    pub tls: u32,
+}
+
+/// Everything that the window's place does not matter for.
+pub(crate) struct Layout {
+    pub placed: Vec<Placed>,
+    /// Size of all thread-local blocks together.
+    pub tls_len: u32,
+    pub tls_align: u32,
+}
+
+/// Puts images one behind the other.
+pub(crate) fn place(modules: &[Module]) -> Result<Layout, DomainError> {
+    let err = |reason: &str| DomainError::Layout {
+        reason: reason.into(),
+    };
+    if modules.is_empty() {
+        return Err(err("no module was given"));
+    }
+    let mut at = u64::from(window::IMAGES);
+    let (mut tls, mut tls_align) = (0u32, 64u32);
+    let mut placed = Vec::with_capacity(modules.len());
+    for module in modules {
+        let parsed = &module.0.parsed;
+        let end = at + u64::from(parsed.image_len);
+        if end > u64::from(window::IMAGES_END) {
+            return Err(err("their images are larger than the area for images"));
+        }
+        if let Some(t) = parsed.tls {
+            tls = (tls + t.len).next_multiple_of(t.align);
+            tls_align = tls_align.max(t.align);
+        }
+        if tls > 4 << 20 {
+            return Err(err("their thread-local storage is larger than 4 MiB"));
+        }
+        placed.push(Placed {
+            module: module.clone(),
+            offset: at as u32,
+            tls,
+        });
+        at = (end + GAP).next_multiple_of(PAGE);
+    }
+    Ok(Layout {
+        placed,
+        tls_len: tls,
+        tls_align,
+    })
+}
+
+/// A host import in use, in the order of its stub.
+pub(crate) struct Used {
+    pub binding: Binding,
+}
+
+/// What a symbol comes to, as an offset in the window.
+enum Meaning {
+    Address(u32),
+    Nothing,
+}
+
+/// Finds out what every undefined symbol is.
+pub(crate) struct Linker<'a> {
+    layout: &'a Layout,
+    imports: &'a Imports,
+    pub used: Vec<Used>,
+    stubs: HashMap<String, u32>,
+}
+
+impl<'a> Linker<'a> {
+    pub(crate) fn new(layout: &'a Layout, imports: &'a Imports) -> Self {
+        Linker {
+            layout,
+            imports,
+            used: Vec::new(),
+            stubs: HashMap::new(),
+        }
+    }
+
+    /// The value that `relocation` of module number `module` writes, in a window at `base`.
+    pub(crate) fn value(
+        &mut self,
+        module: usize,
+        relocation: &Relocation,
+        base: u64,
+    ) -> Result<u64, DomainError> {
+        let placed = &self.layout.placed[module];
+        let image = base + u64::from(placed.offset);
+        let addend = relocation.addend as u64;
+        let symbol = placed.module.0.parsed.symbols.get(relocation.symbol as usize);
+        Ok(match relocation.kind {
+            RelocationKind::Relative => image.wrapping_add(addend),
+            RelocationKind::ThreadPointer => {
+                let (below, value) = match symbol.filter(|_| relocation.symbol != 0) {
+                    None => (placed.tls, 0),
+                    Some(s) if s.defined => (placed.tls, s.value),
+                    Some(s) => self
+                        .find(&s.name, |k| k == ExportKind::ThreadLocal)
+                        .map(|(p, value)| (p.tls, value))
+                        .ok_or_else(|| self.unresolved(module, &s.name))?,
+                };
+                u64::from(value).wrapping_add(addend).wrapping_sub(below.into())
+            }
+            RelocationKind::Symbol => {
+                let symbol = symbol.expect("checked by the parser");
+                if symbol.defined {
+                    image.wrapping_add(symbol.value.into()).wrapping_add(addend)
+                } else {
+                    match self.meaning(module, &symbol.name, symbol.weak)? {
+                        Meaning::Address(offset) => (base + u64::from(offset)).wrapping_add(addend),
+                        Meaning::Nothing => 0,
+                    }
+                }
+            }
+        })
+    }
+
+    fn unresolved(&self, module: usize, symbol: &str) -> DomainError {
+        let module = self.layout.placed[module].module.name().into();
+        DomainError::Unresolved {
+            module,
+            symbol: symbol.into(),
+        }
+    }
+
+    fn find(&self, name: &str, kind: impl Fn(ExportKind) -> bool) -> Option<(&'a Placed, u32)> {
+        self.layout.placed.iter().find_map(|p| {
+            let inner = &p.module.0;
+            let export = &inner.exports[*inner.by_name.get(name)?];
+            kind(export.kind).then_some((p, export.offset))
+        })
+    }
+
+    fn meaning(&mut self, module: usize, name: &str, weak: bool) -> Result<Meaning, DomainError> {
+        let address = |(p, offset): (&Placed, u32)| Meaning::Address(p.offset + offset);
+        let Some(function) = name.strip_prefix(note::IMPORT_PREFIX) else {
+            return match self.find(name, |k| k != ExportKind::ThreadLocal) {
+                Some(found) => Ok(address(found)),
+                None if weak => Ok(Meaning::Nothing),
+                None => Err(self.unresolved(module, name)),
+            };
+        };
+        if let Some(found) = self.find(function, |k| k == ExportKind::Function) {
+            return Ok(address(found));
+        }
+        if let Some((_, stub)) = window::stub::NAMES.iter().find(|(n, _)| *n == function) {
+            return Ok(Meaning::Address(stub_offset(*stub)));
+        }
+        if let Some(stub) = self.stubs.get(function) {
+            return Ok(Meaning::Address(stub_offset(*stub)));
+        }
+        if let Some(binding) = self.imports.functions.get(function) {
+            let stub = window::STUB_FIRST_IMPORT + self.used.len() as u32;
+            let limit = (window::STUB_COUNT - window::STUB_FIRST_IMPORT) as usize;
+            if stub >= window::STUB_COUNT {
+                return Err(DomainError::TooManyImports {
+                    count: self.used.len() + 1,
+                    limit,
+                });
+            }
+            self.used.push(Used {
+                binding: binding.clone(),
+            });
+            self.stubs.insert(function.into(), stub);
+            return Ok(Meaning::Address(stub_offset(stub)));
+        }
+        if weak {
+            return Ok(Meaning::Nothing);
+        }
+        Err(self.unresolved(module, function))
+    }
+}
+
+fn stub_offset(stub: u32) -> u32 {
+    window::STUBS + stub * window::STUB_SIZE
+}

@@ -1,0 +1,355 @@
+//! Signals: a crash of a domain ends its call, everything else goes where it went before.
+
+use crate::error::{CallError, HostError};
+use crate::fault::RawFault;
+use crate::gate;
+use crate::lane::{Lane, attention};
+use crate::{fork, guarded, sys, watchdog};
+use ringfence_isa::window;
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::mem::{MaybeUninit, zeroed};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Signals that a fault raises.
+const FAULTS: [i32; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+];
+
+/// The watchdog's signal: ignored by default, so that one that comes late does no harm.
+pub(crate) const TICK: i32 = libc::SIGURG;
+
+/// Size of an alternate stack of ours.
+const ALT_SIZE: usize = 64 << 10;
+
+/// Whom a signal went to before.
+struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 32]>);
+// SAFETY: written before the handler that reads it is installed, afterwards only for SA_RESETHAND.
+unsafe impl Sync for Previous {}
+
+static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; 32]));
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+static INSTALLING: Mutex<()> = Mutex::new(());
+
+/// Installs the handlers, once.
+pub(crate) fn install() -> Result<(), HostError> {
+    if INSTALLED.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if INSTALLED.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    fork::install()?;
+    for signal in FAULTS {
+        take(signal, fault_handler as *const () as usize)?;
+    }
+    take(TICK, tick_handler as *const () as usize)?;
+    INSTALLED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// Takes signals back that the host has given to other handlers since: those are chained to.
+pub(crate) fn check_installed() {
+    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    for signal in FAULTS.into_iter().chain([TICK]) {
+        let ours = if signal == TICK {
+            tick_handler as *const () as usize
+        } else {
+            fault_handler as *const () as usize
+        };
+        // SAFETY: asks only.
+        let now = unsafe {
+            let mut now: libc::sigaction = zeroed();
+            libc::sigaction(signal, null(), &raw mut now);
+            now
+        };
+        // A host that chains to us would be chained to in a circle.
+        if now.sa_sigaction != ours && !REPLACED[signal as usize].load(Ordering::Relaxed) {
+            REPLACED[signal as usize].store(true, Ordering::Relaxed);
+            let _ = take(signal, ours);
+        }
+    }
+}
+
+/// Signals that were taken back once: no second time.
+static REPLACED: [AtomicBool; 32] = [const { AtomicBool::new(false) }; 32];
+
+fn take(signal: i32, handler: usize) -> Result<(), HostError> {
+    // SAFETY: asks for and sets a handler; the old one is stored before the new one can run.
+    unsafe {
+        let mut old: libc::sigaction = zeroed();
+        if libc::sigaction(signal, null(), &raw mut old) != 0 {
+            return Err(HostError::last("asking for a signal's handler"));
+        }
+        (*PREVIOUS.0.get())[signal as usize].write(old);
+        let mut new: libc::sigaction = zeroed();
+        new.sa_sigaction = handler;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigfillset(&raw mut new.sa_mask);
+        if libc::sigaction(signal, &raw const new, null_mut()) != 0 {
+            return Err(HostError::last("installing a signal handler"));
+        }
+    }
+    Ok(())
+}
+
+/// An alternate signal stack of ours; gone with the thread.
+pub(crate) struct AltStack {
+    at: u64,
+}
+
+impl Drop for AltStack {
+    fn drop(&mut self) {
+        // SAFETY: the thread's own alternate stack; taken away only if it is still ours.
+        unsafe {
+            let mut now: libc::stack_t = zeroed();
+            libc::sigaltstack(null(), &raw mut now);
+            if now.ss_sp as u64 == self.at + sys::PAGE as u64 {
+                if now.ss_flags & libc::SS_ONSTACK != 0 {
+                    return;
+                }
+                let off = libc::stack_t {
+                    ss_sp: null_mut(),
+                    ss_flags: libc::SS_DISABLE,
+                    ss_size: 0,
+                };
+                libc::sigaltstack(&raw const off, null_mut());
+            }
+            libc::munmap(self.at as *mut c_void, ALT_SIZE + sys::PAGE);
+        }
+    }
+}
+
+/// Makes the calling thread fit for faults: an alternate stack (its own, if that is large enough), nothing blocked.
+pub(crate) fn prepare_thread() -> Result<Option<AltStack>, CallError> {
+    unblock();
+    let os = |what| CallError::Lane(HostError::last(what).to_string());
+    // SAFETY: asks for and sets the calling thread's alternate stack.
+    unsafe {
+        let mut now: libc::stack_t = zeroed();
+        if libc::sigaltstack(null(), &raw mut now) != 0 {
+            return Err(os("asking for the alternate signal stack"));
+        }
+        if now.ss_flags & libc::SS_ONSTACK != 0 {
+            return Err(CallError::SignalStack);
+        }
+        let tls = gate::tls();
+        const AT_MINSIGSTKSZ: u64 = 51;
+        let least = (libc::getauxval(AT_MINSIGSTKSZ) as usize).max(libc::MINSIGSTKSZ) + 4096;
+        if now.ss_flags & libc::SS_DISABLE == 0 && now.ss_size >= least {
+            (*tls).alt = now.ss_sp as u64;
+            (*tls).alt_size = now.ss_size as u64;
+            return Ok(None);
+        }
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let at = sys::map_anonymous(0, (ALT_SIZE + sys::PAGE) as u64, rw, false)
+            .and_then(|at| sys::protect(at, sys::PAGE as u64, libc::PROT_NONE).map(|()| at))
+            .map_err(|e| CallError::Lane(e.to_string()))?;
+        let stack = AltStack { at };
+        let new = libc::stack_t {
+            ss_sp: (at + sys::PAGE as u64) as *mut c_void,
+            ss_flags: 0,
+            ss_size: ALT_SIZE,
+        };
+        if libc::sigaltstack(&raw const new, null_mut()) != 0 {
+            return Err(os("setting the alternate signal stack"));
+        }
+        (*tls).alt = new.ss_sp as u64;
+        (*tls).alt_size = ALT_SIZE as u64;
+        Ok(Some(stack))
+    }
+}
+
+/// A blocked fault signal would kill the process.
+fn unblock() {
+    // SAFETY: changes the calling thread's mask.
+    unsafe {
+        let mut set: libc::sigset_t = zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in FAULTS.into_iter().chain([TICK]) {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, null_mut());
+        (*gate::tls()).ready = 1;
+    }
+}
+
+/// Before memory of a window is touched from a thread that may never have been in a domain.
+#[inline]
+pub(crate) fn thread_ready() {
+    // SAFETY: the calling thread's own word.
+    if unsafe { (*gate::tls()).ready } == 0 {
+        unblock();
+    }
+}
+
+/// Whether `rip` is in the window of the domain that the thread is inside of; and the lane.
+///
+/// Async-signal-safe: reads thread-local words and a lane, which is never unmapped.
+fn inside<'a>() -> Option<&'a Lane> {
+    // SAFETY: `current` always points to a lane, or to a word that says that there is none.
+    unsafe {
+        let lane = (*gate::tls()).current;
+        ((*lane.cast::<std::sync::atomic::AtomicU64>()).load(Ordering::Relaxed) == 0).then(|| &*lane)
+    }
+}
+
+fn registers(context: &libc::ucontext_t) -> crate::fault::Registers {
+    let g = &context.uc_mcontext.gregs;
+    let r = |i: i32| g[i as usize] as u64;
+    crate::fault::Registers {
+        general: [
+            r(libc::REG_RAX),
+            r(libc::REG_RCX),
+            r(libc::REG_RDX),
+            r(libc::REG_RBX),
+            0,
+            r(libc::REG_RBP),
+            r(libc::REG_RSI),
+            r(libc::REG_RDI),
+            r(libc::REG_R8),
+            r(libc::REG_R9),
+            r(libc::REG_R10),
+            r(libc::REG_R11),
+            r(libc::REG_R12),
+            r(libc::REG_R13),
+            r(libc::REG_R14),
+            r(libc::REG_R15),
+        ],
+        rip: r(libc::REG_RIP),
+        rflags: r(libc::REG_EFL),
+    }
+}
+
+/// Writes the fault down and lets the thread continue in the gate, on the host's stack.
+fn leave(lane: &Lane, context: &mut libc::ucontext_t, signal: i32, info: &libc::siginfo_t, bits: u32) {
+    let g = &mut context.uc_mcontext.gregs;
+    let raw = RawFault {
+        signal,
+        code: info.si_code,
+        trap: g[libc::REG_TRAPNO as usize] as u64,
+        error: g[libc::REG_ERR as usize] as u64,
+        // SAFETY: faults have an address; for others it is not used.
+        address: unsafe { info.si_addr() } as u64,
+        rsp: g[libc::REG_RSP as usize] as u64,
+        registers: Default::default(),
+        bits,
+    };
+    g[libc::REG_R14 as usize] = std::ptr::from_ref(lane) as i64;
+    let mut raw = raw;
+    raw.registers = registers(context);
+    raw.registers.general[14] = lane.base;
+    let g = &mut context.uc_mcontext.gregs;
+    // SAFETY: only the lane's own thread touches this, here and after it has left.
+    unsafe { *lane.fault.get() = raw };
+    g[libc::REG_RIP as usize] = gate::fault_landing() as i64;
+    g[libc::REG_RSP as usize] = lane.host_sp.load(Ordering::Relaxed) as i64;
+    // Trap, direction, alignment check.
+    g[libc::REG_EFL as usize] &= !0x4_0500;
+}
+
+unsafe extern "C" fn fault_handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes valid pointers.
+    let (i, c) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
+    let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+    // Sent by a process, not raised by an instruction?
+    let raised = i.si_code > 0;
+    if raised {
+        if let Some(to) = guarded::fixup(rip) {
+            c.uc_mcontext.gregs[libc::REG_RIP as usize] = to as i64;
+            return;
+        }
+        if let Some(lane) = inside() {
+            // SAFETY: faults have an address.
+            let address = unsafe { i.si_addr() } as u64;
+            let in_window = |at: u64| at & !(window::SIZE - 1) == lane.base;
+            let page_fault = c.uc_mcontext.gregs[libc::REG_TRAPNO as usize] == 14;
+            let gate_fault =
+                gate::contains(rip) && page_fault && (in_window(address) || lane.slot.below_control(address));
+            if in_window(rip) || gate_fault {
+                leave(lane, c, signal, i, 0);
+                return;
+            }
+            if page_fault && lane.slot.in_soft_guard(address) && lane.slot.open_reserve() {
+                // A host handler that runs on the domain's control stack gets the reserve.
+                lane.attention.fetch_or(attention::RESERVE_OPEN, Ordering::AcqRel);
+                return;
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { chain(signal, info, context) };
+}
+
+unsafe extern "C" fn tick_handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes valid pointers.
+    let (i, c) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
+    if !watchdog::is_ours(i) {
+        // SAFETY: as above.
+        return unsafe { chain(signal, info, context) };
+    }
+    let Some(lane) = inside() else { return };
+    let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+    let bits = lane.attention.load(Ordering::Acquire) & ending;
+    let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
+    if bits != 0 && current && rip & !(window::SIZE - 1) == lane.base {
+        leave(lane, c, signal, i, bits);
+    }
+}
+
+/// Does what would have happened without us.
+unsafe fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: stored when our handler was installed.
+    let old = unsafe { (*PREVIOUS.0.get())[signal as usize].assume_init_mut() };
+    // SAFETY: the kernel passed valid pointers to our handler, which passes them on.
+    unsafe {
+        match old.sa_sigaction {
+            libc::SIG_IGN if (*info).si_code <= 0 || signal == TICK => {}
+            libc::SIG_DFL if signal == TICK => {}
+            // An instruction that faults again after the default is back in place; a signal that was sent is sent again.
+            libc::SIG_DFL | libc::SIG_IGN => {
+                let mut default: libc::sigaction = zeroed();
+                default.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &raw const default, null_mut());
+                if (*info).si_code <= 0 || signal == libc::SIGTRAP {
+                    let (pid, tid) = (libc::getpid(), libc::gettid());
+                    libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info);
+                }
+            }
+            handler => {
+                let flags = old.sa_flags;
+                if flags & libc::SA_RESETHAND != 0 {
+                    old.sa_sigaction = libc::SIG_DFL;
+                }
+                // The mask that the kernel would have set.
+                let interrupted = &(*context.cast::<libc::ucontext_t>()).uc_sigmask;
+                let mut mask: libc::sigset_t = old.sa_mask;
+                for n in 1..=64 {
+                    if libc::sigismember(&raw const *interrupted, n) == 1 {
+                        libc::sigaddset(&raw mut mask, n);
+                    }
+                }
+                if flags & libc::SA_NODEFER == 0 {
+                    libc::sigaddset(&raw mut mask, signal);
+                }
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, null_mut());
+                if flags & libc::SA_SIGINFO != 0 {
+                    let handler: unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void) =
+                        std::mem::transmute(handler);
+                    handler(signal, info, context);
+                } else {
+                    let handler: unsafe extern "C" fn(i32) = std::mem::transmute(handler);
+                    handler(signal);
+                }
+            }
+        }
+    }
+}

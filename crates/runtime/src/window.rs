@@ -1,0 +1,176 @@
+//! Windows: 4 GiB of reserved address space each.
+
+use crate::error::HostError;
+use crate::{host, stubs, sys};
+use ringfence_isa::window;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where windows are looked for first: above what sanitizers and the like claim, below where Linux puts programs.
+const FIRST: u64 = 0x2000_0000_0000;
+const LAST: u64 = 0x5000_0000_0000;
+
+/// Free windows that stay reserved for the next domain.
+const KEPT: usize = 8;
+
+/// Mappings that a window without lanes needs at most, image segments not counted.
+const MAPPINGS: u64 = 8;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Pool {
+    next: u64,
+    kept: Vec<u64>,
+    /// Given back to the system; tried again when the fresh ones are used up.
+    returned: Vec<u64>,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    next: FIRST,
+    kept: Vec::new(),
+    returned: Vec::new(),
+});
+
+/// A reserved window with header and stubs in place and nothing else.
+pub(crate) struct Window {
+    base: u64,
+}
+
+impl Window {
+    pub(crate) fn new(processors: u32) -> Result<Window, HostError> {
+        let host = host::check()?;
+        let stub_file = stubs::file()?;
+        host::take_mappings(MAPPINGS)?;
+        let base = match reserve() {
+            Ok(base) => base,
+            Err(e) => {
+                host::give_mappings(MAPPINGS);
+                return Err(e);
+            }
+        };
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        let window = Window { base };
+        let header = base + u64::from(window::HEADER);
+        let stubs = base + u64::from(window::STUBS);
+        // SAFETY: the whole window is our own reservation.
+        unsafe {
+            sys::map_anonymous(header, sys::PAGE as u64, libc::PROT_READ | libc::PROT_WRITE, true)?;
+            let words = header as *mut u32;
+            words.cast::<u64>().write(base);
+            words.add(2).write(ringfence_isa::ABI_VERSION);
+            words.add(3).write(host.features);
+            words.add(4).write(processors);
+            sys::protect(header, sys::PAGE as u64, libc::PROT_READ)?;
+            let len = u64::from(window::STUBS_END - window::STUBS);
+            sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
+        }
+        Ok(window)
+    }
+
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+        host::give_mappings(MAPPINGS);
+        let mut pool = lock();
+        // SAFETY: nobody is inside any more; the range is our own reservation, and stays one.
+        let emptied = unsafe { sys::map_anonymous(self.base, window::SIZE, libc::PROT_NONE, true) };
+        if emptied.is_ok() && pool.kept.len() < KEPT {
+            pool.kept.push(self.base);
+        } else {
+            // SAFETY: as above.
+            unsafe { libc::munmap(self.base as *mut _, window::SIZE as usize) };
+            pool.returned.push(self.base);
+        }
+    }
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Reserves 4 GiB, aligned, inaccessible.
+fn reserve() -> Result<u64, HostError> {
+    let mut pool = lock();
+    if let Some(base) = pool.kept.pop() {
+        return Ok(base);
+    }
+    while pool.next < LAST {
+        let base = pool.next;
+        pool.next += window::SIZE;
+        if reserve_at(base) {
+            return Ok(base);
+        }
+    }
+    while let Some(base) = pool.returned.pop() {
+        if reserve_at(base) {
+            return Ok(base);
+        }
+    }
+    // Anywhere else: twice the size, cut down to the aligned half.
+    // SAFETY: a fresh mapping at an address the kernel chooses, of which the ends are unmapped again.
+    unsafe {
+        let Ok(at) = sys::map_anonymous(0, 2 * window::SIZE, libc::PROT_NONE, false) else {
+            return Err(HostError::NoWindow {
+                live: LIVE.load(Ordering::Relaxed),
+            });
+        };
+        let base = at.next_multiple_of(window::SIZE);
+        if base > at {
+            libc::munmap(at as *mut _, (base - at) as usize);
+        }
+        let (end, got) = (base + window::SIZE, at + 2 * window::SIZE);
+        if got > end {
+            libc::munmap(end as *mut _, (got - end) as usize);
+        }
+        Ok(base)
+    }
+}
+
+fn reserve_at(base: u64) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: NOREPLACE takes nothing away from anybody; kernels that ignore it may choose another address,
+    // which is given back.
+    unsafe {
+        let p = libc::mmap(
+            base as *mut _,
+            window::SIZE as usize,
+            libc::PROT_NONE,
+            flags,
+            -1,
+            0,
+        );
+        if p == libc::MAP_FAILED {
+            return false;
+        }
+        if p as u64 != base {
+            libc::munmap(p, window::SIZE as usize);
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_aligned_and_has_its_header() {
+        let a = Window::new(3).expect("window");
+        let b = Window::new(1).expect("window");
+        assert_ne!(a.base(), b.base());
+        assert_eq!(a.base() % window::SIZE, 0);
+        // SAFETY: the header is mapped readable while the window lives.
+        unsafe {
+            let header = (a.base() + u64::from(window::HEADER)) as *const u32;
+            assert_eq!(header.cast::<u64>().read(), a.base());
+            assert_eq!(header.add(2).read(), ringfence_isa::ABI_VERSION);
+            assert_eq!(header.add(4).read(), 3);
+        }
+    }
+}
