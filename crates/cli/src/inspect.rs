@@ -41,10 +41,12 @@ pub fn run(args: &Args) -> ExitCode {
 fn show(path: &str, info: &Info) -> String {
     use std::fmt::Write;
     let mut text = String::new();
-    let features = if info.features.is_empty() {
-        "none".to_owned()
-    } else {
-        info.features.join(" ")
+    let list = |names: &[&str]| {
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(" ")
+        }
     };
     // Writing to a String cannot fail.
     let mut line = |name: &str, value: String| {
@@ -54,7 +56,19 @@ fn show(path: &str, info: &Info) -> String {
     let check = if info.check { ", with checks" } else { "" };
     line("isolation", format!("{}{check}", info.isolation));
     line("interface", format!("version {}", info.abi));
-    line("features", features);
+    line(
+        "verifier",
+        if info.accepted {
+            "accepts it"
+        } else {
+            "rejects it: see ringfence verify"
+        }
+        .to_owned(),
+    );
+    line("needs", list(&info.features));
+    if let Some(used) = &info.used {
+        line("uses", list(used));
+    }
     line(
         "size",
         format!(

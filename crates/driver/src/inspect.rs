@@ -3,6 +3,7 @@
 use ringfence_isa::note::{self, IMPORT_PREFIX};
 use ringfence_isa::window::feature;
 
+use crate::check::{Rules, check};
 use crate::image::{Image, ImageError, SymbolKind};
 
 /// A segment of a module.
@@ -33,7 +34,7 @@ pub struct SymbolInfo {
     pub size: Option<u64>,
 }
 
-/// Everything [`inspect`] finds out without running or verifying anything.
+/// Everything [`inspect`] finds out without running anything.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Info {
     /// Version of the interface that the module was built for.
@@ -42,8 +43,12 @@ pub struct Info {
     pub isolation: &'static str,
     /// Built with `--check`.
     pub check: bool,
-    /// Instruction set extensions that it was compiled for.
+    /// Instruction set extensions that it was compiled for (`-march=`): a host without them refuses it.
     pub features: Vec<&'static str>,
+    /// Instruction set extensions that occur in its code; absent when the verifier rejects it.
+    pub used: Option<Vec<&'static str>>,
+    /// Whether the verifier accepts it.
+    pub accepted: bool,
     /// Segments in order of address.
     pub segments: Vec<SegmentInfo>,
     /// Defined dynamic symbols, by name.
@@ -159,6 +164,7 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
             },
         })
         .collect();
+    let report = check(data, &Rules::default())?.report;
     let sum = |rights: &str| {
         segments
             .iter()
@@ -175,6 +181,12 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
         },
         check: note.flags & note::flag::CHECK != 0,
         features: feature_names(note.features),
+        accepted: report.is_some(),
+        used: report.map(|r| {
+            let mut used = feature_names(r.features);
+            used.extend(r.uses_x87.then_some("x87"));
+            used
+        }),
         exports,
         imports,
         tls: image.tls.unwrap_or(0),

@@ -210,6 +210,9 @@ impl Linker<'_> {
             });
             let libs: Vec<String> = names.iter().filter_map(|n| self.tools.sysroot_file(n)).collect();
             if !libs.is_empty() {
+                // What comes by itself is the module's own business: not exported.
+                let hidden: Vec<&str> = libs.iter().filter_map(|l| l.rsplit('/').next()).collect();
+                self.line.push(format!("-Wl,--exclude-libs,{}", hidden.join(":")));
                 self.line.push("-Wl,--start-group".to_owned());
                 for lib in libs {
                     self.add(lib)?;
