@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
+use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module, Verdict};
 
 use crate::failure;
 use crate::output;
@@ -80,7 +80,8 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     options.time_limit = args.time_limit;
     options.heap_limit = args.memory.unwrap_or(options.heap_limit);
     let module = Module::open(&args.module, &load).map_err(|e| usage(e.to_string()))?;
-    let domain = Domain::new(&[module], Imports::new(), &options).map_err(|e| failure::domain(&e))?;
+    let domain = Domain::new(std::slice::from_ref(&module), missing(&module), &options)
+        .map_err(|e| failure::domain(&e))?;
     let entry = domain.entry(&args.function).map_err(|e| usage(e.to_string()))?;
 
     let mut words = Vec::new();
@@ -131,4 +132,20 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         }
         t => Some(t.show_word(returned.rax)),
     })
+}
+
+/// Stands for every host function that the module wants: the call goes on until it needs one.
+fn missing(module: &Module) -> Imports {
+    let own = |name: &str| ringfence_isa::window::stub::NAMES.iter().any(|(n, _)| *n == name);
+    module
+        .imports()
+        .iter()
+        .filter(|i| i.function && !own(&i.name))
+        .fold(Imports::new(), |imports, import| {
+            let message = format!(
+                "it called {}, a host function that 'ringfence call' does not have",
+                import.name
+            );
+            imports.closure(&import.name, move |_| Verdict::Fail(message.clone()))
+        })
 }

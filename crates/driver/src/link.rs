@@ -36,6 +36,9 @@ pub(crate) const FLAGS: &[&str] = &[
     "-Wl,-z,common-page-size=4096",
     "-Wl,--hash-style=both",
     "-Wl,--eh-frame-hdr",
+    // A libc's `_init` and `_fini` are for its own start files; ld would make DT_INIT and DT_FINI of them.
+    "-Wl,-init=__rf_no_init",
+    "-Wl,-fini=__rf_no_fini",
 ];
 
 /// How many layouts are tried to get rid of bytes that look like an identifier.
