@@ -114,11 +114,7 @@ impl<'o> Out<'o> {
     /// Makes an operand one that can be confined: `rsp` becomes `r15`, thread-local and absolute
     /// addresses go through `r11`.
     pub(crate) fn prepare<'a>(&mut self, m: &Mem<'a>, st: &State) -> Result<Placed<'a>, String> {
-        let mut p = Placed {
-            mem: *m,
-            add: 0,
-            confined: false,
-        };
+        let mut p = Placed { mem: *m, add: 0 };
         if m.base == IP {
             if m.fs {
                 return Err("a thread-local address relative to the instruction pointer".to_owned());
@@ -148,7 +144,6 @@ impl<'o> Out<'o> {
             self.mem(
                 &Placed {
                     mem: Mem { fs: false, ..p.mem },
-                    confined: false,
                     add: p.add,
                 },
                 false,
@@ -189,7 +184,6 @@ impl<'o> Out<'o> {
         }
         p.mem.base = R11;
         p.mem.fs = false;
-        p.confined = true;
         Ok(p)
     }
 
@@ -200,8 +194,6 @@ impl<'o> Out<'o> {
             self.fmt(format_args!("{}(%rip)", m.disp));
             return;
         }
-        // What goes through r11 is a lower half.
-        let confine = confine || m.base == R11 && p.confined;
         if confine {
             self.buf.push_str("%gs:");
         }
@@ -284,11 +276,7 @@ impl<'o> Out<'o> {
         if r.class == Class::Vector {
             return Err("lea needs a general register".to_owned());
         }
-        let mut p = Placed {
-            mem: *m,
-            add: 0,
-            confined: false,
-        };
+        let mut p = Placed { mem: *m, add: 0 };
         if m.base == RSP {
             p.mem.base = R15;
             p.add = st.shift();
@@ -314,6 +302,4 @@ pub(crate) struct Placed<'a> {
     pub mem: Mem<'a>,
     /// Added to the displacement.
     pub add: i64,
-    /// Only the lower half of the address is there.
-    pub confined: bool,
 }

@@ -1,0 +1,483 @@
+//! Programs that the verifier accepts are executed in real domains, and the host looks whether anything of it changed.
+
+use crate::elf::{self, Builder, DATA, DATA_LEN, TEXT};
+use crate::host;
+use crate::program::{self, Pool, Program};
+use crate::rng::Rng;
+use ringfence_isa::window;
+use ringfence_runtime::domain::{last_status, take_error};
+use ringfence_runtime::{
+    CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Signature, Verdict,
+};
+use ringfence_verify::{Image, Rules, Segment, SegmentKind, identifiers, verify};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What to do, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Where random values start from.
+    pub seed: u64,
+    /// When to stop at the latest.
+    pub limit: Duration,
+    /// After how many accepted programs to stop.
+    pub programs: u64,
+    /// How many encodings to draw for the grammar.
+    pub draws: u64,
+    /// Prints each seed of a batch before it runs, so that a crash can be replayed.
+    pub trace: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Programs made.
+    pub made: u64,
+    /// Of these: mutated, or with something forbidden in them.
+    pub bent: u64,
+    /// Accepted by the verifier, and executed.
+    pub accepted: u64,
+    /// Of these: mutated, or with something forbidden in them.
+    pub accepted_bent: u64,
+    /// Returned.
+    pub returned: u64,
+    /// How the others ended.
+    pub ends: BTreeMap<&'static str, u64>,
+    /// Forms of instructions in executed programs, and in the grammar.
+    pub forms: (usize, usize),
+    /// Calls from domains to host functions.
+    pub host_calls: u64,
+    /// Anything wrong; must be empty.
+    pub violations: Vec<String>,
+}
+
+const BATCH: usize = 1500;
+const BATCH_BYTES: usize = 0xE_0000;
+const MAGIC: u64 = 0x51EC_12E7_51EC_12E7;
+const CANARY_WORDS: usize = 4096;
+
+static HOST_CALLS: AtomicU64 = AtomicU64::new(0);
+static BAD_HOST_CALL: AtomicU64 = AtomicU64::new(0);
+static AGAIN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static TARGET: AtomicU64 = AtomicU64::new(0);
+
+/// A host function that checks the state it is called in.
+extern "C" fn plain(a: u64, b: u64) -> u64 {
+    HOST_CALLS.fetch_add(1, Ordering::Relaxed);
+    let (mut flags, mut mxcsr): (u64, u32);
+    // SAFETY: reads flags and MXCSR.
+    unsafe {
+        std::arch::asm!("pushfq", "pop {}", out(reg) flags);
+        mxcsr = 0;
+        std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr);
+    }
+    flags &= 0x4_0400;
+    if flags != 0 || mxcsr & !0x3F != 0x1F80 {
+        BAD_HOST_CALL.store(flags | 1, Ordering::Relaxed);
+    }
+    a ^ b
+}
+
+/// A host function that calls into the domain again.
+extern "C" fn nested(a: u64, b: u64) -> u64 {
+    HOST_CALLS.fetch_add(1, Ordering::Relaxed);
+    let thunk = AGAIN.load(Ordering::Relaxed);
+    let target = TARGET.load(Ordering::Relaxed);
+    // SAFETY: a thunk of a live domain.
+    let enter: extern "C" fn(u64, u64, u64) -> u64 = unsafe { std::mem::transmute(thunk) };
+    enter(target, a, b)
+}
+
+/// Runs until a limit is reached or something is wrong.
+///
+/// # Panics
+///
+/// If the runtime refuses what it should accept.
+#[must_use]
+pub fn run(options: Options) -> Outcome {
+    let mut rng = Rng::new(options.seed);
+    let pool = Pool::new(options.draws, &mut rng);
+    let mut outcome = Outcome {
+        forms: (0, pool.forms()),
+        ..Outcome::default()
+    };
+    let mut seen = vec![false; pool.forms()];
+    let end = Instant::now() + options.limit;
+    while Instant::now() < end && outcome.accepted < options.programs && outcome.violations.is_empty() {
+        let seed = rng.bits();
+        if options.trace {
+            eprintln!("batch {seed:#x}");
+        }
+        batch(seed, &pool, &mut outcome, &mut seen, end);
+    }
+    outcome.forms.0 = seen.iter().filter(|s| **s).count();
+    outcome.host_calls = HOST_CALLS.load(Ordering::Relaxed);
+    outcome
+}
+
+fn segments(text: usize) -> [Segment; 3] {
+    [
+        Segment {
+            start: 0,
+            len: 0x1000,
+            kind: SegmentKind::ReadOnly,
+        },
+        Segment {
+            start: TEXT,
+            len: text as u32,
+            kind: SegmentKind::Text,
+        },
+        Segment {
+            start: DATA,
+            len: DATA_LEN,
+            kind: SegmentKind::Data,
+        },
+    ]
+}
+
+/// Offsets of rejected instructions, or nothing.
+fn rejections(text: &[u8]) -> Vec<u32> {
+    let segments = segments(text.len());
+    let image = Image {
+        text,
+        text_address: TEXT,
+        segments: &segments,
+        image_offset: None,
+    };
+    match verify(&image, &[TEXT], &Rules::default()) {
+        Ok(_) => Vec::new(),
+        Err(rejected) => rejected
+            .rejections
+            .iter()
+            .map(|r| r.offset.wrapping_sub(TEXT))
+            .collect(),
+    }
+}
+
+/// Whether a marker carries something that is no identifier: the loader takes it for a label that is not numbered yet.
+fn stray_marker(text: &[u8]) -> bool {
+    let places = identifiers(text, TEXT).unwrap_or_default();
+    places
+        .iter()
+        .any(|p| !ringfence_isa::identifier::is_reserved(p.id))
+}
+
+/// The dispatcher, which everything is called through: `rdi` is where to go.
+fn dispatcher() -> Vec<u8> {
+    use ringfence_isa::{identifier, sequence};
+    let mut text = identifier::marker(identifier::FUNCTION).to_vec();
+    text.extend([0x41, 0x89, 0xFB]); // mov %edi, %r11d
+    while (text.len() + sequence::ID_OFFSET) % 8 == 4 {
+        text.push(0x90);
+    }
+    text.extend(sequence::AND);
+    text.extend(sequence::CMP);
+    text.extend(identifier::FUNCTION.to_le_bytes());
+    text.extend(sequence::CMOV);
+    text.extend(sequence::ADD);
+    text.extend(sequence::JMP);
+    text.resize(48, 0xCC);
+    text
+}
+
+fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: Instant) {
+    let mut rng = Rng::new(seed);
+    let mut labels = 0u16;
+    let mut text = dispatcher();
+    let mut programs: Vec<(usize, Program)> = Vec::new();
+    let mut tries = 0;
+    while programs.len() < BATCH && text.len() < BATCH_BYTES && labels < 60_000 && tries < 20 * BATCH {
+        tries += 1;
+        let hostility = if rng.one_in(4) { 12 } else { 0 };
+        let mut p = program::make(pool, &mut rng, &mut labels, hostility);
+        while !p.text.len().is_multiple_of(16) {
+            p.text.push(0xCC);
+        }
+        if rng.one_in(2) {
+            let from = rng.below(programs.len() as u64 + 1) as usize;
+            let other = programs
+                .get(from)
+                .map_or(&text[..], |(_, other)| &other.text[..])
+                .to_vec();
+            program::mutate(&mut p, &other, &mut rng);
+        }
+        outcome.made += 1;
+        outcome.bent += u64::from(p.mutated || p.hostile);
+        if rejections(&p.text).is_empty() && !stray_marker(&p.text) {
+            let at = text.len();
+            text.extend(&p.text);
+            programs.push((at, p));
+        } else if !p.mutated && !p.hostile && outcome.violations.is_empty() {
+            // The grammar has only what the rules allow (but for the odd displacement that looks like an identifier).
+            *outcome.ends.entry("refused though well-made").or_default() += 1;
+        }
+    }
+    // In its place a program may have targets that it did not have alone.
+    loop {
+        let bad = rejections(&text);
+        if bad.is_empty() {
+            break;
+        }
+        for at in bad {
+            let at = at as usize;
+            let after = programs.partition_point(|(start, _)| *start <= at);
+            assert!(after > 0, "the dispatcher is refused");
+            let (start, p) = programs.remove(after - 1);
+            text[start..start + p.text.len()].fill(0xCC);
+        }
+    }
+    execute(text, &programs, &mut rng, outcome, seen, end);
+}
+
+fn execute(
+    text: Vec<u8>,
+    programs: &[(usize, Program)],
+    rng: &mut Rng,
+    outcome: &mut Outcome,
+    seen: &mut [bool],
+    end: Instant,
+) {
+    let mut builder = Builder {
+        text,
+        data: vec![0; 0x1_0000],
+        exports: vec![("run".into(), 0)],
+        imports: vec!["plain".into(), "closure".into(), "nested".into(), "fails".into()],
+        ..Builder::default()
+    };
+    for byte in &mut builder.data[64..] {
+        *byte = rng.bits() as u8;
+    }
+    let file = builder.build();
+    let module = match Module::from_bytes("fuzz", &file, &LoadOptions::default()) {
+        Ok(module) => module,
+        Err(e) => {
+            return outcome
+                .violations
+                .push(format!("the loader refuses what the verifier accepts: {e}"));
+        }
+    };
+    let signature = Signature {
+        ints: 2,
+        floats: 0,
+        stack: 0,
+        int_results: 1,
+        x87_results: 0,
+        ..Signature::UNKNOWN
+    };
+    // SAFETY: functions of that signature.
+    let imports = unsafe {
+        Imports::new()
+            .plain("plain", plain as *const c_void, signature)
+            .plain("nested", nested as *const c_void, signature)
+    };
+    let imports = imports
+        .closure("closure", |frame| {
+            frame.result[0] = frame.ints[0].wrapping_add(frame.stack_argument(0).unwrap_or(1));
+            Verdict::Return
+        })
+        .closure("fails", |_| Verdict::Fail("as it should".into()));
+    let mut options = DomainOptions::default();
+    options.time_limit = Some(Duration::from_millis(20));
+    options.heap_limit = 8 << 20;
+    options.data_stack = 64 << 10;
+    options.control_stack = 64 << 10;
+    let domain = Domain::new(&[module], imports, &options).expect("a domain");
+    let base = domain.as_ref().base();
+    let run = domain.entry("run").expect("the dispatcher");
+    let thunk = run.thunk(Signature {
+        ints: 6,
+        floats: 0,
+        stack: 0,
+        x87_results: 0,
+        ..Signature::UNKNOWN
+    });
+    AGAIN.store(thunk.cast_mut(), Ordering::Relaxed);
+
+    let mut canary = vec![MAGIC; CANARY_WORDS];
+    let canary_at = canary.as_mut_ptr() as u64;
+    let sides = [base.wrapping_sub(4096), base + window::SIZE].map(Side::new);
+    let idle = host_state();
+    let mask = signal_mask();
+    for (start, p) in programs {
+        if Instant::now() > end {
+            break;
+        }
+        let entry = base + u64::from(window::IMAGES + TEXT) + *start as u64;
+        let other = programs[rng.below(programs.len() as u64) as usize].0;
+        TARGET.store(
+            base + u64::from(window::IMAGES + TEXT) + other as u64,
+            Ordering::Relaxed,
+        );
+        let mut arguments = [entry, 0, 0, 0, 0, 0];
+        for argument in &mut arguments[1..] {
+            *argument = match rng.below(5) {
+                0 => rng.bits(),
+                1 => rng.bits() & 0xFF,
+                2 | 3 => canary_at + 8 * rng.below(CANARY_WORDS as u64 - 64),
+                _ => base + u64::from(window::IMAGES + DATA) + rng.below(0x1_0000),
+            };
+        }
+        // SAFETY: a thunk that takes six integers.
+        let state = unsafe { host::call(thunk, &arguments) };
+        outcome.accepted += 1;
+        outcome.accepted_bent += u64::from(p.mutated || p.hostile);
+        for form in &p.forms {
+            seen[*form as usize] = true;
+        }
+        let mut wrong = state.compare(&idle);
+        if last_status() == 0 {
+            outcome.returned += 1;
+            if state.results().contains(&MAGIC) {
+                wrong.push("host memory was read".into());
+            }
+        } else {
+            let error = take_error();
+            let (name, problem) = judge(error.as_ref(), base);
+            *outcome.ends.entry(name).or_default() += 1;
+            wrong.extend(problem);
+            if domain.faulted()
+                && let Err(e) = domain.reset()
+            {
+                wrong.push(format!("reset: {e}"));
+            }
+        }
+        if signal_mask() != mask {
+            wrong.push("signal mask".into());
+        }
+        if BAD_HOST_CALL.load(Ordering::Relaxed) != 0 {
+            wrong.push("host function called with live flags or control".into());
+        }
+        if !wrong.is_empty() {
+            outcome.violations.push(format!(
+                "{}: {:02x?} after {arguments:x?}",
+                wrong.join("; "),
+                p.text
+            ));
+            break;
+        }
+    }
+    if canary.iter().any(|word| *word != MAGIC) {
+        outcome.violations.push("host memory was written".into());
+    }
+    if sides.iter().any(|side| !side.intact()) {
+        outcome
+            .violations
+            .push("a page beside the window was written".into());
+    }
+}
+
+/// What kind of end a call had, and what is wrong about it.
+fn judge(error: Option<&CallError>, base: u64) -> (&'static str, Option<String>) {
+    let inside = |address: u64| address.wrapping_sub(base) < window::SIZE + 64;
+    match error {
+        None => ("no error", Some("a failed call without an error".into())),
+        Some(CallError::Exit(_)) => ("exit", None),
+        Some(CallError::Fault(fault)) => {
+            let name = match &fault.kind {
+                FaultKind::BadAccess { address, .. } => {
+                    let fine = *address == 0 || inside(*address);
+                    let problem = (!fine).then(|| format!("access to {address:#x}"));
+                    return ("bad access", problem);
+                }
+                FaultKind::BadTarget => "bad target",
+                FaultKind::Division => "division",
+                FaultKind::FloatingPoint => "floating point",
+                FaultKind::IllegalInstruction => "illegal instruction",
+                FaultKind::Trap => "trap",
+                FaultKind::Protection => "protection",
+                FaultKind::ControlStack => "control stack",
+                FaultKind::DataStack => "data stack",
+                FaultKind::TimeLimit => "time limit",
+                FaultKind::OutOfMemory => "out of memory",
+                FaultKind::Abort(_) => "abort",
+                FaultKind::Unbound(_) => "unbound",
+                FaultKind::Nesting => "nesting",
+                FaultKind::OutOfOrder => "out of order",
+                FaultKind::Host(_) => "host",
+                _ => "other fault",
+            };
+            let rip = fault.registers.rip;
+            let stray =
+                rip != 0 && !inside(rip) && matches!(name, "illegal instruction" | "division" | "trap");
+            (name, stray.then(|| format!("{name} at {rip:#x}")))
+        }
+        Some(_) => ("other error", None),
+    }
+}
+
+extern "C" fn nothing() {}
+
+fn host_state() -> host::State {
+    // SAFETY: a function that does nothing.
+    unsafe { host::call(nothing as *const c_void, &[0; 6]) }
+}
+
+fn signal_mask() -> u64 {
+    let mut mask = 0u64;
+    // SAFETY: reads the mask into eight bytes.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_BLOCK,
+            std::ptr::null::<u64>(),
+            &raw mut mask,
+            8,
+        );
+    }
+    mask
+}
+
+/// A page of ours beside the window, if that place is free.
+struct Side(Option<*mut u64>);
+
+impl Side {
+    fn new(address: u64) -> Side {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: replaces nothing.
+        let p = unsafe { libc::mmap(address as *mut c_void, 4096, rw, flags, -1, 0) };
+        if p as u64 != address {
+            return Side(None);
+        }
+        let p: *mut u64 = p.cast();
+        for n in 0..512 {
+            // SAFETY: our page.
+            unsafe { p.add(n).write_volatile(MAGIC) };
+        }
+        Side(Some(p))
+    }
+
+    fn intact(&self) -> bool {
+        // SAFETY: our page.
+        self.0
+            .is_none_or(|p| (0..512).all(|n| unsafe { p.add(n).read_volatile() } == MAGIC))
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        if let Some(p) = self.0 {
+            // SAFETY: our page.
+            unsafe { libc::munmap(p.cast(), 4096) };
+        }
+    }
+}
+
+/// Used by other attacks: a domain from bare text.
+///
+/// # Errors
+///
+/// What the loader or the domain says.
+pub fn domain_of(builder: &Builder, imports: Imports, options: &DomainOptions) -> Result<Domain, String> {
+    let module =
+        Module::from_bytes("attack", &builder.build(), &LoadOptions::default()).map_err(|e| e.to_string())?;
+    Domain::new(&[module], imports, options).map_err(|e| e.to_string())
+}
+
+/// Address of offset `at` of the text of the first module of a window at `base`.
+#[must_use]
+pub fn text_address(base: u64, at: u32) -> u64 {
+    base + u64::from(window::IMAGES + elf::TEXT + at)
+}

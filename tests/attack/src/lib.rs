@@ -1,0 +1,11 @@
+//! Attacks on Ringfence's boundary: see `docs/security.md` for what they established.
+
+#![deny(missing_docs)]
+
+pub mod elf;
+pub mod encodings;
+pub mod fuzz;
+pub mod host;
+pub mod program;
+pub mod rng;
+pub mod step;

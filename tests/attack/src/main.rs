@@ -1,0 +1,126 @@
+//! `attack step|…`: bounded attacks on the boundary, with figures.
+
+use ringfence_attack::{fuzz, step};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "\
+attack step [--seconds N] [--stride N] [--seed N]
+    executes accepted encodings one by one and compares with the decoder
+attack fuzz [--seconds N] [--programs N] [--seed N] [--trace 1]
+    executes programs that the verifier accepts in domains and looks at the host";
+
+struct Options {
+    seconds: u64,
+    stride: u64,
+    seed: u64,
+    programs: u64,
+    trace: bool,
+}
+
+fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options {
+        seconds: 10,
+        stride: 997,
+        seed: 1,
+        programs: u64::MAX,
+        trace: false,
+    };
+    let mut arguments = arguments;
+    while let Some(name) = arguments.next() {
+        let value = arguments
+            .next()
+            .and_then(|v| v.parse().ok())
+            .ok_or_else(|| format!("{name} needs a number"))?;
+        match name.as_str() {
+            "--seconds" => options.seconds = value,
+            "--stride" => options.stride = value.max(1),
+            "--programs" => options.programs = value,
+            "--trace" => options.trace = value != 0,
+            "--seed" => options.seed = value,
+            _ => return Err(format!("unknown option {name}")),
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let options = match options(arguments) {
+        Ok(options) => options,
+        Err(e) => {
+            eprintln!("attack: {e}\n{USAGE}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match command.as_str() {
+        "step" => steps(&options),
+        "fuzz" => programs(&options),
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn steps(options: &Options) -> ExitCode {
+    let outcome = step::run(step::Options {
+        seed: options.seed,
+        stride: options.stride,
+        limit: Duration::from_secs(options.seconds),
+    });
+    println!(
+        "{} encodings, {} accepted in {} forms: {} completed, {} faulted inside the window, {} not of this processor",
+        outcome.tried, outcome.accepted, outcome.forms, outcome.completed, outcome.faulted, outcome.unknown
+    );
+    for (opcode, count) in &outcome.unknown_forms {
+        println!("  not of this processor: {opcode} ({count})");
+    }
+    for violation in &outcome.violations {
+        println!("VIOLATION {violation}");
+    }
+    if outcome.violations.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn programs(options: &Options) -> ExitCode {
+    let started = std::time::Instant::now();
+    let outcome = fuzz::run(fuzz::Options {
+        seed: options.seed,
+        limit: Duration::from_secs(options.seconds),
+        programs: options.programs,
+        draws: 4_000_000,
+        trace: options.trace,
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    println!(
+        "{} programs made, {} accepted and executed ({:.0} a second), {} returned",
+        outcome.made,
+        outcome.accepted,
+        outcome.accepted as f64 / seconds,
+        outcome.returned
+    );
+    println!(
+        "{} of {} mutated or hostile programs accepted",
+        outcome.accepted_bent, outcome.bent
+    );
+    println!(
+        "{} of {} forms of instructions executed, {} calls of host functions",
+        outcome.forms.0, outcome.forms.1, outcome.host_calls
+    );
+    for (end, count) in &outcome.ends {
+        println!("  {end}: {count}");
+    }
+    for violation in &outcome.violations {
+        println!("VIOLATION {violation}");
+    }
+    if outcome.violations.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
