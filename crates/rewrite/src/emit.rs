@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::debug::Debug;
 use crate::func::{Function, Item, Mark};
 use crate::insn::Class;
 use crate::out::{Out, Target};
@@ -39,7 +40,13 @@ impl Classes {
 }
 
 /// Writes the function.
-pub(crate) fn emit(f: &Function<'_>, w: &Walk, place: &Place<'_>, out: &mut Out<'_>) -> Result<(), At> {
+pub(crate) fn emit<'a>(
+    f: &Function<'a>,
+    w: &Walk,
+    place: &Place<'_>,
+    out: &mut Out<'_>,
+    debug: &mut Debug<'a>,
+) -> Result<(), At> {
     let step = Step {
         f,
         mode: w.mode,
@@ -63,6 +70,11 @@ pub(crate) fn emit(f: &Function<'_>, w: &Walk, place: &Place<'_>, out: &mut Out<
                 }
                 out.buf.push_str(name);
                 out.buf.push_str(":\n");
+                if debug.wanted
+                    && let Some(st) = next_state(f, w, at)
+                {
+                    debug.label(name, st.shift());
+                }
             }
             Item::Raw(text) => out.line(text),
             Item::ArgsSize(n) => {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::Options;
+use crate::debug::Debug;
 use crate::emit::{self, Place};
 use crate::error::{Error, Errors, SourceLine};
 use crate::func::{Builder, Refusal, Regions};
@@ -37,6 +38,7 @@ pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result
         stack: Vec::new(),
         builder: None,
         bad: false,
+        debug: Debug::new(input.contains(".debug_info")),
         number: 0,
         label: "",
     };
@@ -96,6 +98,7 @@ struct File<'a, 'o> {
     builder: Option<Builder<'a, 'o>>,
     /// The function at hand has an error already.
     bad: bool,
+    debug: Debug<'a>,
     number: u32,
     /// The last label outside functions, for hand-written code.
     label: &'a str,
@@ -182,7 +185,10 @@ impl<'a, 'o> File<'a, 'o> {
                 self.out.buf.push_str(s.text);
                 self.out.buf.push_str(":\n");
             }
-            _ => self.out.line(s.text),
+            _ => match self.debug.statement(s) {
+                Some(text) => self.out.line(&text),
+                None => self.out.line(s.text),
+            },
         }
     }
 
@@ -292,8 +298,8 @@ impl<'a, 'o> File<'a, 'o> {
             next,
             handwritten: self.options.handwritten,
         };
-        let result =
-            walk(&b.f, self.options.handwritten).and_then(|w| emit::emit(&b.f, &w, &place, &mut self.out));
+        let result = walk(&b.f, self.options.handwritten)
+            .and_then(|w| emit::emit(&b.f, &w, &place, &mut self.out, &mut self.debug));
         if let Err(At(i, fail)) = result {
             let name = b.f.name;
             let stmt = match b.f.codes.get(i as usize) {

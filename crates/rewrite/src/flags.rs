@@ -36,7 +36,7 @@ const COMPILE: &[&str] = &[
     "-mtune-ctrl=^use_gather",
 ];
 
-const DEBUG: &[&str] = &["-gdwarf-2", "-gno-as-locview-support", "-dA"];
+const DEBUG: &[&str] = &["-gdwarf-2", "-gno-variable-location-views", "-dA"];
 
 const LINK: &[&str] = &["-Wl,--no-relax", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack"];
 

@@ -10,6 +10,7 @@
 mod bits;
 mod cfi;
 mod check;
+mod debug;
 mod emit;
 mod error;
 mod file;
