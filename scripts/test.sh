@@ -68,6 +68,8 @@ step clippy cargo clippy --workspace --all-targets --quiet -- -D warnings
 step shell check_shell
 step build cargo build --release --workspace --quiet
 step unit cargo test --workspace --quiet
+# mistakes planted in the verifier one at a time; its corpus has to notice each
+step holes cargo test -p ringfence-verify --features holes --test holes --quiet
 
 ((list)) && exit 0
 if ((${#broken[@]})); then

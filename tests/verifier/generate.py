@@ -300,8 +300,6 @@ def rule3():
     bad("unused-label-reached", "a label that no jump names, reached by falling through, has the depth of the path", ["push %rax", "jmp 1f", "@ 0x8", "1: " + label(1), RET], "ReturnDepth", 0x1010)
     bad("second-function", "each function starts at depth 0", ["push %rbx", "call 1f", "pop %rbx", RET, "@ 0x20", "1: pop %rbx", "jmp 1b"], "DepthUnderflow", 0x1020)
     bad("call-then-pop-return-address", "the caller's own return address after a call", ["call 1f", "pop %rax", RET, "@ 0x20", "1: ret"], "DepthUnderflow", 0x1005)
-    bad("jrcxz-mismatch", "jrcxz is a conditional jump like any other", ["push %rax", "jrcxz 1f", "pop %rax", "1: ret"], "DepthMismatch")
-    bad("loop-instruction-mismatch", "loop is a conditional jump like any other", ["1: push %rax", "loop 1b", "pop %rax", RET], "DepthMismatch", 0x1000)
     bad("entry-list-depth", "entries from the list start at depth 0 as well", [RET, "@ 0x10", "pop %rax", "jmp .-1"], "DepthUnderflow", 0x1010, entries="0x1000 0x1010")
 
 
@@ -756,6 +754,11 @@ f2 0f 79 c1|insertq|0 NotAccepted
 f2 0f 2b 00|movntsd|0 NotAccepted
 8f e8 78 c2 c0 07|vprotd of XOP|0 NotAccepted
 63 c1|movsxd without REX.W|0 NotAccepted
+e3 00|jrcxz: compilers do without|0 NotAccepted
+67 e3 00|jecxz|0 NotAccepted
+e2 fe|loop|0 NotAccepted
+e1 fe|loope|0 NotAccepted
+e0 fe|loopne|0 NotAccepted
 66 63 c1|movsxd with 66|0 NotAccepted
 """.strip().splitlines()
     for line in forbidden:
@@ -789,7 +792,7 @@ f2 0f 2b 00|movntsd|0 NotAccepted
             if what == "REX.W on prefetch":
                 full = "8 RexUse"
             case(d, f"prefix-{what}-{code}", f"{what}", [(code, what), RET], full, 0x1000)
-    for code, what in [("c3", "ret"), ("e9 00 00 00 00", "jmp"), ("eb 00", "short jmp"), ("74 00", "short je"), ("0f 84 00 00 00 00", "je"), ("e8 00 00 00 00", "call"), ("e3 00", "jrcxz"), ("e2 00", "loop"), ("cc", "int3"), ("0f 0b", "ud2")]:
+    for code, what in [("c3", "ret"), ("e9 00 00 00 00", "jmp"), ("eb 00", "short jmp"), ("74 00", "short je"), ("0f 84 00 00 00 00", "je"), ("e8 00 00 00 00", "call"), ("cc", "int3"), ("0f 0b", "ud2")]:
         for pre in ["66", "67", "f2", "f3", "65", "48", "40", "f0", "2e"]:
             if what == "ud2" and pre in ("66", "f2", "f3"):
                 continue

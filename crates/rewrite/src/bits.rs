@@ -16,6 +16,7 @@ pub(crate) fn emit(k: &mut Sink<'_, '_>, insn: &Insn<'_>, st: &State) -> Result<
         Class::D => (5, 'l', Class::D, 4),
         _ => return Err("a bit offset of 16 bits".to_owned()),
     };
+    k.out.check(m, st, false);
     let operation = insn.mnemonic.trim_end_matches(['q', 'l']);
     let taken = [offset.n, m.base, m.index];
     if offset.is(RSP) {
@@ -42,7 +43,11 @@ pub(crate) fn emit(k: &mut Sink<'_, '_>, insn: &Insn<'_>, st: &State) -> Result<
     if m.base == NONE && m.index == NONE || m.fs {
         return Err("an absolute or thread-local operand".to_owned());
     }
-    let mut p = crate::out::Placed { mem: *m, add: 0 };
+    let mut p = crate::out::Placed {
+        mem: *m,
+        add: 0,
+        confined: false,
+    };
     if m.base == RSP {
         p.mem.base = regs::R15;
         p.add = st.shift();

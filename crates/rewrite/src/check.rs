@@ -1,35 +1,156 @@
-//! Segment matching (`--check`): the full address is compared with the window before the access.
+//! Segment matching (`--check`): in front of an access the full 64-bit address is compared with
+//! the window, and the code traps right there when it lies outside.
 
-use crate::out::Out;
-use crate::parse::{Insn, Mem};
+use crate::Isolation;
+use crate::func::Function;
+use crate::insn::{self, Class};
+use crate::out::{Out, Placed};
+use crate::parse::{IP, Insn, Mem, NONE, Op};
+use crate::regs::{R15, RBP, RSP};
 use crate::state::State;
+
+/// How far ahead the flags are followed.
+const LOOK_AHEAD: u32 = 12;
 
 impl Out<'_> {
     /// Whether loads are confined too.
     pub(crate) fn confine_loads(&self) -> bool {
-        self.options.isolation == ringfence_isa::Isolation::Full
+        self.options.isolation == Isolation::Full
     }
 
-    /// The test in front of an access, when the options ask for one.
-    pub(crate) fn check(
-        &mut self,
-        insn: &Insn<'_>,
-        m: Option<&Mem<'_>>,
-        st: &State,
-        flags_dead: bool,
-    ) -> Result<(), String> {
-        let _ = (insn, m, st, flags_dead);
-        if self.options.check {
-            return Err("check mode is not there yet".to_owned());
-        }
-        Ok(())
-    }
-
-    /// An instruction that may access memory.
-    pub(crate) fn access(&mut self, insn: &Insn<'_>, st: &State) -> Result<(), String> {
-        if self.options.check && insn.mem().is_some() {
-            self.check(insn, None, st, false)?;
+    /// An instruction that may access memory, checked if the options ask for it.
+    pub(crate) fn access(&mut self, insn: &Insn<'_>, st: &State, flags_dead: bool) -> Result<(), String> {
+        if let Some(m) = insn.mem()
+            && (self.confine_loads() || !insn::only_reads(insn))
+            && !insn.mnemonic.starts_with("prefetch")
+        {
+            self.check(m, st, flags_dead);
         }
         self.plain(insn, st)
+    }
+
+    /// The test in front of an access through `m`, when the options ask for one.
+    pub(crate) fn check(&mut self, m: &Mem<'_>, st: &State, flags_dead: bool) {
+        if !self.options.check || m.base == IP || m.fs || m.base == NONE && m.index == NONE {
+            return;
+        }
+        // A fixed place in the frame needs no check.
+        if m.index == NONE && (m.base == RSP || m.base == RBP && st.frame != 0) {
+            return;
+        }
+        let mut p = Placed {
+            mem: *m,
+            add: 0,
+            confined: false,
+        };
+        if m.base == RSP {
+            p.mem.base = R15;
+            p.add = st.shift();
+        }
+        self.buf.push_str("\tleaq\t");
+        self.mem(&p, false);
+        self.buf.push_str(", %r11\n");
+        self.match_window(flags_dead);
+    }
+
+    /// The test of the address in a register.
+    pub(crate) fn check_register(&mut self, name: &str, flags_dead: bool) {
+        if self.options.check {
+            self.fmt(format_args!("\tmovq\t%{name}, %r11\n"));
+            self.match_window(flags_dead);
+        }
+    }
+
+    /// Traps unless the address in `r11` is in the window.
+    fn match_window(&mut self, flags_dead: bool) {
+        self.local += 1;
+        let n = self.local;
+        if flags_dead {
+            self.fmt(format_args!(
+                "\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\tud2\n.Lrf_c{n}:\n"
+            ));
+        } else {
+            // Without touching flags: address minus base by two complements, its upper half to ecx.
+            self.fmt(format_args!(
+                "\tnotq\t%r11\n\tleaq\t(%r11,%r14), %r11\n\tnotq\t%r11\n\txchgq\t%rcx, %r11\n\tbswapq\t%rcx\n\tmovl\t%ecx, %ecx\n\
+                 \tjrcxz\t.Lrf_c{n}\n\tmovq\t%r11, %rcx\n\tud2\n.Lrf_c{n}:\n\tmovq\t%r11, %rcx\n"
+            ));
+        }
+    }
+}
+
+/// What an instruction does with the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flags {
+    /// Leaves or partly changes them.
+    Keeps,
+    /// Uses them, or may.
+    Reads,
+    /// Sets all that anybody looks at, without looking.
+    Sets,
+}
+
+fn flags(i: &Insn<'_>) -> Flags {
+    const READERS: [&str; 12] = [
+        "set", "cmov", "adc", "sbb", "rcl", "rcr", "lahf", "pushf", "cmc", "fcmov", "adox", "adcx",
+    ];
+    const SETTERS: [&str; 14] = [
+        "add", "sub", "cmp", "test", "and", "or", "xor", "neg", "imul", "mul", "ucomis", "comis", "xadd",
+        "popcnt",
+    ];
+    let m = i.mnemonic;
+    if READERS.iter().any(|r| m.starts_with(r)) {
+        return Flags::Reads;
+    }
+    let vector = matches!(i.ops().last(), Some(Op::Reg(r, _)) if !r.is_gpr());
+    let base = m.strip_prefix('v').unwrap_or(m);
+    if base.starts_with("ucomis") || base.starts_with("comis") {
+        return Flags::Sets;
+    }
+    if !vector && SETTERS.iter().any(|s| m.starts_with(s)) && !m.starts_with("mulx") {
+        return Flags::Sets;
+    }
+    Flags::Keeps
+}
+
+/// Whether nothing looks at the flags as they are in front of instruction `at`.
+pub(crate) fn flags_dead(f: &Function<'_>, at: u32) -> bool {
+    for i in at..(at + LOOK_AHEAD) {
+        let Some(code) = f.codes.get(i as usize) else {
+            return false;
+        };
+        match code.class {
+            Class::Call | Class::Ret | Class::Trap => return true,
+            Class::Jmp => return code.insn.star,
+            Class::Jcc | Class::Str(_) => return false,
+            _ => {}
+        }
+        match flags(&code.insn) {
+            Flags::Reads => return false,
+            Flags::Sets => return true,
+            Flags::Keeps => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::insn;
+
+    #[test]
+    fn flags_of_instructions() {
+        let f = |t: &str| flags(&insn(t).unwrap());
+        assert_eq!(f("adcq %rax, (%rdx)"), Flags::Reads);
+        assert_eq!(f("sete (%rdx)"), Flags::Reads);
+        assert_eq!(f("addl (%rdx), %eax"), Flags::Sets);
+        assert_eq!(f("incl (%rdx)"), Flags::Keeps);
+        assert_eq!(f("shll %cl, (%rdx)"), Flags::Keeps);
+        assert_eq!(f("addps (%rdx), %xmm0"), Flags::Keeps);
+        assert_eq!(f("mulx (%rdx), %rax, %rcx"), Flags::Keeps);
+        assert_eq!(f("vucomisd (%rdx), %xmm0"), Flags::Sets);
+        assert_eq!(f("btl $1, (%rdx)"), Flags::Keeps);
+        assert_eq!(f("movq (%rdx), %rax"), Flags::Keeps);
     }
 }

@@ -114,7 +114,11 @@ impl<'o> Out<'o> {
     /// Makes an operand one that can be confined: `rsp` becomes `r15`, thread-local and absolute
     /// addresses go through `r11`.
     pub(crate) fn prepare<'a>(&mut self, m: &Mem<'a>, st: &State) -> Result<Placed<'a>, String> {
-        let mut p = Placed { mem: *m, add: 0 };
+        let mut p = Placed {
+            mem: *m,
+            add: 0,
+            confined: false,
+        };
         if m.base == IP {
             if m.fs {
                 return Err("a thread-local address relative to the instruction pointer".to_owned());
@@ -144,6 +148,7 @@ impl<'o> Out<'o> {
             self.mem(
                 &Placed {
                     mem: Mem { fs: false, ..p.mem },
+                    confined: false,
                     add: p.add,
                 },
                 false,
@@ -184,6 +189,7 @@ impl<'o> Out<'o> {
         }
         p.mem.base = R11;
         p.mem.fs = false;
+        p.confined = true;
         Ok(p)
     }
 
@@ -194,6 +200,8 @@ impl<'o> Out<'o> {
             self.fmt(format_args!("{}(%rip)", m.disp));
             return;
         }
+        // What goes through r11 is a lower half.
+        let confine = confine || m.base == R11 && p.confined;
         if confine {
             self.buf.push_str("%gs:");
         }
@@ -276,7 +284,11 @@ impl<'o> Out<'o> {
         if r.class == Class::Vector {
             return Err("lea needs a general register".to_owned());
         }
-        let mut p = Placed { mem: *m, add: 0 };
+        let mut p = Placed {
+            mem: *m,
+            add: 0,
+            confined: false,
+        };
         if m.base == RSP {
             p.mem.base = R15;
             p.add = st.shift();
@@ -302,4 +314,6 @@ pub(crate) struct Placed<'a> {
     pub mem: Mem<'a>,
     /// Added to the displacement.
     pub add: i64,
+    /// Only the lower half of the address is there.
+    pub confined: bool,
 }

@@ -11,7 +11,7 @@ use crate::parse::{self, IP, Mem, NONE, Op};
 use crate::regs::{self, R15, RBP, RBX, RSP};
 use crate::state::{Mode, State};
 use crate::unwind::Unwind;
-use crate::{bits, strings};
+use crate::{bits, check, strings};
 
 /// Why an instruction could not be taken.
 #[derive(Clone, Debug)]
@@ -160,7 +160,8 @@ impl Step<'_, '_> {
             }
             Class::Str(which) => {
                 if let Some(s) = sink {
-                    strings::emit(s.out, insn, which);
+                    let dead = self.flags_dead(i, s.out);
+                    strings::emit(s.out, insn, which, dead);
                 }
                 Ok(())
             }
@@ -179,11 +180,25 @@ impl Step<'_, '_> {
                 }
                 self.check_slots(insn.mem(), insn.prefix, st)?;
                 if let Some(s) = sink {
-                    s.out.access(insn, st)?;
+                    s.out.access(insn, st, self.flags_dead(i, s.out))?;
                 }
                 self.note_rbp(i, code, st);
                 Ok(())
             }
+        }
+    }
+
+    /// Whether nobody looks at the flags as they are now; found out only where it matters.
+    fn flags_dead(&self, i: u32, out: &Out<'_>) -> bool {
+        out.options.check && check::flags_dead(self.f, i)
+    }
+
+    /// In check mode, the test of the place that a jump's target is read from.
+    fn check_target(&self, op: &Op<'_>, st: &State, k: &mut Sink<'_, '_>) {
+        if let Op::Mem(m) = op
+            && k.out.confine_loads()
+        {
+            k.out.check(m, st, true);
         }
     }
 
@@ -287,8 +302,9 @@ impl Step<'_, '_> {
             }
             Op::Mem(m) => {
                 self.check_slots(Some(m), "", &old)?;
-                let load = parse::insn("movq (%rax), %rdi")?;
-                k.out.check(&load, Some(m), &old, true)?;
+                if k.out.confine_loads() {
+                    k.out.check(m, &old, false);
+                }
                 let p = k.out.prepare(m, &old)?;
                 k.out.buf.push_str("\tmovq\t");
                 let confine = k.out.confine_loads();
@@ -464,7 +480,7 @@ impl Step<'_, '_> {
             self.check_slots(Some(m), "", st)?;
         }
         if let Some(k) = sink {
-            k.out.check(insn, None, st, true)?;
+            self.check_target(op, st, k);
             k.out.checked("call", op, st, Target::Function)?;
         }
         Ok(())
@@ -483,7 +499,7 @@ impl Step<'_, '_> {
                 self.at_entry_depth(st)?;
             }
             if let Some(k) = sink {
-                k.out.check(insn, None, st, true)?;
+                self.check_target(op, st, k);
                 let t = k.target;
                 k.out.checked("jmp", op, st, t)?;
             }
@@ -578,7 +594,11 @@ impl Step<'_, '_> {
         match source {
             Op::Reg(r, _) if r.is_gpr() => k.out.fmt(format_args!("\tleaq\t{up}(%{}), %r15\n", regs::q(r.n))),
             Op::Mem(m) if code.class == Class::Lea => {
-                let mut p = crate::out::Placed { mem: m, add: up };
+                let mut p = crate::out::Placed {
+                    mem: m,
+                    add: up,
+                    confined: false,
+                };
                 if m.base == RSP {
                     p.mem.base = R15;
                     p.add += old.shift();
@@ -589,7 +609,9 @@ impl Step<'_, '_> {
             }
             Op::Mem(m) => {
                 self.check_slots(Some(&m), "", &old)?;
-                k.out.check(insn, None, &old, true)?;
+                if k.out.confine_loads() {
+                    k.out.check(&m, &old, false);
+                }
                 let p = k.out.prepare(&m, &old)?;
                 k.out.buf.push_str("\tmovq\t");
                 let confine = k.out.confine_loads();
@@ -637,7 +659,7 @@ impl Step<'_, '_> {
                     st.sp = self.row_stack(i, st).filter(|(s, d)| s == d);
                     if let Some(k) = sink {
                         k.out.adjust(old.shift());
-                        k.out.access(insn, &at)?;
+                        k.out.access(insn, &at, false)?;
                     }
                 }
                 _ => {

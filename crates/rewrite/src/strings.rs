@@ -6,7 +6,13 @@ use crate::out::Out;
 use crate::parse::Insn;
 
 /// Writes the sequence that the verifier knows.
-pub(crate) fn emit(out: &mut Out<'_>, insn: &Insn<'_>, which: Strings) {
+pub(crate) fn emit(out: &mut Out<'_>, insn: &Insn<'_>, which: Strings, flags_dead: bool) {
+    if which.rdi {
+        out.check_register("rdi", flags_dead);
+    }
+    if which.rsi {
+        out.check_register("rsi", flags_dead);
+    }
     if which.rdi {
         out.buf
             .push_str("\tmovl\t%edi, %edi\n\tleaq\t(%r14,%rdi), %rdi\n");

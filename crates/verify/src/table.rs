@@ -254,7 +254,6 @@ const GENERAL: &[Row] = &[
     g(&[ONE], 0xD1, "0123457", "rol..sar", "+Ev"),
     g(&[ONE], 0xD2, "0123457", "rol..sar", "+Eb"),
     g(&[ONE], 0xD3, "0123457", "rol..sar", "+Ev"),
-    rr(&[ONE], 0xE0, 0xE3, "loop jrcxz", "Jb jcc"),
     r(&[ONE], 0xE8, "call", "Jz call"),
     r(&[ONE], 0xE9, "jmp", "Jz jmp"),
     r(&[ONE], 0xEB, "jmp", "Jb jmp"),
