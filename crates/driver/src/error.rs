@@ -159,19 +159,27 @@ impl Error {
 /// Symbols that stayed undefined, with the places that refer to them.
 #[derive(Debug, Default)]
 pub struct Undefined {
-    /// Symbol, and places as the linker names them.
-    pub symbols: Vec<(String, Vec<String>)>,
+    /// Symbol, places as the linker names them, and objects that refer to it.
+    pub symbols: Vec<(String, Vec<String>, Vec<String>)>,
 }
 
 impl fmt::Display for Undefined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (symbol, places) in &self.symbols {
+        for (symbol, places, objects) in &self.symbols {
             write!(f, "undefined symbol '{symbol}'")?;
             for (i, place) in places.iter().take(4).enumerate() {
                 write!(f, "{}{place}", if i == 0 { ", used at " } else { ", " })?;
             }
             if places.len() > 4 {
                 write!(f, " and {} more", places.len() - 4)?;
+            }
+            if !objects.is_empty() {
+                write!(
+                    f,
+                    " [{}{}]",
+                    objects[..objects.len().min(4)].join(", "),
+                    if objects.len() > 4 { ", …" } else { "" }
+                )?;
             }
             f.write_str("\n    ")?;
         }

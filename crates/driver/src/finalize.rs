@@ -152,10 +152,8 @@ fn survey(text: &[u8], base: u64) -> Survey {
             }
         }
         let flow = i.flow_control();
-        if matches!(
-            flow,
-            FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
-        ) {
+        // By operand, not by flow: `syscall` is a call of some kind too.
+        if i.op_count() > 0 && i.op0_kind() == OpKind::NearBranch64 {
             let target = i.near_branch_target();
             s.branches.insert(at, len);
             s.targets.insert(target);

@@ -153,6 +153,33 @@ impl Inputs {
     }
 }
 
+/// Which of the given objects and archive members refer to the undefined symbol `name`. For messages: reads them again.
+pub(crate) fn referrers(paths: &[String], name: &str) -> Vec<String> {
+    let refers = |data: &[u8]| {
+        ElfFile64::<Le>::parse(data).is_ok_and(|file| {
+            let table = file.elf_symbol_table();
+            let strings = table.strings();
+            table.iter().any(|s| {
+                s.st_shndx(Le) == elf::SHN_UNDEF && s.name(Le, strings).is_ok_and(|n| n == name.as_bytes())
+            })
+        })
+    };
+    let mut found = Vec::new();
+    for path in paths {
+        let Ok(data) = std::fs::read(path) else { continue };
+        if let Ok(archive) = ArchiveFile::parse(data.as_slice()) {
+            for member in archive.members().flatten() {
+                if member.data(data.as_slice()).is_ok_and(refers) {
+                    found.push(format!("{path}({})", String::from_utf8_lossy(member.name())));
+                }
+            }
+        } else if refers(&data) {
+            found.push(path.clone());
+        }
+    }
+    found
+}
+
 /// Libraries that a C library brings with it: asked for by habit, and empty or absent here.
 const BUILT_IN: &[&str] = &[
     "c",

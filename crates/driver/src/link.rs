@@ -13,7 +13,7 @@ use crate::check;
 use crate::compile;
 use crate::error::{Error, Undefined};
 use crate::finalize::finalize;
-use crate::image::{Image, Note};
+use crate::image::{Image, ImageError, Note};
 use crate::inputs::{self, Inputs, Kind};
 use crate::temp::TempDir;
 use crate::tools::Tools;
@@ -49,6 +49,8 @@ struct Linker<'a> {
     tools: &'a Tools,
     /// Objects, archives, flags, in order; then the libraries that come by themselves.
     line: Vec<String>,
+    /// Those of them that this run compiled.
+    temporary: Vec<String>,
     found: Inputs,
 }
 
@@ -67,6 +69,7 @@ pub(crate) fn link(
         inv,
         tools,
         line: Vec::new(),
+        temporary: objects.clone(),
         found: Inputs::default(),
     };
     linker.gather(objects)?;
@@ -81,8 +84,15 @@ pub(crate) fn link(
     }
     let mut extra = vec![base];
     let undefined = linker.first_pass(&linked, &extra)?;
+    let empty = fs::read(&linked).is_ok_and(|d| matches!(Image::parse(&d), Err(ImageError::TextSegments(0))));
+    if empty {
+        // Data only; a module has text, if only this.
+        let object = temp.file("text.o");
+        linker.assemble("\t.text\n\tud2\n", &object)?;
+        extra.push(object);
+    }
     let thunks = linker.thunks(&linked, &undefined)?;
-    if !thunks.is_empty() || !undefined.is_empty() {
+    if empty || !thunks.is_empty() || !undefined.is_empty() {
         let object = temp.file("imports.o");
         linker.assemble(&thunks.iter().map(|n| thunk(n)).collect::<String>(), &object)?;
         extra.push(object);
@@ -319,13 +329,28 @@ impl Linker<'_> {
             if is_import(name) {
                 thunks.insert(name.clone());
             } else if !is_data(name) {
-                missing.symbols.push((demangled(name), places.clone()));
+                missing
+                    .symbols
+                    .push((demangled(name), places.clone(), self.objects_with(name)));
             }
         }
         if !missing.symbols.is_empty() {
             return Err(Error::Undefined(missing));
         }
         Ok(thunks)
+    }
+
+    /// The inputs that refer to a symbol, by the names that the user gave.
+    fn objects_with(&self, name: &str) -> Vec<String> {
+        let files: Vec<String> = self
+            .line
+            .iter()
+            .filter(|l| !l.starts_with('-'))
+            .cloned()
+            .collect();
+        let mut found = inputs::referrers(&files, name);
+        found.retain(|f| !self.temporary.contains(f));
+        found
     }
 
     fn run(&self, args: &[String]) -> Result<(), Error> {

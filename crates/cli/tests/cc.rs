@@ -1,0 +1,262 @@
+//! `ringfence cc` as a drop-in for gcc: what makefiles, configure scripts and CMake ask of it.
+
+mod common;
+
+use common::Dir;
+
+const ADD: &str = "int add(int a, int b) { return a + b; }\n";
+
+#[test]
+fn one_source_becomes_a_module() {
+    let d = Dir::new();
+    d.write("add.c", ADD);
+    d.rf(&["cc", "-O2", "add.c", "-o", "add.rf"]).ok();
+    assert!(d.rf(&["verify", "add.rf"]).ok().out.contains("add.rf: accepted"));
+    assert_eq!(
+        d.rf(&["call", "add.rf", "add", "--sig", "i32(i32,i32)", "2", "3"])
+            .ok()
+            .out,
+        "5\n"
+    );
+}
+
+#[test]
+fn default_output_is_that_of_gcc() {
+    let d = Dir::new();
+    d.write("dir/add.c", ADD);
+    d.rf(&["cc", "dir/add.c"]).ok();
+    d.rf(&["verify", "a.out"]).ok();
+    d.rf(&["cc", "-c", "dir/add.c"]).ok();
+    assert!(d.exists("add.o"));
+    d.rf(&["cc", "-S", "dir/add.c"]).ok();
+    assert!(
+        String::from_utf8(d.read("add.s")).unwrap().contains("nopl"),
+        "-S yields fenced assembly"
+    );
+}
+
+#[test]
+fn a_makefile_with_archives_subdirectories_and_parallel_jobs() {
+    let d = Dir::new();
+    for i in 0..12 {
+        d.write(
+            &format!("src/f{i}.c"),
+            format!("int f{i}(int x) {{ return x + {i}; }}\n"),
+        );
+    }
+    let calls: String = (0..12).map(|i| format!("int f{i}(int); ")).collect();
+    let sum: Vec<String> = (0..12).map(|i| format!("f{i}(x)")).collect();
+    d.write(
+        "all.c",
+        format!("{calls}\nint all(int x) {{ return {}; }}\n", sum.join("+")),
+    );
+    d.write(
+        "Makefile",
+        "OBJS := $(patsubst src/%.c,obj/%.o,$(wildcard src/*.c))\nall.rf: all.o libf.a\n\t$(CC) $(CFLAGS) -o $@ all.o -L. -lf\n\
+         libf.a: $(OBJS)\n\tar rcs $@ $^\nobj/%.o: src/%.c\n\t@mkdir -p obj\n\t$(CC) $(CFLAGS) -MMD -MP -c $< -o $@\n\
+         -include $(OBJS:.o=.d)\n",
+    );
+    d.sh("make -s -j8 CC=\"$RF cc\" CFLAGS='-O2 -g'").ok();
+    assert_eq!(d.rf(&["call", "all.rf", "all", "1"]).ok().out, "78\n");
+    let deps = String::from_utf8(d.read("obj/f3.d")).unwrap();
+    assert!(deps.starts_with("obj/f3.o: src/f3.c"), "{deps}");
+}
+
+#[test]
+fn dependency_files_are_named_as_by_gcc() {
+    let d = Dir::new();
+    d.write("h.h", "");
+    d.write("x.c", "#include \"h.h\"\nint x;\n");
+    d.rf(&["cc", "-MD", "-c", "x.c"]).ok();
+    let deps = String::from_utf8(d.read("x.d")).unwrap();
+    assert!(
+        deps.starts_with("x.o: x.c ") && deps.ends_with(" h.h\n"),
+        "{deps}"
+    );
+    d.rf(&[
+        "cc", "-MMD", "-MF", "y.dep", "-MT", "target", "-c", "x.c", "-o", "y.o",
+    ])
+    .ok();
+    assert_eq!(String::from_utf8(d.read("y.dep")).unwrap(), "target: x.c h.h\n");
+    assert_eq!(d.rf(&["cc", "-MM", "x.c"]).ok().out, "x.o: x.c h.h\n");
+    d.rf(&["cc", "-MD", "x.c", "-o", "prog"]).ok();
+    assert!(d.exists("prog-x.d"));
+}
+
+#[test]
+fn questions_go_to_gcc() {
+    let d = Dir::new();
+    let version = d.rf(&["cc", "--version"]).ok().out;
+    assert!(
+        version.starts_with("gcc") && version.contains("ringfence cc"),
+        "{version}"
+    );
+    assert_eq!(
+        d.rf(&["cc", "-dumpmachine"]).ok().out,
+        d.sh("gcc -dumpmachine").ok().out
+    );
+    assert_eq!(
+        d.rf(&["cc", "-print-prog-name=ld"]).ok().out,
+        d.sh("gcc -print-prog-name=ld").ok().out
+    );
+    assert!(d.rf(&["cc", "-v"]).ok().err.contains("gcc version"));
+    assert!(d.sh("echo __ringfence__ | $RF cc -E -").ok().out.ends_with("1\n"));
+    assert!(
+        d.sh("$RF cc -dM -E -x c /dev/null")
+            .ok()
+            .out
+            .contains("#define __PIC__ 2")
+    );
+    assert!(
+        d.rf(&["c++", "-E", "-dM", "-x", "c++", "/dev/null"])
+            .ok()
+            .out
+            .contains("__cplusplus")
+    );
+    d.write("bad.c", "int f(void) { return x; }\n");
+    d.rf(&["cc", "-fsyntax-only", "bad.c"]).fails(1, &["bad.c:1"]);
+    assert!(d.rf(&["cc", "--print-flags"]).ok().out.contains("-ffixed-r14"));
+    assert!(
+        d.rf(&["cc", "-###", "-c", "bad.c"])
+            .ok()
+            .err
+            .contains("-ffixed-r14")
+    );
+}
+
+#[test]
+fn inputs_of_every_kind() {
+    let d = Dir::new();
+    d.write("a.c", "int a(void) { return 1; }\n");
+    d.write("b.txt", "int b(void) { return 2; }\n");
+    d.write(
+        "c.S",
+        "#define N 3\n\t.globl c\n\t.type c, @function\nc:\tmovl $N, %eax\n\tret\n\t.size c, .-c\n\
+         \t.section .note.GNU-stack,\"\",@progbits\n",
+    );
+    d.write(
+        "d.s",
+        "\t.globl d\n\t.type d, @function\nd:\tmovl (%rdi), %eax\n\tret\n\t.size d, .-d\n\
+         \t.section .note.GNU-stack,\"\",@progbits\n",
+    );
+    d.write("args", "-O2 'a.c'\n\"-o\" out.rf");
+    let script = "echo 'int e(int *p) { *p = 5; int d(int *); return d(p); }' | \
+                  $RF cc @args -x c b.txt - -x none c.S d.s";
+    d.sh(script).ok();
+    for (function, result) in [("a", "1"), ("b", "2"), ("c", "3")] {
+        assert_eq!(d.rf(&["call", "out.rf", function]).ok().out.trim(), result);
+    }
+    assert_eq!(
+        d.rf(&["call", "--sig", "i32(str)", "out.rf", "e", "1234"])
+            .ok()
+            .out,
+        "5\n"
+    );
+}
+
+#[test]
+fn flags_that_mean_nothing_here_do_no_harm() {
+    let d = Dir::new();
+    d.write("add.c", ADD);
+    let flags = "-static -pie -fPIE -no-pie -rdynamic -pthread -pipe -fno-plt -Wl,-z,defs -Wl,--as-needed -Wl,-rpath,/x \
+                 -Wl,-soname,libadd.so.1 -Wl,--no-undefined -lm -lpthread -ldl -s -Wl,-O1";
+    d.sh(&format!("$RF cc -O2 add.c -o add.rf {flags}")).ok();
+    d.rf(&["verify", "add.rf"]).ok();
+    let ran = d.rf(&["cc", "-O2", "-flto", "add.c", "-o", "lto.rf"]).ok();
+    assert!(
+        ran.err.contains("ringfence: note: -flto is not used"),
+        "{}",
+        ran.err
+    );
+    d.rf(&["verify", "lto.rf"]).ok();
+}
+
+#[test]
+fn relocatable_links() {
+    let d = Dir::new();
+    d.write("a.c", "static int t[] = {1,2,3,4,5,6,7,8};\nint a(int x) { switch (x) { case 0: return t[3]; case 1: return 7; case 2: return t[x]; case 3: return 11; case 4: return 9; case 5: return t[x+1]; } return 0; }\n");
+    d.write("b.c", "int a(int);\nint b(int x) { return a(x) + 1; }\n");
+    d.sh("$RF cc -O2 -c a.c; $RF cc -O2 -c b.c; $RF cc -r a.o b.o -o ab.o; $RF cc ab.o -o ab.rf")
+        .ok();
+    assert_eq!(d.rf(&["call", "ab.rf", "b", "3"]).ok().out, "12\n");
+    assert_eq!(d.rf(&["call", "ab.rf", "b", "2"]).ok().out, "4\n");
+}
+
+#[test]
+fn jump_tables_of_many_objects_do_not_clash() {
+    let d = Dir::new();
+    for i in 0..6 {
+        let cases: String = (0..20)
+            .map(|c| format!("case {c}: return g({}) + {c};\n", c * 3 + i))
+            .collect();
+        d.write(
+            &format!("s{i}.c"),
+            format!("int g(int); int s{i}(int x) {{ switch (x) {{ {cases} }} return -1; }}\n"),
+        );
+    }
+    d.write("g.c", "int g(int x) { return 2 * x; }\n");
+    d.sh("for i in 0 1 2 3 4 5; do $RF cc -O2 -c s$i.c; done; $RF cc -O1 -c g.c; $RF cc s?.o g.o -o s.rf")
+        .ok();
+    assert_eq!(
+        d.rf(&["call", "s.rf", "s4", "7"]).ok().out,
+        format!("{}\n", 2 * (7 * 3 + 4) + 7)
+    );
+    assert_eq!(
+        d.rf(&["call", "s.rf", "s0", "19"]).ok().out,
+        format!("{}\n", 2 * 57 + 19)
+    );
+}
+
+#[test]
+fn isolation_is_noted_and_inherited_from_objects() {
+    let d = Dir::new();
+    d.write("a.c", "int a(int *p) { return *p; }\n");
+    d.write("b.c", ADD);
+    d.sh("$RF cc --isolation=integrity -O2 -c a.c; $RF cc -O2 b.c a.o -o m.rf")
+        .ok();
+    let info = d.rf(&["inspect", "--json", "m.rf"]).ok().out;
+    assert!(info.contains("\"isolation\": \"integrity\""), "{info}");
+    d.rf(&["call", "m.rf", "add", "1", "2"]).fails(2, &["integrity"]);
+    assert_eq!(
+        d.rf(&["call", "--allow-integrity", "m.rf", "add", "1", "2"])
+            .ok()
+            .out,
+        "3\n"
+    );
+}
+
+#[test]
+fn cxx_sources() {
+    let d = Dir::new();
+    d.write(
+        "v.cc",
+        "struct B { virtual int f() const { return 1; } };\nstruct D : B { int f() const override { return 2; } };\n\
+         static D d;\nextern \"C\" int call(bool base) { B b; const B *p = base ? &b : &d; return p->f(); }\n",
+    );
+    d.rf(&["c++", "-O1", "-fno-rtti", "-fno-exceptions", "v.cc", "-o", "v.rf"])
+        .ok();
+    assert_eq!(d.rf(&["call", "v.rf", "call", "1"]).ok().out, "1\n");
+    assert_eq!(d.rf(&["call", "v.rf", "call", "0"]).ok().out, "2\n");
+}
+
+#[test]
+fn temporary_files_are_kept_on_demand_only() {
+    let d = Dir::new();
+    d.write("add.c", ADD);
+    d.sh("mkdir tmp; TMPDIR=$PWD/tmp $RF cc -O2 add.c -o add.rf; [ -z \"$(ls tmp)\" ]")
+        .ok();
+    d.rf(&["cc", "-save-temps", "-c", "add.c"]).ok();
+    assert!(d.exists("add.gcc.s") && d.exists("add.rf.s"));
+}
+
+#[test]
+fn output_may_be_a_device_or_an_old_file() {
+    let d = Dir::new();
+    d.write("add.c", ADD);
+    d.write("old.rf", "old");
+    d.rf(&["cc", "-O2", "add.c", "-o", "/dev/null"]).ok();
+    d.rf(&["cc", "-O2", "-c", "add.c", "-o", "/dev/null"]).ok();
+    assert!(std::fs::metadata("/dev/null").unwrap().len() == 0);
+    d.rf(&["cc", "-O2", "add.c", "-o", "old.rf"]).ok();
+    d.rf(&["verify", "old.rf"]).ok();
+}

@@ -1,0 +1,279 @@
+//! What goes wrong, and how the command says so.
+
+mod common;
+
+use common::Dir;
+
+#[test]
+fn an_undefined_symbol_names_symbol_object_and_line() {
+    let d = Dir::new();
+    d.write(
+        "u.c",
+        "int host(int);\n\nint f(int x)\n{\n\treturn host(x) + 1;\n}\n",
+    );
+    let ran = d
+        .rf(&["cc", "-g", "-O1", "u.c", "-o", "u.rf"])
+        .fails(1, &["ringfence: error: undefined symbol 'host'", "u.c:5"]);
+    assert!(ran.err.contains("--import=NAME"), "{}", ran.err);
+    assert!(!d.exists("u.rf"));
+    d.sh("$RF cc -O1 -c u.c").ok();
+    d.rf(&["cc", "u.o", "-o", "u.rf"])
+        .fails(1, &["undefined symbol 'host'", "u.o", "in f"]);
+}
+
+#[test]
+fn undefined_symbols_become_imports_when_declared() {
+    let d = Dir::new();
+    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../include");
+    d.write("u.c", "int host(int);\nint f(int x) { return host(x) + 1; }\n");
+    d.write(
+        "m.c",
+        "#include <ringfence/module.h>\nRF_IMPORT(int, host, (int x))\nRF_IMPORT(int, unused, (void))\n\
+         int f(int x) { return host(x) + 1; }\n",
+    );
+    d.write("names", "# from the host\nhost\nother\n");
+    d.rf(&["cc", "--import=host", "u.c", "-o", "1.rf"]).ok();
+    d.rf(&["cc", "--imports-from=names", "u.c", "-o", "2.rf"]).ok();
+    d.rf(&["cc", "-I", header, "-O2", "-Wall", "-Werror", "m.c", "-o", "3.rf"])
+        .ok();
+    d.sh(&format!(
+        "$RF cc -I{header} -O2 -c m.c && ar rcs libm2.a m.o && $RF cc -Wl,--whole-archive libm2.a -o 4.rf"
+    ))
+    .ok();
+    for module in ["1.rf", "2.rf", "3.rf", "4.rf"] {
+        let info = d.rf(&["inspect", module]).ok().out;
+        assert!(info.contains("imports     1\n"), "{info}");
+        d.rf(&["verify", module]).ok();
+        d.rf(&["call", module, "f", "1"]).fails(139, &["it called host"]);
+    }
+    // The header is for other compilers too, and for C++.
+    d.sh(&format!("gcc -Wall -Wextra -Werror -I{header} -c m.c -o /dev/null; g++ -Wall -Wextra -Werror -I{header} -x c++ -c m.c -o /dev/null")).ok();
+}
+
+#[test]
+fn exports_of_another_module_are_imports() {
+    let d = Dir::new();
+    d.write("lib.c", "int shared = 4;\nint twice(int x) { return 2 * x; }\n");
+    d.write(
+        "use.c",
+        "extern int shared; int twice(int);\nint f(void) { return twice(shared); }\n",
+    );
+    d.rf(&["cc", "-O2", "lib.c", "-o", "lib.rf"]).ok();
+    d.rf(&["cc", "-O2", "use.c", "lib.rf", "-o", "use.rf"]).ok();
+    let info = d.rf(&["inspect", "use.rf"]).ok().out;
+    assert!(
+        info.contains("imports     2\n") && info.contains("shared") && info.contains("twice"),
+        "{info}"
+    );
+}
+
+#[test]
+fn weak_functions_that_nobody_defines_are_null() {
+    let d = Dir::new();
+    d.write("w.c", "__attribute__((weak)) int maybe(int);\nint f(int x) { return maybe ? maybe(x) : -1; }\nint g(int x) { return maybe(x); }\n");
+    d.write("maybe.c", "int maybe(int x) { return x; }\n");
+    d.rf(&["cc", "-O2", "w.c", "-o", "w.rf"]).ok();
+    assert_eq!(
+        d.rf(&["call", "--sig", "i32(i32)", "w.rf", "f", "3"]).ok().out,
+        "-1\n"
+    );
+    d.rf(&["call", "w.rf", "g", "3"])
+        .fails(139, &["ringfence: error:"]);
+    d.rf(&["cc", "-O2", "w.c", "maybe.c", "-o", "w2.rf"]).ok();
+    assert_eq!(d.rf(&["call", "w2.rf", "f", "3"]).ok().out, "3\n");
+}
+
+#[test]
+fn what_cannot_be_fenced_names_source_line_and_instruction() {
+    let d = Dir::new();
+    d.write(
+        "s.c",
+        "int f(void)\n{\n\tint r;\n\t__asm__ volatile(\"syscall\" : \"=a\"(r));\n\treturn r;\n}\n",
+    );
+    for flags in [&["cc", "-O2", "-c", "s.c"][..], &["cc", "-g", "-O2", "-c", "s.c"]] {
+        let ran = d
+            .rf(flags)
+            .fails(1, &["ringfence: error: cannot be fenced", "s.c:4", "syscall"]);
+        assert!(!d.exists("s.o"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn attackers_meet_the_verifier() {
+    let d = Dir::new();
+    d.write("s.s", "\t.globl f\n\t.type f, @function\n\t.p2align 3\nf:\tnopl 0x629affff(%rax,%rax,1)\n\tsyscall\n\tret\n\t.size f, .-f\n");
+    d.rf(&["cc", "--no-rewrite", "s.s", "-o", "s.rf"])
+        .fails(1, &["verifier rejects", "<f+0x8>", "syscall", "rule 8"]);
+    assert!(!d.exists("s.rf"));
+    d.rf(&["cc", "--no-rewrite", "--no-verify", "s.s", "-o", "s.rf"])
+        .ok();
+    d.rf(&["verify", "s.rf"])
+        .fails(1, &["s.rf: rejected", "<f+0x8>: syscall", "[0f 05]", "rule 8"]);
+    let json = d
+        .rf(&["verify", "--json", "s.rf"])
+        .fails(1, &["\"rule\": 8", "\"symbol\": \"f+0x8\""]);
+    assert!(json.out.trim_start().starts_with('['));
+    d.rf(&["call", "s.rf", "f"]).fails(2, &["ringfence: error:"]);
+}
+
+#[test]
+fn strangers_are_named() {
+    let d = Dir::new();
+    d.write("n.c", "int n(int *p) { return *p; }\n");
+    d.sh("gcc -O2 -c n.c; ar rcs libn.a n.o").ok();
+    d.rf(&["cc", "n.o", "-o", "n.rf"])
+        .fails(1, &["not built by ringfence cc: n.o", "rule 1"]);
+    d.rf(&["cc", "-Wl,--whole-archive", "libn.a", "-o", "n.rf"])
+        .fails(1, &["libn.a(n.o)"]);
+    d.rf(&["cc", "n.o", "-lz", "-o", "n.rf"])
+        .fails(1, &["cannot find -lz"]);
+    d.rf(&["cc", "/lib/x86_64-linux-gnu/libc.so.6", "-o", "n.rf"])
+        .fails(1, &["libc.so.6"]);
+}
+
+#[test]
+fn compilers_that_will_not_do() {
+    let d = Dir::new();
+    d.write("a.c", "int a;\n");
+    d.write("clang", "#!/bin/sh\necho 'clang version 16.0.0'\n");
+    d.write(
+        "old",
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'gcc (GCC) 9.1.0' || echo 9\n",
+    );
+    d.sh("chmod +x clang old; ln clang mycc").ok();
+    for name in ["clang", "mycc"] {
+        d.sh(&format!("RINGFENCE_CC=$PWD/{name} $RF cc -c a.c"))
+            .fails(1, &["Clang", "before version 23", "RINGFENCE_CC"]);
+    }
+    d.sh("RINGFENCE_CC=$PWD/old $RF cc -c a.c")
+        .fails(1, &["version 9", "gcc 12"]);
+    d.sh("RINGFENCE_CC=/nowhere/gcc $RF cc -c a.c")
+        .fails(1, &["/nowhere/gcc", "RINGFENCE_CC"]);
+    d.sh("RINGFENCE_AS=/nowhere/as $RF cc -c a.c")
+        .fails(1, &["/nowhere/as"]);
+}
+
+#[test]
+fn command_lines_that_make_no_sense() {
+    let d = Dir::new();
+    d.write("a.c", "int a;\n");
+    d.rf(&["cc"]).fails(1, &["ringfence: error: no input files"]);
+    d.rf(&["cc", "-c", "a.c", "-o"])
+        .fails(1, &["-o needs an argument"]);
+    d.rf(&["cc", "-c", "a.c", "a.c", "-o", "x.o"])
+        .fails(1, &["-o cannot name"]);
+    d.rf(&["cc", "-m32", "-c", "a.c"]).fails(1, &["-m32"]);
+    d.rf(&["cc", "--isolation=some", "-c", "a.c"])
+        .fails(1, &["full, integrity"]);
+    d.rf(&["cc", "-c", "missing.c"]).fails(1, &["missing.c"]);
+    d.rf(&["cc", "missing.o"]).fails(1, &["missing.o"]);
+    d.rf(&["cc", "-x", "fortran", "-c", "a.c"])
+        .fails(1, &["-x fortran"]);
+    d.write("bad.c", "int f(void) { return }\n");
+    d.rf(&["cc", "-c", "bad.c", "-o", "bad.o"]).fails(1, &["bad.c:1"]);
+    assert!(!d.exists("bad.o"));
+}
+
+#[test]
+fn corrupted_files_are_unreadable_not_fatal() {
+    let d = Dir::new();
+    d.write("a.c", "int t[100]; int a(int x) { return t[x] / x; }\n");
+    d.rf(&["cc", "-O2", "-g", "a.c", "-o", "a.rf"]).ok();
+    let good = d.read("a.rf");
+    d.rf(&["verify", "missing.rf"]).fails(2, &["missing.rf"]);
+    d.write("text.rf", "hello");
+    d.rf(&["verify", "text.rf"])
+        .fails(2, &["not a readable ELF file"]);
+    d.rf(&["inspect", "text.rf"])
+        .fails(2, &["not a readable ELF file"]);
+    d.rf(&["verify", "/bin/true"]).fails(2, &["ringfence: error:"]);
+    for cut in [10, 64, 100, 500, 0x1000, 0x1010, good.len() / 2] {
+        d.write("cut.rf", &good[..cut]);
+        let ran = d.rf(&["verify", "cut.rf"]);
+        assert!(
+            ran.status == 2 || ran.status == 1,
+            "cut at {cut}: {} {}",
+            ran.status,
+            ran.err
+        );
+        assert!(
+            ran.status == 1 || ran.err.contains("ringfence: error: cut.rf"),
+            "{}",
+            ran.err
+        );
+    }
+    let mut machine = good.clone();
+    machine[18] = 0x28;
+    d.write("arm.rf", &machine);
+    d.rf(&["verify", "arm.rf"]).fails(2, &["another machine"]);
+    let mut object = good.clone();
+    object[16] = 1;
+    d.write("rel.rf", &object);
+    d.rf(&["verify", "rel.rf"]).fails(2, &["not a shared object"]);
+    // One good file among bad ones does not make it better.
+    d.rf(&["verify", "a.rf", "text.rf"]).fails(2, &["a.rf: accepted"]);
+}
+
+#[test]
+fn every_single_byte_of_the_headers_may_be_wrong() {
+    let d = Dir::new();
+    d.write("a.c", "int a(int x) { return x; }\n");
+    d.rf(&["cc", "-O2", "a.c", "-o", "a.rf"]).ok();
+    let good = d.read("a.rf");
+    // In process, for speed: what matters is that nothing panics and nothing takes long.
+    for at in 0..0x300.min(good.len()) {
+        for value in [0, 0xFF, good[at] ^ 1, good[at].wrapping_add(0x40)] {
+            let mut bad = good.clone();
+            bad[at] = value;
+            let _ = ringfence_driver::check::check(&bad, &ringfence_driver::check::Rules::default());
+            let _ = ringfence_driver::inspect::inspect(&bad);
+        }
+    }
+}
+
+#[test]
+fn bare_code() {
+    let d = Dir::new();
+    d.write("ret", [0xC3]);
+    d.write("syscall", [0x0F, 0x05, 0xC3]);
+    assert!(d.rf(&["verify", "--raw", "ret"]).ok().out.contains("accepted"));
+    d.rf(&["verify", "--raw", "syscall"])
+        .fails(1, &["0x0: syscall", "rule 8"]);
+    d.rf(&["verify", "--raw", "--entry", "0x2", "syscall"])
+        .fails(1, &["rule 8"]);
+    d.write("pop", [0x90, 0x58, 0xC3]);
+    d.rf(&["verify", "--raw", "pop"]).fails(1, &["rule 3"]);
+    d.rf(&["verify", "--raw", "--entry", "x", "pop"])
+        .fails(2, &["hexadecimal"]);
+    d.rf(&["verify", "--raw", "--entry", "7000000", "pop"])
+        .fails(1, &["entry"]);
+    d.write("empty", []);
+    d.rf(&["verify", "--raw", "empty"]);
+}
+
+#[test]
+fn calls_with_wrong_arguments() {
+    let d = Dir::new();
+    d.write("a.c", "double half(double x) { return x / 2; }\nint div(int a, int b) { return a / b; }\nint data;\nconst char *name(void) { return \"fenced\"; }\n");
+    d.rf(&["cc", "-O2", "-g", "a.c", "-o", "a.rf"]).ok();
+    assert_eq!(
+        d.rf(&["call", "--sig", "f64(f64)", "a.rf", "half", "3"]).ok().out,
+        "1.5\n"
+    );
+    assert_eq!(
+        d.rf(&["call", "--sig", "str()", "a.rf", "name"]).ok().out,
+        "fenced\n"
+    );
+    d.rf(&["call", "a.rf", "missing"]).fails(2, &["missing"]);
+    d.rf(&["call", "a.rf", "data"]).fails(2, &["data"]);
+    d.rf(&["call", "--sig", "i32(i32)", "a.rf", "div", "1", "2"])
+        .fails(2, &["takes 1"]);
+    d.rf(&["call", "--sig", "i32(i32", "a.rf", "div", "1"])
+        .fails(2, &["no signature"]);
+    d.rf(&["call", "--sig", "i32(i32,i32)", "a.rf", "div", "x", "1"])
+        .fails(2, &["argument 1"]);
+    let ran = d
+        .rf(&["call", "--sig", "i32(i32,i32)", "a.rf", "div", "1", "0"])
+        .fails(139, &["ringfence: error:", "div"]);
+    assert!(ran.err.contains("a.c:2"), "{}", ran.err);
+}
