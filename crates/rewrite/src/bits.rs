@@ -33,7 +33,7 @@ pub(crate) fn emit(k: &mut Sink<'_, '_>, insn: &Insn<'_>, st: &State) -> Result<
             out.fmt(format_args!("\t.cfi_adjust_cfa_offset {n}\n"));
         }
     };
-    let cfi = k.unwind.is_some();
+    let cfi = out.cfi;
     let saved: &[u8] = if locked { &[bit, new, RAX] } else { &[bit, new] };
     for r in saved {
         out.fmt(format_args!("\tpushq\t%{}\n", regs::q(*r)));

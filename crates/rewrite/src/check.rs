@@ -70,10 +70,15 @@ impl Out<'_> {
                 "\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\tud2\n.Lrf_c{n}:\n"
             ));
         } else {
-            // Without touching flags: address minus base by two complements, its upper half to ecx.
+            // The flags, the overflow flag included, wait in rax, and rax on the control stack.
+            let (down, up) = if self.cfi {
+                ("\t.cfi_adjust_cfa_offset 8\n", "\t.cfi_adjust_cfa_offset -8\n")
+            } else {
+                ("", "")
+            };
             self.fmt(format_args!(
-                "\tnotq\t%r11\n\tleaq\t(%r11,%r14), %r11\n\tnotq\t%r11\n\txchgq\t%rcx, %r11\n\tbswapq\t%rcx\n\tmovl\t%ecx, %ecx\n\
-                 \tjrcxz\t.Lrf_c{n}\n\tmovq\t%r11, %rcx\n\tud2\n.Lrf_c{n}:\n\tmovq\t%r11, %rcx\n"
+                "\tpushq\t%rax\n{down}\tlahf\n\tseto\t%al\n\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\tud2\n\
+                 .Lrf_c{n}:\n\taddb\t$127, %al\n\tsahf\n\tpopq\t%rax\n{up}"
             ));
         }
     }
@@ -122,7 +127,12 @@ pub(crate) fn flags_dead(f: &Function<'_>, at: u32) -> bool {
         match code.class {
             Class::Call | Class::Ret | Class::Trap => return true,
             Class::Jmp => return code.insn.star,
-            Class::Jcc | Class::Str(_) => return false,
+            Class::Jcc => return false,
+            Class::Str(_)
+                if code.insn.mnemonic.starts_with("cmps") || code.insn.mnemonic.starts_with("scas") =>
+            {
+                return false;
+            }
             _ => {}
         }
         match flags(&code.insn) {

@@ -55,6 +55,7 @@ pub(crate) fn emit<'a>(
     let aligned = aligned_items(f, w);
     let mut classes = Classes::default();
     let mut unwind = f.has_cfi.then(|| Unwind::new(pushed(f, w)));
+    out.cfi = f.has_cfi;
     let mut marked_entry = false;
     let mut stopped = false;
     let mut dead_end = true;

@@ -33,7 +33,7 @@ const COMPILE: &[&str] = &[
     "-Werror=trampolines",
     "-falign-loops=64",
     // Gathers are refused by the verifier; gcc is told not to make any.
-    "-mtune-ctrl=^use_gather",
+    "-mtune-ctrl=^use_gather_2parts,^use_gather_4parts,^use_gather",
 ];
 
 const DEBUG: &[&str] = &["-gdwarf-2", "-gno-variable-location-views", "-dA"];

@@ -13,7 +13,7 @@ pub(crate) enum Class {
     Call,
     Ret,
     Jmp,
-    /// Conditional jumps, `jrcxz` and `loop` included.
+    /// Conditional jumps.
     Jcc,
     Leave,
     Enter,
@@ -48,6 +48,7 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
         Some(b'j') => {
             return match m {
                 "jmp" | "jmpq" => Class::Jmp,
+                "jrcxz" | "jecxz" | "jcxz" => no_loops(),
                 _ => Class::Jcc,
             };
         }
@@ -68,7 +69,7 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
         Some(b'l') => match m {
             "lea" | "leaq" | "leal" | "leaw" => return Class::Lea,
             "leave" | "leaveq" => return Class::Leave,
-            "loop" | "loope" | "loopne" | "loopz" | "loopnz" => return Class::Jcc,
+            "loop" | "loope" | "loopne" | "loopz" | "loopnz" => return no_loops(),
             "lret" | "lretq" | "ljmp" | "lcall" | "lgdt" | "lidt" | "lldt" | "ltr" | "lmsw" | "lar"
             | "lsl" => {
                 return privileged();
@@ -190,7 +191,7 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
     {
         return Class::Refused(
             "gathers and scatters are not allowed",
-            "compile with -mtune-ctrl=^use_gather, or write single loads",
+            "compile with the flags of ringfence cc --print-flags, or write single loads",
         );
     }
     if i.ops()
@@ -209,10 +210,17 @@ fn privileged() -> Class {
     Class::Refused("this instruction is privileged or hidden from modules", OTHER_WAY)
 }
 
+fn no_loops() -> Class {
+    Class::Refused(
+        "loop and jrcxz are not allowed",
+        "test the register and use an ordinary jump",
+    )
+}
+
 fn control_word() -> Class {
     Class::Refused(
         "this instruction changes or copies floating-point control state, which belongs to the host",
-        "compile without -ffast-math; for rounding use nearbyint-free code or SSE4.1's roundsd",
+        "compile without -ffast-math, which makes gcc round long doubles this way",
     )
 }
 
@@ -339,7 +347,8 @@ mod tests {
             class("vpgatherdd %ymm1, (%rax,%ymm2,4), %ymm0"),
             Class::Refused(..)
         ));
-        assert_eq!(class("jrcxz 1f"), Class::Jcc);
+        assert!(matches!(class("jrcxz 1f"), Class::Refused(..)));
+        assert_eq!(class("jne 1f"), Class::Jcc);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Out<'o> {
     pub options: &'o Options,
     /// Label identifiers occur, and so does their base.
     pub uses_labels: bool,
+    /// The function at hand has call-frame directives.
+    pub cfi: bool,
     /// Running number for local labels.
     pub local: u32,
 }
@@ -35,6 +37,7 @@ impl<'o> Out<'o> {
             buf: String::with_capacity(capacity),
             options,
             uses_labels: false,
+            cfi: false,
             local: 0,
         }
     }

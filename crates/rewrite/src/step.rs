@@ -509,7 +509,9 @@ impl Step<'_, '_> {
             return Err("a jump needs a name".to_owned().into());
         };
         if self.f.find(name, i).is_none() {
-            if name.starts_with(".L") || name.starts_with(|c: char| c.is_ascii_digit()) {
+            if name.starts_with(".L") && !name.starts_with(".LTHUNK")
+                || name.starts_with(|c: char| c.is_ascii_digit())
+            {
                 return Err(Fail::hard(
                     "the label is not in this function",
                     "jump to the start of functions only",
