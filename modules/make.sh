@@ -140,7 +140,7 @@ run() { # PROGRAM ARGS...
 	elif [ -n "${RINGFENCE_RUNNER:-}" ]; then
 		"$RINGFENCE_RUNNER" "$out/$recipe/fenced/$program.rf" "$@"
 	else
-		"$RINGFENCE" run --dir "$PWD:." --clock --memory 2G "$out/$recipe/fenced/$program.rf" -- "$@"
+		"$RINGFENCE" run --dir "$PWD" --memory 2G "$out/$recipe/fenced/$program.rf" -- "$@"
 	fi
 }
 

@@ -3,15 +3,13 @@ crate=(lz4-sys 1.11.1+lz4-1.10.0 6bd8c0d6c6ed0cd30b3652886bb8711dc4bb01d637a6810
 src=$("$root/sysroot/fetch.sh" crate "${crate[@]}")/liblz4
 cflags=(-O3 -w "-I$src/lib" "-I$src/programs" "-I$src/tests" -DXXH_NAMESPACE=LZ4_ -DLZ4IO_MULTITHREAD=0)
 library=(lib/lz4.c lib/lz4frame.c lib/lz4hc.c lib/lz4file.c lib/xxhash.c)
-programs=(fuzzer frametest roundtrip check)
-program_fuzzer=(tests/fuzzer.c)
+programs=(frametest roundtrip check)
 program_frametest=(tests/frametest.c)
 program_roundtrip=(tests/roundTripTest.c)
 program_check=(@check.c)
 check() {
-	# They print progress and times on stderr; exit status and results on stdout are what counts.
-	run fuzzer -s1234 -i200 -v1 >fuzzer.out 2>&1 || { tail fuzzer.out; return 1; }
-	echo "fuzzer passed"
+	# It prints progress and times on stderr; the exit status is what counts. (Upstream's fuzzer takes minutes
+	# even for a single round.)
 	run frametest -s1234 -i200 -v >frametest.out 2>&1 || { tail frametest.out; return 1; }
 	echo "frametest passed"
 	cp "$src/lib/lz4.c" input
