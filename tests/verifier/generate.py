@@ -251,7 +251,6 @@ movl %gs:(%esp), %eax|movl %eax, %gs:(%esp)|movl %gs:8(%esp,%ecx), %eax|movl %gs
     case(d, "r12-is-not-rsp", "with REX.B and REX.X number 4 is r12", [("65 67 41 8b 04 24", "movl %gs:(%r12d), %eax"), ("65 67 42 8b 04 27", "movl %gs:(%edi,%r12d), %eax"), ("41 54", "push %r12"), ("41 5c", "pop %r12"), RET])
     case(d, "xmm4-is-not-rsp", "vector register 4 is not rsp", ["movaps %xmm4, %xmm0", "vaddps %ymm4, %ymm4, %ymm4", "movl %eax, %eax", RET])
     case(d, "group-digit-4-is-not-rsp", "4 in ModRM.reg as an opcode extension is not rsp", ["shll $3, %eax", "mull %ecx", "andl $1, %eax", "btl $3, %eax", RET])
-    case(d, "rex-b-ignored-without-base", "base 5 without base and REX.B: no register", [("65 67 41 8b 04 25 00 00 01 00", "movl %gs:0x10000, %eax"), RET])
 
 
 def rule3():
@@ -799,6 +798,12 @@ e0 fe|loopne|0 NotAccepted
             near = {"je": {"66": "0 NotAccepted", "f2": "0 NotAccepted", "f3": "0 NotAccepted"}}
             rule = near.get(what, {}).get(pre, "8 Prefix")
             case(d, f"branch-{what}-{pre}", f"{what} with {pre}: no prefixes on branches", [(f"{pre} {code}", f"{what} with {pre}"), RET], rule, 0x1000)
+    for code, what in [("65 67 41 8b 04 25 00 00 01 00", "REX.B where SIB has no base: some decoders see r13"), ("41 8b 05 00 10 00 00", "REX.B with RIP"), ("42 01 c8", "REX.X without SIB"), ("65 67 42 8b 07", "REX.X without SIB, memory"),
+                       ("44 f7 d8", "REX.R with an opcode extension"), ("44 0f 94 c0", "REX.R on sete"), ("4e 01 c8", "REX.W, R and X without SIB"), ("42 50", "REX.X on push"), ("44 58", "REX.R on pop"), ("46 b8 00 00 00 00", "REX.R and X on mov")]:
+        case(d, f"rex-spare-{what}", f"{what}", [(code, what), RET], "8 RexUse", 0x1000)
+    for code, what in [("c4 c1 78 10 04 25 00 00 00 00", "VEX.B where SIB has no base"), ("c4 a1 78 28 c1", "VEX.X without SIB"), ("c5 78 77", "VEX.R on vzeroupper"), ("c4 62 78 f3 c8", "VEX.R with an opcode extension"), ("c4 c1 78 10 05 00 10 00 00", "VEX.B with RIP")]:
+        pre = "65 67 " if "SIB has" in what else ""
+        case(d, f"vex-spare-{what}", f"{what}", [(pre + code, what), RET], "8 VexReserved", 0x1000)
     # lock
     for ins in ["addl %eax, %gs:(%edi)", "addl $1, %gs:(%edi)", "orb $1, %gs:(%edi)", "xorq %rax, %gs:(%edi)", "sbbl %eax, %gs:(%edi)", "incl %gs:(%edi)", "decb %gs:(%edi)", "notl %gs:(%edi)", "negq %gs:(%edi)", "xchgl %eax, %gs:(%edi)", "xaddl %eax, %gs:(%edi)", "cmpxchgl %ecx, %gs:(%edi)", "cmpxchgb %cl, %gs:(%edi)", "cmpxchg8b %gs:(%edi)", "cmpxchg16b %gs:(%edi)", "btsl $3, %gs:(%edi)", "btrq $3, %gs:(%edi)", "btcw $3, %gs:(%edi)", "addl %eax, TEXT+0x1000(%rip)"]:
         case(d, f"lock-{ins}", f"lock {ins}", ["lock " + ins, RET])

@@ -103,12 +103,15 @@ struct Head {
     /// The whole REX byte, 0 without one.
     rex: u8,
     w: bool,
-    r: u8,
-    x: u8,
-    b: u8,
+    /// [`EXT_REG`], [`EXT_INDEX`] and [`EXT_BASE`]: the fourth bits of register numbers.
+    extension: u8,
     l: u8,
     vvvv: u8,
 }
+
+const EXT_REG: u8 = 4;
+const EXT_INDEX: u8 = 2;
+const EXT_BASE: u8 = 1;
 
 #[inline(always)]
 pub(crate) fn decode_window(code: &[u8; WINDOW]) -> Result<Instruction, Reason> {
@@ -129,18 +132,14 @@ pub(crate) fn decode_window(code: &[u8; WINDOW]) -> Result<Instruction, Reason> 
         prefixes,
         rex: 0,
         w: false,
-        r: 0,
-        x: 0,
-        b: 0,
+        extension: 0,
         l: 0,
         vvvv: 0,
     };
     if opcode & 0xF0 == 0x40 {
         head.rex = opcode;
         head.w = opcode & 8 != 0;
-        head.r = (opcode & 4) << 1;
-        head.x = (opcode & 2) << 2;
-        head.b = (opcode & 1) << 3;
+        head.extension = opcode & 7;
         at += 1;
         opcode = byte(at);
         if PREFIX[usize::from(opcode)] != 0
@@ -183,16 +182,15 @@ pub(crate) fn decode_window(code: &[u8; WINDOW]) -> Result<Instruction, Reason> 
         let first = byte(at);
         let (map, last) = if opcode == 0xC5 {
             at += 1;
+            head.extension = !first >> 5 & EXT_REG;
             (1, first)
         } else {
             let second = byte(at + 1);
             at += 2;
-            head.x = (!first & 0x40) >> 3;
-            head.b = (!first & 0x20) >> 2;
+            head.extension = !first >> 5;
             head.w = second & 0x80 != 0;
             (first & 0x1F, second & 0x7F)
         };
-        head.r = (!first & 0x80) >> 4;
         head.vvvv = !last >> 3 & 15;
         head.l = last >> 2 & 1;
         if map == 0 || map > 3 {
@@ -232,6 +230,11 @@ fn finish(
     let mut memory = Memory::None;
     let mut displacement = 0;
     let mut other = op.other;
+    let reg_extension = (head.extension & EXT_REG) << 1;
+    let index_extension = (head.extension & EXT_INDEX) << 2;
+    let base_extension = (head.extension & EXT_BASE) << 3;
+    // Extension bits that mean nothing here: decoders have been seen to disagree about some of them.
+    let mut spare = head.extension;
     let mut name = |number: u8, role: Role| {
         let byte_register = matches!(role, Role::ReadByte | Role::WriteByte);
         // Without REX, the byte registers 4 to 7 are ah, ch, dh and bh.
@@ -256,7 +259,10 @@ fn finish(
         Form::ModRm => {
             let modrm = byte(at);
             at += 1;
-            name(modrm >> 3 & 7 | head.r, op.reg);
+            if op.reg != Role::Absent {
+                name(modrm >> 3 & 7 | reg_extension, op.reg);
+                spare &= !EXT_REG;
+            }
             let rm = modrm & 7;
             if modrm >= 0xC0 {
                 if op.rm == Role::Absent {
@@ -265,7 +271,8 @@ fn finish(
                 if op.flags & flag::RM0 != 0 && (rm != 0 || head.rex != 0) {
                     return Err(Reason::NotAccepted);
                 }
-                name(rm | head.b, op.rm);
+                name(rm | base_extension, op.rm);
+                spare &= !EXT_BASE;
             } else {
                 if op.flags & flag::MEMORY == 0 && !(hole!(20) && op.rm != Role::Absent) {
                     return Err(op.reason);
@@ -275,16 +282,19 @@ fn finish(
                 if rm == 4 {
                     let sib = byte(at);
                     at += 1;
-                    let index = sib >> 3 & 7 | head.x;
+                    let index = sib >> 3 & 7 | index_extension;
+                    spare &= !EXT_INDEX;
                     if index != 4 {
                         name(index, Role::Read);
                     }
                     no_base = sib & 7 == 5;
                     if !no_base || modrm >= 0x40 {
-                        name(sib & 7 | head.b, Role::Read);
+                        name(sib & 7 | base_extension, Role::Read);
+                        spare &= !EXT_BASE;
                     }
                 } else if !no_base || modrm >= 0x40 {
-                    name(rm | head.b, Role::Read);
+                    name(rm | base_extension, Role::Read);
+                    spare &= !EXT_BASE;
                 }
                 match modrm >> 6 {
                     0 if no_base => {
@@ -303,7 +313,10 @@ fn finish(
                 other = Role::Absent;
             }
         }
-        Form::LowBits => name(opcode & 7 | head.b, op.other),
+        Form::LowBits => {
+            name(opcode & 7 | base_extension, op.other);
+            spare &= !EXT_BASE;
+        }
         Form::Plain => {}
         Form::Branch => {
             if (prefixes != 0 || head.rex != 0) && !hole!(24) {
@@ -325,10 +338,13 @@ fn finish(
         } else {
             op.flags & flag::W1 != 0 && !head.w
         };
-        if bad_l || bad_w || other == Role::Absent && head.vvvv != 0 && !hole!(23) {
+        if spare != 0 || bad_l || bad_w || other == Role::Absent && head.vvvv != 0 && !hole!(23) {
             return Err(Reason::VexReserved);
         }
     } else if prefixes & !(GS | ADDR32) | head.rex != 0 || op.flags & flag::W1 != 0 {
+        if spare != 0 {
+            return Err(Reason::RexUse);
+        }
         legacy_prefixes(op, page, opcode, head, memory)?;
     }
 
