@@ -43,6 +43,7 @@ test)
     want git git
     want shellcheck shellcheck
     want csmith csmith
+    want cmake cmake # builds one of the decoders that the verifier's is compared with
     [[ -e /usr/include/csmith/csmith.h || -n $(compgen -G '/usr/include/csmith*/csmith.h') ]] || missing+=(libcsmith-dev)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)

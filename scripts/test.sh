@@ -70,6 +70,9 @@ step build cargo build --release --workspace --quiet
 step unit cargo test --workspace --quiet
 # mistakes planted in the verifier one at a time; its corpus has to notice each
 step holes cargo test -p ringfence-verify --features holes --test holes --quiet
+# the verifier's decoder against three others: a sample, or everything
+mapfile -t share < <(if ((soak)); then printf '%s\n' --table "$logs/accepted.txt"; else printf '%s\n' --sample 1000; fi)
+step enumerate cargo run --release --quiet --manifest-path tests/enumerate/Cargo.toml --target-dir target/enumerate -- "${share[@]}"
 
 ((list)) && exit 0
 if ((${#broken[@]})); then

@@ -150,10 +150,10 @@ impl Worker {
         if let Err(what) = self.zydis.disagreement(bytes, &ours) {
             self.findings.disagree(bytes, &ours, &what);
         }
-        if self.findings.accepted % CAPSTONE_SHARE == 0 {
-            if let Err(what) = self.capstone.disagreement(bytes, &ours) {
-                self.findings.disagree(bytes, &ours, &what);
-            }
+        if self.findings.accepted.is_multiple_of(CAPSTONE_SHARE)
+            && let Err(what) = self.capstone.disagreement(bytes, &ours)
+        {
+            self.findings.disagree(bytes, &ours, &what);
         }
         let code = iced_x86::Decoder::new(64, bytes, DecoderOptions::NONE)
             .decode()
@@ -216,7 +216,7 @@ fn main() {
                         } else {
                             (1, sample)
                         };
-                        if tail.next() % of_heads != 0 {
+                        if !tail.next().is_multiple_of(of_heads) {
                             continue;
                         }
                         let before = worker.findings.tried;

@@ -158,7 +158,7 @@ pub fn encodings(head: &Head, sample: u64, tail: &mut Tail, visit: &mut impl FnM
             };
             for &sib in sibs {
                 let random = tail.next();
-                if sample > 1 && (random >> 32) % sample != 0 {
+                if !(random >> 32).is_multiple_of(sample) {
                     continue;
                 }
                 // Bytes in a row from one random number; one in four with a zero immediate or displacement.
