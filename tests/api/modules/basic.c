@@ -1,4 +1,5 @@
 /* What the tests of the interfaces call: arguments of every kind, memory, and one fault of each kind. Freestanding. */
+#include <ringfence/module.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,10 +60,10 @@ uint64_t *where_are_zeroes(void) { return zeroes; }
 void *echo_pointer(void *p) { return p; }
 
 /* Host functions. */
-extern int host_add(int a, int b);
-extern double host_mix(int a, double x, long b, float y);
-extern long host_eight(long a, long b, long c, long d, long e, long f, long g, long h);
-extern void host_note(const char *text, size_t length);
+RF_IMPORT(int, host_add, (int a, int b))
+RF_IMPORT(double, host_mix, (int a, double x, long b, float y))
+RF_IMPORT(long, host_eight, (long a, long b, long c, long d, long e, long f, long g, long h))
+RF_IMPORT(void, host_note, (const char *text, size_t length))
 int call_host_add(int a, int b) { return host_add(a, b) + 1; }
 double call_host_mix(void) { return host_mix(1, 2.5, 3, 4.5f); }
 long call_host_eight(void) { return host_eight(1, 2, 3, 4, 5, 6, 7, 8); }

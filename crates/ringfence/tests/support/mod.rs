@@ -1,0 +1,91 @@
+//! Builds the modules of `tests/api/modules` with the driver, once for each test program.
+#![allow(dead_code)] // each test program uses a part
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ringfence::{Domain, Imports, Module};
+
+static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+
+fn top() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The path of a module's source.
+pub fn source(name: &str) -> PathBuf {
+    top().join("tests/api/modules").join(format!("{name}.c"))
+}
+
+/// The file of a module, built with `options` besides the usual ones.
+pub fn build(name: &str, options: &[&str]) -> PathBuf {
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let built = built.get_or_insert_with(HashMap::new);
+    let key = format!("{name} {options:?}");
+    if let Some(path) = built.get(&key) {
+        return path.clone();
+    }
+    // One directory for each process: test programs run side by side.
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("modules-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("directory for modules");
+    let output = directory.join(format!("{name}-{}.rf", built.len()));
+    let include = top().join("include");
+    let mut arguments: Vec<std::ffi::OsString> = [
+        "-O1",
+        "-g",
+        "-Wall",
+        "-Wextra",
+        "-ffreestanding",
+        "-nostdlib",
+        "-I",
+    ]
+    .map(Into::into)
+    .into();
+    arguments.push(include.into());
+    arguments.extend(options.iter().map(Into::into));
+    arguments.extend(["-o".into(), output.clone().into(), source(name).into()]);
+    let status = ringfence_driver::cc(ringfence_driver::args::Front::C, arguments);
+    assert_eq!(status, 0, "the driver could not build {name}");
+    built.insert(key, output.clone());
+    output
+}
+
+/// A module of `tests/api/modules`.
+pub fn module(name: &str) -> Module {
+    Module::open(build(name, &[])).expect("the module loads")
+}
+
+/// What `basic` needs from its host.
+pub fn basic_imports() -> Imports {
+    Imports::new()
+        .func("host_add", |a: i32, b: i32| a.wrapping_add(b))
+        .func("host_mix", |a: i32, x: f64, b: i64, y: f32| {
+            f64::from(a) + x + b as f64 + f64::from(y)
+        })
+        .func(
+            "host_eight",
+            |a: i64, b: i64, c: i64, d: i64, e: i64, f: i64, g: i64, h: i64| {
+                a + 10 * b + 100 * c + 1000 * d + 10_000 * e + 100_000 * f + 1_000_000 * g + 10_000_000 * h
+            },
+        )
+        .func("host_note", |_text: u64, _length: u64| {})
+}
+
+/// A fresh domain of `basic`.
+pub fn basic() -> Domain {
+    module("basic")
+        .instantiate(basic_imports())
+        .expect("the domain is made")
+}
+
+/// The number of the line of a module's source that carries the comment `line: NAME`.
+pub fn line(name: &str, marker: &str) -> u32 {
+    let text = std::fs::read_to_string(source(name)).expect("the source is there");
+    let marker = format!("/* line: {marker} */");
+    let at = text
+        .lines()
+        .position(|l| l.contains(&marker))
+        .expect("the marker is there");
+    at as u32 + 1
+}
