@@ -99,16 +99,20 @@ int divide(int a, int b) {
 void trap(void) {
     __builtin_trap(); /* line: trap */
 }
-static int deep(volatile int *p, int n) {
+static volatile int sink;
+__attribute__((noinline)) static int deep(int n) {
     volatile char big[256];
     big[n & 255] = (char)n;
-    return deep(big[0] ? p : p, n + 1) + big[3] + *p;
+    if (n != -1)
+        sink = deep(n + 1);
+    return big[3] + 1;
 }
-int recurse_data(void) {
-    volatile int x = 1;
-    return deep(&x, 0);
+int recurse_data(void) { return deep(0); }
+__attribute__((noinline)) int recurse_control(int n) {
+    if (n != -1)
+        sink = recurse_control(n + 1);
+    return sink + 1;
 }
-__attribute__((noinline, optimize("O0"))) int recurse_control(int n) { return recurse_control(n + 1) + 1; }
 void spin(void) {
     for (volatile int stop = 0; !stop;) {
     }
