@@ -14,7 +14,7 @@ static void host_note(const char *text, size_t length) {
         noted = length;
 }
 
-#define SYM(type, name) type name = (type)rf_dlsym(m, #name)
+#define SYM(type, name) __typeof__(type) name = (type)rf_dlsym(m, #name)
 
 static void opening(const char *path) {
     CHECK(rf_dlopen(NULL, 0) == NULL && rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);

@@ -1,9 +1,9 @@
-/* A module called in plain C: cc readme.c $(pkg-config --cflags --libs ringfence) && ./a.out basic.rf */
+/* A module called in plain C: cc readme.c $(pkg-config --cflags --libs ringfence) && ./a.out readme.rf */
 #include <ringfence.h>
 #include <stdio.h>
 
 int main(int argc, char **argv) {
-    void *module = rf_dlopen(argc > 1 ? argv[1] : "basic.rf", 0);
+    void *module = rf_dlopen(argc > 1 ? argv[1] : "readme.rf", 0);
     int (*add)(int, int) = (int (*)(int, int))rf_dlsym(module, "add");
     int (*divide)(int, int) = (int (*)(int, int))rf_dlsym(module, "divide");
     if (!add || !divide)

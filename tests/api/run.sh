@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Builds and runs the tests of the C library: C and C++ programs against the shared and the static library, PIE and
+# non-PIE, the library opened by a foreign program and by Python, and the documentation's example.
+#   tests/api/run.sh [DIRECTORY WITH libringfence_c.so, libringfence_c.a AND ringfence]
+# Ends with "N passed, M failed".
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=${1:-${CARGO_TARGET_DIR:-target}/release}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for f in libringfence_c.so libringfence_c.a ringfence; do
+    if [[ ! -e $target/$f ]]; then
+        echo "run.sh: $target/$f is missing; build the workspace first" >&2
+        exit 2
+    fi
+done
+
+# As an installation has them.
+mkdir -p "$work/lib" "$work/static"
+soname=$(readelf -d "$target/libringfence_c.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')
+cp "$target/libringfence_c.so" "$work/lib/$soname"
+ln -s "$soname" "$work/lib/libringfence.so"
+cp "$target/libringfence_c.a" "$work/static/libringfence.a"
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+sed -e "s|@PREFIX@|$work|" -e "s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$work/ringfence.pc"
+private=$(sed -n 's/^Libs.private: //p' "$work/ringfence.pc")
+
+passed=0 failed=0
+# check NAME COMMAND…
+check() {
+    local name=$1 log=$work/log
+    shift
+    if timeout 120 "$@" >"$log" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok      $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED  $name (status $?): $*"
+        sed 's/^/    /' "$log"
+    fi
+}
+
+build() {
+    check "build $1.rf" "$target/ringfence" cc -O1 -g -ffreestanding -nostdlib -Iinclude -o "$work/$1.rf" "tests/api/modules/$1.c"
+}
+build basic
+build readme
+module=$work/basic.rf
+export LD_LIBRARY_PATH=$work/lib
+
+check "soname" test "$soname" = "libringfence.so.${version%%.*}"
+check "only rf_ names are exported" bash -c \
+    "! nm -D --defined-only '$work/lib/libringfence.so' | awk '\$2 != \"A\" { print \$3 }' | grep -v '^rf_'"
+check "no executable stack" bash -c "readelf -lW '$work/lib/libringfence.so' | grep GNU_STACK | grep -qv RWE"
+
+check "header, pedantic C11" gcc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -x c include/ringfence.h
+check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -x c++ include/ringfence.h
+
+# Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
+warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
+for t in dl checked threads readme; do
+    module=$work/basic.rf
+    if [[ $t == readme ]]; then
+        module=$work/readme.rf
+    fi
+    check "$t: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t" -L"$work/lib" -lringfence -pthread
+    check "$t" "$work/$t" "$module"
+    check "$t: compile, non-PIE" gcc -std=c11 -O1 -g -no-pie -fno-pie "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t-nopie" \
+        -L"$work/lib" -lringfence -pthread
+    check "$t, non-PIE" "$work/$t-nopie" "$module"
+    # word splitting of the private libraries is wanted
+    # shellcheck disable=SC2086
+    check "$t: compile, static library" gcc -std=c11 -O1 -g -no-pie "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t-static" \
+        -L"$work/static" -lringfence $private -pthread
+    check "$t, static library" "$work/$t-static" "$module"
+done
+
+module=$work/basic.rf
+for std in c++11 c++20; do
+    check "cxx: compile as $std" g++ "-std=$std" -O1 -g -Wall -Wextra -Wpedantic -Werror -Iinclude tests/api/cxx.cc -o "$work/cxx" \
+        -L"$work/lib" -lringfence
+    check "cxx, $std" "$work/cxx" "$module"
+done
+
+check "foreign: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/foreign.c -o "$work/foreign"
+check "foreign" env -u LD_LIBRARY_PATH "$work/foreign" "$work/lib/$soname" "$module"
+if python=$(command -v python3); then
+    check "ctypes" "$python" tests/api/ctypes_test.py "$work/lib/$soname" "$module"
+fi
+
+echo "$passed passed, $failed failed"
+((failed == 0))

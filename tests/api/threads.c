@@ -1,0 +1,184 @@
+/* Many threads in one domain, one domain for each thread, errors per thread, interrupts, a host with handlers of its own,
+ * fork. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <ringfence.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static void stub(rf_caller *c, void *context) {
+    (void)context;
+    rf_return_int(c, rf_arg_int(c, 0) + rf_arg_int(c, 1));
+}
+static const rf_import imports[] = {
+    RF_IMPORT_CALLBACK("host_add", stub, NULL), RF_IMPORT_CALLBACK("host_mix", stub, NULL),
+    RF_IMPORT_CALLBACK("host_eight", stub, NULL), RF_IMPORT_CALLBACK("host_note", stub, NULL),
+};
+static rf_module *module;
+static rf_domain *shared;
+
+static rf_domain *make(void) {
+    rf_domain *d = NULL;
+    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+    o.imports = imports, o.import_count = 4;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    return d;
+}
+
+static void *many_calls(void *argument) {
+    int (*bump)(void) = (int (*)(void))(uintptr_t)rf_dlsym(shared, "bump_thread");
+    int (*add_many)(int) = (int (*)(int))(uintptr_t)rf_dlsym(shared, "add_many");
+    long wrong = 0;
+    for (int i = 1; i <= 2000; i++)
+        wrong += bump() != 100 + i;
+    for (int i = 0; i < 200; i++)
+        wrong += add_many(i) != i;
+    wrong += rf_error() != NULL;
+    (void)argument;
+    return (void *)wrong;
+}
+
+/* Each thread breaks a domain of its own and sees its own error only. */
+static void *own_error(void *argument) {
+    long wrong = 0, which = (long)argument;
+    rf_domain *d = make();
+    int (*divide)(int, int) = (int (*)(int, int))(uintptr_t)rf_dlsym(d, "divide");
+    int (*wild_read)(int *) = (int (*)(int *))(uintptr_t)rf_dlsym(d, "wild_read");
+    for (int i = 0; i < 20; i++) {
+        rf_clear_error();
+        if (which & 1)
+            divide(1, 0);
+        else
+            wild_read(NULL);
+        usleep(200);
+        wrong += !rf_error() || rf_error()->status != (which & 1 ? RF_FAULT_DIVIDE : RF_FAULT_ACCESS);
+        wrong += rf_reset(d) != RF_OK || rf_error() != NULL;
+    }
+    wrong += rf_domain_destroy(d) != RF_OK;
+    return (void *)wrong;
+}
+
+static void *spin(void *argument) {
+    (void)argument;
+    return (void *)(long)(rf_call_name(shared, "spin", NULL, 0, NULL) != RF_FAULT_INTERRUPT);
+}
+
+/* Handles go wrong under the feet of callers, with no effect but errors. */
+static volatile int stop;
+static rf_domain *volatile moving;
+static void *use_moving(void *argument) {
+    (void)argument;
+    while (!stop) {
+        rf_value a[] = { rf_i32(1), rf_i32(2) }, r = { RF_I32, { 0 } };
+        rf_status s = rf_call_name(moving, "add", a, 2, &r);
+        if (s == RF_OK ? r.as.i32 != 3 : s != RF_ERROR_HANDLE)
+            return (void *)1;
+    }
+    return NULL;
+}
+
+static long run(int count, void *(*f)(void *)) {
+    pthread_t threads[16];
+    long wrong = 0;
+    for (long i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, f, (void *)i))
+            return 1000;
+    for (int i = 0; i < count; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        wrong += (long)result;
+    }
+    return wrong;
+}
+
+static sigjmp_buf landing;
+static volatile int host_faults;
+static void on_segv(int number, siginfo_t *info, void *context) {
+    (void)number, (void)info, (void)context;
+    host_faults++;
+    siglongjmp(landing, 1);
+}
+
+static void own_handlers(void) {
+    /* The host's handler was there before the library's first domain (see main); a fault of host code still goes there. */
+    if (!sigsetjmp(landing, 1))
+        *(volatile int *)8 = 1;
+    CHECK(host_faults == 1);
+    rf_value a[] = { rf_i32(1), rf_i32(0) }, r = { RF_I32, { 0 } };
+    CHECK_STATUS(rf_call_name(shared, "divide", a, 2, &r), RF_FAULT_DIVIDE);
+    CHECK_STATUS(rf_call_name(shared, "divide", a, 2, &r), RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_reset(shared), RF_OK);
+    CHECK_STATUS(rf_call_name(shared, "wild_read", NULL, 0, &r), RF_FAULT_ACCESS);
+    CHECK_STATUS(rf_reset(shared), RF_OK);
+    if (!sigsetjmp(landing, 1))
+        *(volatile int *)16 = 1;
+    CHECK(host_faults == 2);
+}
+
+static void after_fork(void) {
+    rf_value a[] = { rf_i32(2), rf_i32(3) }, r = { RF_I64, { 0 } };
+    CHECK_STATUS(rf_call_name(shared, "bump", NULL, 0, &r), RF_OK);
+    int64_t before = r.as.i64;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        /* The child may make domains of its own, whatever became of the old ones. */
+        rf_domain *d = make();
+        r.type = RF_I32;
+        int bad = rf_call_name(d, "add", a, 2, &r) != RF_OK || r.as.i32 != 5;
+        bad |= rf_call_name(d, "trap", NULL, 0, NULL) != RF_FAULT_ILLEGAL;
+        _exit(bad || failures);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_STATUS(rf_call_name(shared, "bump", NULL, 0, &r), RF_OK);
+    CHECK(r.as.i64 == before + 1);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return fprintf(stderr, "usage: threads MODULE\n"), 2;
+    struct sigaction action = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO };
+    sigaction(SIGSEGV, &action, NULL);
+    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    shared = make();
+    CHECK(run(8, many_calls) == 0);
+    CHECK(run(8, own_error) == 0);
+    for (int i = 0; i < 3; i++) {
+        pthread_t t;
+        void *result;
+        pthread_create(&t, NULL, spin, NULL);
+        do {
+            usleep(3000);
+            rf_interrupt(shared);
+        } while (pthread_tryjoin_np(t, &result));
+        CHECK(result == NULL);
+        CHECK_STATUS(rf_reset(shared), RF_OK);
+    }
+    pthread_t users[2];
+    moving = make();
+    for (int i = 0; i < 2; i++)
+        pthread_create(&users[i], NULL, use_moving, NULL);
+    for (int i = 0; i < 100; i++) {
+        rf_domain *old = moving;
+        moving = make();
+        CHECK_STATUS(rf_domain_destroy(old), RF_OK);
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++) {
+        void *result;
+        pthread_join(users[i], &result);
+        CHECK(result == NULL);
+    }
+    own_handlers();
+    after_fork();
+    CHECK_STATUS(rf_domain_destroy(shared), RF_OK);
+    CHECK_STATUS(rf_domain_destroy(moving), RF_OK);
+    CHECK_STATUS(rf_module_close(module), RF_OK);
+    return FINISH("threads");
+}
