@@ -31,6 +31,7 @@ mod memory;
 pub mod module;
 pub mod policy;
 mod relocate;
+pub mod rights;
 mod signal;
 mod stubs;
 mod symbolize;
