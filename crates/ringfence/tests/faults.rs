@@ -110,12 +110,14 @@ fn jumps_to_what_is_no_function() -> Result<(), Error> {
         0,
         1,
         nothing + 8,
-        nothing + 1,
+        nothing - 8, // the lowest three bits are cleared first: `nothing + 1` would be `nothing`
         zeroes,
         std::process::abort as *const () as u64,
         u64::MAX,
     ] {
-        let f = fault(jump.call(target));
+        let result = jump.call(target);
+        assert!(result.is_err(), "{target:#x}: {result:?}, nothing is at {nothing:#x}");
+        let f = fault(result);
         assert!(
             matches!(f.kind, FaultKind::BadTarget | FaultKind::BadAccess { .. }),
             "{target:#x}: {f}"

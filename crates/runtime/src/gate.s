@@ -389,6 +389,9 @@ __rf_out:
 
 30:
     subq ${o_size}, %rsp
+    // The same CFA, o_size further up: unwinders (a panic's backtrace) start from the host function.
+    .cfi_remember_state
+    .cfi_escape 0x0f, 6, 0x77, (({o_size} + 8) & 0x7f) | 0x80, ({o_size} + 8) >> 7, 0x06, 0x23, 8
     movq %rdi, {o_ints}(%rsp)
     movq %rsi, {o_ints}+8(%rsp)
     movq %rdx, {o_ints}+16(%rsp)
@@ -435,6 +438,7 @@ __rf_out:
     movups {o_vector_result}(%rsp), %xmm0
     movups {o_vector_result}+16(%rsp), %xmm1
     addq ${o_size}, %rsp
+    .cfi_restore_state
     jmp .Lrf_out_back
 
 90:                                     // r15 is not on the lane's data stack
@@ -468,6 +472,8 @@ __rf_out:
     jmp .Lrf_leave_popped
 96:                                     // faulted meanwhile, or interrupted
     subq $48, %rsp
+    .cfi_remember_state
+    .cfi_escape 0x0f, 5, 0x77, 56, 0x06, 0x23, 8
     movq %rax, (%rsp)
     movq %rdx, 8(%rsp)
     movups %xmm0, 16(%rsp)
@@ -480,6 +486,7 @@ __rf_out:
     movups 16(%rsp), %xmm0
     movups 32(%rsp), %xmm1
     leaq 48(%rsp), %rsp
+    .cfi_restore_state
     movq 8(%rsp), %rcx
     jz .Lrf_out_resume
     jmp .Lrf_out_end
