@@ -178,6 +178,14 @@ static void calls(rf_domain *d) {
     r.type = RF_F32;
     CHECK_STATUS(rf_call_name(d, "half", &third, 1, &r), RF_OK);
     CHECK(r.as.f32 == 1.5f);
+    rf_value two_n = rf_i32(2), x = rf_i32(21), pointer = { RF_PTR, { 0 } };
+    CHECK_STATUS(rf_call_name(d, "pick", &two_n, 1, &pointer), RF_OK);
+    r.type = RF_I32;
+    CHECK_STATUS(rf_call_address(d, pointer.as.ptr, &x, 1, &r), RF_OK);
+    CHECK(r.as.i32 == 42);
+    CHECK_STATUS(rf_call_address(d, (char *)pointer.as.ptr + 8, &x, 1, &r), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_call_address(d, (void *)(uintptr_t)abort, &x, 1, &r), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_call_address(d, NULL, &x, 1, &r), RF_ERROR_NO_FUNCTION);
     rf_value many[400];
     for (int i = 0; i < 400; i++)
         many[i] = rf_i32(i);
@@ -298,8 +306,11 @@ static void faults(rf_domain *d) {
         CHECK_STATUS(rf_reset(d), RF_OK);
     }
     CHECK_STATUS(rf_time_limit(d, 0), RF_OK);
-    rf_value target[] = { rf_u64((uint64_t)(uintptr_t)abort) };
+    rf_value target[] = { rf_p(rf_object(d, "zeroes", NULL)) };
     CHECK_STATUS(rf_call_name(d, "jump_to", target, 1, &r), RF_FAULT_TARGET);
+    CHECK_STATUS(rf_reset(d), RF_OK);
+    target[0] = rf_u64((uint64_t)(uintptr_t)abort); /* nothing of that number in the window */
+    CHECK(rf_call_name(d, "jump_to", target, 1, &r) >= RF_FAULT_ACCESS);
     CHECK_STATUS(rf_reset(d), RF_OK);
 }
 

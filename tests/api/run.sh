@@ -30,14 +30,15 @@ private=$(sed -n 's/^Libs.private: //p' "$work/ringfence.pc")
 passed=0 failed=0
 # check NAME COMMAND…
 check() {
-    local name=$1 log=$work/log
+    local name=$1 log=$work/log status=0
     shift
-    if timeout 120 "$@" >"$log" 2>&1; then
+    timeout 120 "$@" >"$log" 2>&1 || status=$?
+    if ((status == 0)); then
         passed=$((passed + 1))
         echo "ok      $name"
     else
         failed=$((failed + 1))
-        echo "FAILED  $name (status $?): $*"
+        echo "FAILED  $name (status $status): $*"
         sed 's/^/    /' "$log"
     fi
 }

@@ -191,3 +191,23 @@ pub unsafe extern "C" fn rf_call_name(
         unsafe { call(&entry, arguments, count, result) }
     })
 }
+
+/// See the header.
+///
+/// # Safety
+/// As [`rf_call`]; `address` may be anything.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_call_address(
+    domain: *mut c_void,
+    address: *const c_void,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Status {
+    status(|| {
+        let object = objects::domain(domain)?;
+        let entry = object.domain.entry_by_address(address as u64)?;
+        // SAFETY: the caller's promise.
+        unsafe { call(&entry, arguments, count, result) }
+    })
+}

@@ -131,7 +131,9 @@ impl From<DomainError> for Failure {
         let message = e.to_string();
         let status = match e {
             DomainError::Unresolved { .. } => Status::ERROR_IMPORT,
-            DomainError::NoExport { .. } | DomainError::NotFunction { .. } => Status::ERROR_NO_FUNCTION,
+            DomainError::NoExport { .. } | DomainError::NotFunction { .. } | DomainError::NoEntry { .. } => {
+                Status::ERROR_NO_FUNCTION
+            }
             DomainError::Busy { .. } => Status::ERROR_BUSY,
             DomainError::Option { .. } => Status::ERROR_ARGUMENT,
             DomainError::Host(H::NoFsgsbase | H::ReadImpliesExec) => Status::ERROR_UNSUPPORTED,

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use ringfence_runtime::{Imports, OutFrame, Signature, Verdict};
+use ringfence_runtime::{Imports, OutFrame, Signature, Verdict, domain};
 
 use crate::error::{Failure, Status, border, fail, status};
 use crate::objects::{LateHandle, pointer, text};
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn rf_fail(caller: *mut Caller, message: *const c_char) {
 pub extern "C" fn rf_caller_domain(caller: *const Caller) -> *mut c_void {
     let handle = if caller.is_null() {
         // A plain function asks: the runtime knows which domain called out.
-        current()
+        domain::current_tag()
     } else {
         with_caller(caller, 0, |c| c.domain)
     };
@@ -228,16 +228,6 @@ pub extern "C" fn rf_caller_domain(caller: *const Caller) -> *mut c_void {
         ));
     }
     pointer(handle)
-}
-
-/// The handle of the innermost domain that called out on this thread, or 0.
-fn current() -> u64 {
-    let innermost = INNERMOST.get();
-    if innermost.is_null() {
-        return 0;
-    }
-    // SAFETY: a member of the list is on this thread's stack until its callback returns.
-    unsafe { (*innermost).domain }
 }
 
 /// See the header.

@@ -82,12 +82,14 @@ pub(crate) fn add_domain(
     late: &LateHandle,
 ) -> Result<*mut c_void, Failure> {
     let domain = Domain::new(std::slice::from_ref(&module), imports, options)?;
+    let tag = domain.clone();
     let object = Arc::new(DomainObject {
         domain,
         module,
         functions: Mutex::new(Some(HashSet::new())),
     });
     let handle = DOMAINS.insert(object).map_err(|_| full("domain"))?;
+    tag.set_tag(handle);
     let _ = late.set(handle);
     Ok(pointer(handle))
 }

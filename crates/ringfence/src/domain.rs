@@ -63,6 +63,19 @@ impl Domain {
         Ok(Func::new(self.0.entry(name)?))
     }
 
+    /// The function behind a pointer that the domain handed out, such as a callback that it registered.
+    ///
+    /// This is the only way to call one; the pointer is checked to be a function's entry in this very domain.
+    ///
+    /// # Errors
+    /// [`DomainError::NoEntry`] if no function of the domain starts there.
+    pub fn func_at<A: Arguments, R: Return>(
+        &self,
+        at: impl Into<Ptr<()>>,
+    ) -> Result<Func<A, R>, DomainError> {
+        Ok(Func::new(self.0.entry_by_address(at.into().address())?))
+    }
+
     /// The domain's memory.
     #[must_use]
     pub fn memory(&self) -> Memory<'_> {

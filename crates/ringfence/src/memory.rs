@@ -192,11 +192,13 @@ impl<'a> Memory<'a> {
     /// [`MemoryError::Limit`] when the domain may have no more memory.
     pub fn alloc_array<T: Zeroable>(&self, count: usize) -> Result<Owned<'a, T>, MemoryError> {
         let align = (align_of::<T>() as u64).max(16);
+        let resets = self.0.resets();
         let address = self.0.alloc(bytes_of::<T>(count).max(1), align)?;
         Ok(Owned {
             memory: *self,
             ptr: Ptr::from_address(address),
             count,
+            resets,
         })
     }
 
@@ -247,6 +249,8 @@ pub struct Owned<'a, T> {
     memory: Memory<'a>,
     ptr: Ptr<T>,
     count: usize,
+    /// How often the domain had been reset.
+    resets: u64,
 }
 
 impl<T> Owned<'_, T> {
@@ -301,8 +305,7 @@ impl<T> Owned<'_, T> {
 
 impl<T> Drop for Owned<'_, T> {
     fn drop(&mut self) {
-        // After a reset the block is gone already.
-        let _ = self.memory.0.free(self.ptr.address());
+        self.memory.0.free_unless_reset(self.ptr.address(), self.resets);
     }
 }
 

@@ -189,6 +189,20 @@ fn function_pointers_of_a_domain_go_back_into_it() -> Result<(), Error> {
     assert_eq!(apply.call(pick.call(2)?.into(), 21)?, 42);
     assert_eq!(apply.call(pick.call(3)?.into(), 14)?, 42);
     assert_eq!(apply.call(d.func::<(i32,), i32>("is_odd")?.ptr(), 3)?, 1);
+    let twice = d.func_at::<(i32,), i32>(pick.call(2)?)?;
+    assert_eq!(twice.call(4)?, 8);
+    let elsewhere = [
+        0,
+        1,
+        twice.ptr().address() + 8,
+        d.memory().base(),
+        std::process::id as *const () as u64,
+        u64::MAX,
+    ];
+    for address in elsewhere {
+        let e = d.func_at::<(i32,), i32>(Ptr::from_address(address)).unwrap_err();
+        assert!(matches!(e, DomainError::NoEntry { .. }), "{address:#x}: {e}");
+    }
     assert!(apply.call(Ptr::NULL, 1).is_err());
     d.reset()?;
     // The address of a host function means nothing in there.

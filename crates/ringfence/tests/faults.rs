@@ -116,7 +116,10 @@ fn jumps_to_what_is_no_function() -> Result<(), Error> {
         u64::MAX,
     ] {
         let result = jump.call(target);
-        assert!(result.is_err(), "{target:#x}: {result:?}, nothing is at {nothing:#x}");
+        assert!(
+            result.is_err(),
+            "{target:#x}: {result:?}, nothing is at {nothing:#x}"
+        );
         let f = fault(result);
         assert!(
             matches!(f.kind, FaultKind::BadTarget | FaultKind::BadAccess { .. }),

@@ -124,6 +124,6 @@ fn code_that_the_verifier_refuses() -> Result<(), Box<dyn std::error::Error>> {
     bytes[at..at + 3].copy_from_slice(&[0x0F, 0x05, 0x90]);
     let e = Module::from_bytes("evil", &bytes, &LoadOptions::default()).unwrap_err();
     assert!(matches!(e, LoadError::Rejected { .. }), "{e}");
-    assert!(e.to_string().contains("syscall"), "{e}");
+    assert!(e.to_string().contains("system call"), "{e}");
     Ok(())
 }

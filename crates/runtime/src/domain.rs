@@ -201,6 +201,8 @@ pub(crate) struct Inner {
     lanes: Mutex<LaneSet>,
     memory: Mutex<Memory>,
     faulted: AtomicBool,
+    resets: AtomicU64,
+    tag: AtomicU64,
     pub time_limit: AtomicU64,
     thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
     /// Writable pages as they are after relocation.
@@ -454,6 +456,8 @@ impl Domain {
             lanes: Mutex::default(),
             memory: Mutex::new(Memory::new(base, options.heap_limit)),
             faulted: AtomicBool::new(false),
+            resets: AtomicU64::new(0),
+            tag: AtomicU64::new(0),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             thunks: Mutex::default(),
             pristine,
@@ -511,6 +515,27 @@ impl Domain {
         }
     }
 
+    /// The function that starts at `address`: what a function pointer that the domain hands out stands for.
+    ///
+    /// # Errors
+    /// [`DomainError::NoEntry`] if the verifier knows no function that starts there.
+    pub fn entry_by_address(&self, address: u64) -> Result<Entry, DomainError> {
+        let offset = address.wrapping_sub(self.0.base());
+        let known = self.0.layout.placed.iter().any(|p| {
+            let start = u64::from(p.offset);
+            let image = &p.module.0;
+            offset >= start
+                && offset - start < u64::from(image.parsed.image_len)
+                && image.is_entry((offset - start) as u32)
+        });
+        if known { Ok(self.entry_at(address)) } else { Err(DomainError::NoEntry { address }) }
+    }
+
+    /// A number of the host's own that [`current_tag`] finds again. 0 at first.
+    pub fn set_tag(&self, tag: u64) {
+        self.0.tag.store(tag, Ordering::Relaxed);
+    }
+
     /// Address of an exported variable or function.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<u64> {
@@ -557,6 +582,8 @@ impl Domain {
                 return Err(DomainError::Busy { lanes });
             }
             inner.policy.reset();
+            // Before anything is restored: whoever holds something of the old state must not use it on the new one.
+            inner.resets.fetch_add(1, Ordering::AcqRel);
             restore(inner)?;
             let poisoned: Vec<*mut Lane> = {
                 // SAFETY: as above.
@@ -871,6 +898,27 @@ impl<'a> DomainRef<'a> {
         self.base() | (pointer & 0xFFFF_FFFF)
     }
 
+    /// Name of the domain's first module.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        self.0.name()
+    }
+
+    /// How often the domain was reset: what was allocated before the last time is gone.
+    #[must_use]
+    pub fn resets(&self) -> u64 {
+        self.0.resets.load(Ordering::Acquire)
+    }
+
+    /// Frees what [`alloc`](Self::alloc) gave when the domain had been reset `resets` times, and does nothing if it has
+    /// been reset since.
+    pub fn free_unless_reset(&self, address: u64, resets: u64) {
+        let mut memory = self.0.memory();
+        if self.resets() == resets && address.wrapping_sub(self.base()) < window::SIZE {
+            let _ = memory.free(address as u32);
+        }
+    }
+
     /// Whether both are the same domain.
     #[must_use]
     pub fn is(&self, domain: &Domain) -> bool {
@@ -1056,6 +1104,13 @@ impl std::fmt::Debug for Entry {
             .field("address", &format_args!("{:#x}", self.address()))
             .finish()
     }
+}
+
+/// The [tag](Domain::set_tag) of the innermost domain that has called out on this thread; 0 if none has.
+#[must_use]
+pub fn current_tag() -> u64 {
+    // A lane with a call in progress has a domain that stays.
+    world::innermost().map_or(0, |lane| lane.domain().tag.load(Ordering::Relaxed))
 }
 
 /// Whether the last call through a thunk on this thread failed: 0 means it succeeded.

@@ -183,6 +183,12 @@ pub enum DomainError {
         /// What was asked for.
         name: String,
     },
+    /// No function starts at the address.
+    #[error("no function of the domain starts at {address:#x}")]
+    NoEntry {
+        /// What was given.
+        address: u64,
+    },
     /// Calls are in progress; a reset has to wait for them.
     #[error("{lanes} calls are in progress in the domain")]
     Busy {

@@ -260,6 +260,21 @@ pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
         .unwrap_or_else(|_| Err(CallError::Lane("the thread is ending".into())))
 }
 
+/// The calling thread's lane whose call out is the innermost: the last one on the host's stack.
+pub(crate) fn innermost() -> Option<&'static Lane> {
+    let used = lock()?.next;
+    let in_progress = |slot: &Slot| {
+        let thread = slot.0.try_borrow().ok()?;
+        let table = thread.as_ref()?.table;
+        (1..used)
+            // SAFETY: the thread's own table; indices are below its length; lanes are never unmapped.
+            .filter_map(|i| unsafe { (*table.add(i as usize)).load(Ordering::Relaxed).as_ref() })
+            .filter(|l| l.active() && l.depth.load(Ordering::Relaxed) > 0)
+            .min_by_key(|l| l.host_sp.load(Ordering::Relaxed))
+    };
+    THREAD.try_with(in_progress).ok().flatten()
+}
+
 /// In a forked child: only the calling thread is left.
 pub(crate) fn after_fork(world: &mut World) {
     let me = gate::thread_pointer();
