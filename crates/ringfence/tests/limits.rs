@@ -19,7 +19,8 @@ fn more_domains_than_fit() -> Result<(), Error> {
     };
     assert!(matches!(e, DomainError::Host(_)), "{e}");
     assert!(all.len() > 1000, "only {} domains fit: {e}", all.len());
-    // Those that are there work.
+    // Those that are there work, with room for the stacks that a first call needs.
+    all.truncate(all.len() - 50);
     for d in all.iter().step_by(500) {
         assert_eq!(d.func::<(i32, i32), i32>("add")?.call(1, 2)?, 3);
     }
