@@ -186,7 +186,7 @@ pub(crate) fn call(memory: Memory<'_>, call: &Syscall) -> String {
             let value = call.args[i];
             match kind {
                 Num => (value as i64).to_string(),
-                Octal => format!("{value:#o}"),
+                Octal => format!("0{value:o}"),
                 Fd if value as i32 == libc::AT_FDCWD => "AT_FDCWD".to_owned(),
                 Fd => (value as i32).to_string(),
                 Hex if value == 0 => "0".to_owned(),
