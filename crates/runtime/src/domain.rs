@@ -892,6 +892,22 @@ impl<'a> DomainRef<'a> {
         self.0.base()
     }
 
+    /// Whether the calling thread's call into this domain has to end: its time is up, or it was interrupted. The gate
+    /// ends it when the host function returns; host functions that wait look here every few milliseconds.
+    #[must_use]
+    pub fn ending(&self) -> bool {
+        // SAFETY: no arguments.
+        let tid = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+        self.0.lanes().lanes.iter().any(|&lane| {
+            // SAFETY: lanes are never unmapped; only atomics are used.
+            let lane = unsafe { &*lane };
+            lane.tid.load(Ordering::Relaxed) == tid
+                && lane.attention.load(Ordering::Acquire) & ending != 0
+                && lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Acquire)
+        })
+    }
+
     /// What the domain means by `pointer`: its low half in this window.
     #[must_use]
     pub fn translate(&self, pointer: u64) -> u64 {
