@@ -7,6 +7,7 @@ use ringfence_runtime::policy::{Answer, Policy as Hook, Syscall};
 
 use crate::calls;
 use crate::memory::Memory;
+use crate::sys;
 use crate::table::{Kind, Table};
 use crate::trace;
 use crate::tree::{Mount, Tree};
@@ -65,7 +66,13 @@ impl Monitor {
             let kind = match stream {
                 Stream::Closed => continue,
                 Stream::Null => Kind::Null,
-                Stream::Inherit => Kind::Standard(number as i32),
+                Stream::Inherit => {
+                    let number = number as i32;
+                    Kind::Standard {
+                        number,
+                        waits: sys::waits(sys::standard(number)),
+                    }
+                }
                 Stream::Capture(buffer) => Kind::Capture(buffer.clone(), self.policy.capture_limit),
                 Stream::Bytes(bytes) => Kind::Input(Arc::new(bytes.clone()), Mutex::new(0)),
             };

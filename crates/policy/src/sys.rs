@@ -240,6 +240,14 @@ pub fn stat(fd: BorrowedFd<'_>) -> Outcome<[u8; 144]> {
     Ok(bytes(&buffer))
 }
 
+/// Whether a descriptor can keep a reader or writer waiting: neither a file nor `/dev/null`.
+pub fn waits(fd: BorrowedFd<'_>) -> bool {
+    let Ok(bytes) = stat(fd) else { return false };
+    let mode = u32::from_ne_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]);
+    let device = u64::from_ne_bytes(bytes[40..48].try_into().unwrap_or_default());
+    mode & libc::S_IFMT != libc::S_IFREG && device != libc::makedev(1, 3)
+}
+
 /// The kernel's `struct statx` of an open file.
 pub fn statx(fd: BorrowedFd<'_>, mask: u64) -> Outcome<[u8; 256]> {
     let mut buffer = [0u64; 32];
@@ -316,22 +324,6 @@ pub fn fill(what: Fill) -> Outcome<(i64, [u8; 144])> {
         }
     })?;
     Ok((result, bytes(&buffer)))
-}
-
-/// `clock_nanosleep`; on `EINTR` the time that was left.
-pub fn sleep(clock: u64, flags: u64, time: [i64; 2]) -> Result<(), (i32, [i64; 2])> {
-    let mut left = [0i64; 2];
-    // SAFETY: both times are ours and outlive the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_clock_nanosleep,
-            clock,
-            flags,
-            time.as_ptr(),
-            left.as_mut_ptr(),
-        )
-    };
-    outcome(result).map(|_| ()).map_err(|e| (e, left))
 }
 
 /// `fcntl` with a lock: `F_OFD_GETLK` and kin. The structure is the kernel's `struct flock`, 32 bytes.

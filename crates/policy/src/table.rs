@@ -1,6 +1,7 @@
 //! The domain's descriptors: its own numbers for what the host opened for it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::sys::{self, Outcome};
@@ -21,7 +22,12 @@ impl Captured {
 #[derive(Debug)]
 pub enum Kind {
     /// A standard stream of the host's.
-    Standard(i32),
+    Standard {
+        /// 0, 1 or 2.
+        number: i32,
+        /// Whether it can keep a reader or writer waiting.
+        waits: bool,
+    },
     /// Written bytes are kept for the host, up to a number.
     Capture(Captured, usize),
     /// Bytes that the host prepared, and how many have been read.
@@ -45,20 +51,29 @@ pub enum Kind {
         writable: bool,
     },
     /// A pipe of the domain's own.
-    Pipe(OwnedFd),
-    /// A socket.
-    Socket(OwnedFd),
+    Pipe(OwnedFd, AtomicBool),
+    /// A socket; the flag tells whether it was made non-blocking.
+    Socket(OwnedFd, AtomicBool),
 }
 
 impl Kind {
     /// The host's descriptor, if there is one.
     pub fn host(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Kind::Standard(n) => Some(sys::standard(*n)),
-            Kind::File { fd, .. } | Kind::Directory { fd, .. } | Kind::Pipe(fd) | Kind::Socket(fd) => {
+            Kind::Standard { number, .. } => Some(sys::standard(*number)),
+            Kind::File { fd, .. } | Kind::Directory { fd, .. } | Kind::Pipe(fd, _) | Kind::Socket(fd, _) => {
                 Some(fd.as_fd())
             }
             Kind::Capture(..) | Kind::Input(..) | Kind::Null => None,
+        }
+    }
+
+    /// Whether reading or writing can take for ever.
+    pub fn waits(&self) -> bool {
+        match self {
+            Kind::Standard { waits, .. } => *waits,
+            Kind::Pipe(_, nonblocking) | Kind::Socket(_, nonblocking) => !nonblocking.load(Ordering::Relaxed),
+            _ => false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Calls on descriptors.
 
 use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use ringfence_runtime::policy::{Answer, Syscall};
@@ -42,6 +43,17 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         };
         return within(cx, &open, write, &spans);
     };
+    if open.waits() {
+        let events = if write { libc::POLLOUT } else { libc::POLLIN };
+        cx.poll(
+            &mut [libc::pollfd {
+                fd: fd.as_raw_fd(),
+                events,
+                revents: 0,
+            }],
+            -1,
+        )?;
+    }
     if vector {
         return sys::vectored(write, fd, &cx.memory.spans(pointer, len)?, at);
     }
@@ -199,10 +211,15 @@ pub(super) fn advise(cx: Context<'_>) -> Outcome {
 }
 
 pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
-    match &*cx.open(0)? {
-        Kind::File { fd, .. } => sys::plain(Plain::Flock, [fd.as_raw_fd() as u64, cx.args[1], 0, 0]),
-        _ => Err(libc::EINVAL),
+    let open = cx.open(0)?;
+    let Kind::File { fd, .. } = &*open else {
+        return Err(libc::EINVAL);
+    };
+    let once = |operation: u64| sys::plain(Plain::Flock, [fd.as_raw_fd() as u64, operation, 0, 0]);
+    if cx.args[1] & libc::LOCK_NB as u64 != 0 {
+        return once(cx.args[1]);
     }
+    cx.until(|| once(cx.args[1] | libc::LOCK_NB as u64))
 }
 
 pub(super) fn stat(cx: Context<'_>) -> Outcome {
@@ -255,8 +272,11 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
         },
         libc::F_SETFL => match (&*open, open.host()) {
             // The host shares these with others.
-            (Kind::Standard(_), _) | (_, None) => Ok(0),
-            (_, Some(fd)) => {
+            (Kind::Standard { .. }, _) | (_, None) => Ok(0),
+            (kind, Some(fd)) => {
+                if let Kind::Pipe(_, nonblocking) | Kind::Socket(_, nonblocking) = kind {
+                    nonblocking.store(value & libc::O_NONBLOCK as u64 != 0, Ordering::Relaxed);
+                }
                 let flags = value & (libc::O_APPEND | libc::O_NONBLOCK) as u64;
                 sys::plain(
                     Plain::Fcntl,
@@ -279,10 +299,14 @@ fn lock(cx: Context<'_>, open: &Kind) -> Outcome {
     lock[3] = 0;
     let command = match cx.args[1] as i32 {
         libc::F_GETLK => libc::F_OFD_GETLK,
-        libc::F_SETLK => libc::F_OFD_SETLK,
-        _ => libc::F_OFD_SETLKW,
+        _ => libc::F_OFD_SETLK,
     };
-    let result = sys::lock(std::os::fd::AsFd::as_fd(fd), command, &mut lock)?;
+    let fd = std::os::fd::AsFd::as_fd(fd);
+    let result = if cx.args[1] as i32 == libc::F_SETLKW {
+        cx.until(|| sys::lock(fd, command, &mut lock))?
+    } else {
+        sys::lock(fd, command, &mut lock)?
+    };
     if command == libc::F_OFD_GETLK {
         let bytes: Vec<u8> = lock.iter().flat_map(|w| w.to_ne_bytes()).collect();
         cx.memory.put(cx.args[2], &bytes)?;
@@ -297,8 +321,8 @@ pub(super) fn device_control(cx: Context<'_>) -> Outcome {
     };
     let fd = fd.as_raw_fd();
     let (what, len) = match (cx.args[1], &*open) {
-        (libc::TIOCGWINSZ, Kind::Standard(_)) => (Fill::WindowSize(fd), 8),
-        (libc::TCGETS, Kind::Standard(_)) => (Fill::Terminal(fd), 36),
+        (libc::TIOCGWINSZ, Kind::Standard { .. }) => (Fill::WindowSize(fd), 8),
+        (libc::TCGETS, Kind::Standard { .. }) => (Fill::Terminal(fd), 36),
         (libc::FIONREAD, _) => (Fill::Readable(fd), 4),
         // FIONBIO, FIOCLEX, FIONCLEX and the rest have fcntl; terminals are not to be reconfigured.
         _ => return Err(libc::ENOTTY),
@@ -327,7 +351,8 @@ pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let flags = if number == libc::SYS_pipe2 { cx.args[1] } else { 0 };
     let table = &cx.monitor.table;
     let [read, write] = sys::pipe()?;
-    if flags & libc::O_NONBLOCK as u64 != 0 {
+    let nonblocking = flags & libc::O_NONBLOCK as u64 != 0;
+    if nonblocking {
         for fd in [&read, &write] {
             sys::plain(
                 Plain::Fcntl,
@@ -341,9 +366,9 @@ pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
         }
     }
     let close_on_exec = flags & libc::O_CLOEXEC as u64 != 0;
-    let first = table.add(Arc::new(Kind::Pipe(read)), 0, close_on_exec)?;
+    let first = table.add(Arc::new(Kind::Pipe(read, nonblocking.into())), 0, close_on_exec)?;
     let result = table
-        .add(Arc::new(Kind::Pipe(write)), 0, close_on_exec)
+        .add(Arc::new(Kind::Pipe(write, nonblocking.into())), 0, close_on_exec)
         .and_then(|second| {
             let mut bytes = [0; 8];
             bytes[..4].copy_from_slice(&(first as i32).to_ne_bytes());
@@ -408,7 +433,7 @@ pub(super) fn poll(cx: Context<'_>, number: libc::c_long) -> Outcome {
             },
         }
     }
-    sys::poll(&mut polled, if ready > 0 { 0 } else { timeout })?;
+    cx.poll(&mut polled, if ready > 0 { 0 } else { timeout })?;
     for ((i, _), p) in held.iter().zip(&polled) {
         results[*i] = p.revents;
         ready += i64::from(p.revents != 0);

@@ -5,6 +5,7 @@ mod network;
 mod paths;
 mod process;
 mod time;
+mod wait;
 
 use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::policy::{Answer, Syscall};

@@ -21,9 +21,10 @@ pub(super) fn socket(cx: Context<'_>) -> Outcome {
     {
         return Err(libc::EACCES);
     }
+    let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
     let fd = sys::socket(family, kind & (0xF | libc::SOCK_NONBLOCK as u64), protocol)?;
     cx.monitor.table.add(
-        Arc::new(Kind::Socket(fd)),
+        Arc::new(Kind::Socket(fd, nonblocking.into())),
         0,
         kind & libc::SOCK_CLOEXEC as u64 != 0,
     )
@@ -48,7 +49,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddr> {
 
 pub(super) fn connect(cx: Context<'_>) -> Outcome {
     let open = cx.monitor.table.get(cx.args[0])?;
-    let Kind::Socket(fd) = &*open else {
+    let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };
     let len = cx.args[2] as u32 as usize;
@@ -68,10 +69,25 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
 pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [fd, pointer, len, flags, address, _] = cx.args;
     let open = cx.monitor.table.get(fd)?;
-    let Kind::Socket(fd) = &*open else {
+    let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };
     let span = cx.memory.span(pointer, len)?;
+    if open.waits() && flags & libc::MSG_DONTWAIT as u64 == 0 {
+        let events = if number == libc::SYS_sendto {
+            libc::POLLOUT
+        } else {
+            libc::POLLIN
+        };
+        cx.poll(
+            &mut [libc::pollfd {
+                fd: fd.as_raw_fd(),
+                events,
+                revents: 0,
+            }],
+            -1,
+        )?;
+    }
     if number == libc::SYS_sendto {
         if address as u32 != 0 {
             return Err(libc::EACCES);
@@ -89,7 +105,7 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
 
 pub(super) fn shutdown(cx: Context<'_>) -> Outcome {
     match &*cx.monitor.table.get(cx.args[0])? {
-        Kind::Socket(fd) => sys::plain(Plain::Shutdown, [fd.as_raw_fd() as u64, cx.args[1], 0, 0]),
+        Kind::Socket(fd, _) => sys::plain(Plain::Shutdown, [fd.as_raw_fd() as u64, cx.args[1], 0, 0]),
         _ => Err(libc::ENOTSOCK),
     }
 }
@@ -98,7 +114,7 @@ pub(super) fn shutdown(cx: Context<'_>) -> Outcome {
 pub(super) fn option(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [fd, level, name, value, len, _] = cx.args;
     let open = cx.monitor.table.get(fd)?;
-    let Kind::Socket(fd) = &*open else {
+    let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };
     let known = match level as i32 {

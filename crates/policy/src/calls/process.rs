@@ -103,7 +103,7 @@ pub(super) fn limit(cx: Context<'_>, number: libc::c_long) -> Outcome {
 }
 
 /// How long one wait lasts at most: a domain's time limit is looked at when it comes back.
-const WAIT: [i64; 2] = [0, 50_000_000];
+const WAIT: [i64; 2] = [0, 4_000_000];
 
 pub(super) fn futex(cx: Context<'_>) -> Outcome {
     let [word, operation, value, timeout, ..] = cx.args;

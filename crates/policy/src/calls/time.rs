@@ -1,5 +1,7 @@
 //! Clocks and sleep, when they are granted.
 
+use std::time::Duration;
+
 use super::Context;
 use crate::sys::{self, Fill, Outcome};
 
@@ -72,23 +74,21 @@ pub(super) fn usage(cx: Context<'_>, number: libc::c_long) -> Outcome {
 
 pub(super) fn sleep(cx: Context<'_>, number: libc::c_long) -> Outcome {
     granted(cx)?;
-    let (clock, flags, time, left) = match number {
-        libc::SYS_nanosleep => (libc::CLOCK_MONOTONIC as u64, 0, cx.args[0], cx.args[1]),
+    let (clock, absolute, time) = match number {
+        libc::SYS_nanosleep => (libc::CLOCK_MONOTONIC as u64, false, cx.args[0]),
         _ => (
             known(cx.args[0])?,
-            cx.args[1] & libc::TIMER_ABSTIME as u64,
+            cx.args[1] & libc::TIMER_ABSTIME as u64 != 0,
             cx.args[2],
-            cx.args[3],
         ),
     };
-    match sys::sleep(clock, flags, cx.memory.time(time)?) {
-        Ok(()) => Ok(0),
-        Err((errno, rest)) => {
-            if errno == libc::EINTR && flags == 0 && left as u32 != 0 {
-                let bytes: Vec<u8> = rest.iter().flat_map(|w| w.to_ne_bytes()).collect();
-                cx.memory.put(left, &bytes)?;
-            }
-            Err(errno)
-        }
+    let duration =
+        |[seconds, nanoseconds]: [i64; 2]| Duration::new(seconds.max(0) as u64, nanoseconds.max(0) as u32);
+    let mut left = duration(cx.memory.time(time)?);
+    if absolute {
+        let (_, bytes) = sys::fill(Fill::Clock(clock))?;
+        let word = |at: usize| i64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        left = left.saturating_sub(duration([word(0), word(8)]));
     }
+    cx.sleep(left).map(|()| 0)
 }
