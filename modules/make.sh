@@ -148,7 +148,15 @@ in_scratch() { # FUNCTION
 	local scratch=$out/$recipe/work-$variant
 	rm -rf "$scratch"
 	mkdir -p "$scratch"
-	(cd "$scratch" && "$1")
+	# Not in a condition: there the shell would let every failure inside pass.
+	set +e
+	(
+		set -e
+		cd "$scratch"
+		"$1"
+	)
+	status=$?
+	set -e
 }
 
 check_one() { # RECIPE
@@ -156,7 +164,8 @@ check_one() { # RECIPE
 		load "$1"
 		prepare
 		for variant in native fenced; do
-			if ! in_scratch check >"$out/$recipe/$variant.out" 2>"$out/$recipe/$variant.err"; then
+			in_scratch check >"$out/$recipe/$variant.out" 2>"$out/$recipe/$variant.err"
+			if [ $status != 0 ]; then
 				tail -n 20 "$out/$recipe/$variant.out" "$out/$recipe/$variant.err" >&2
 				die "$recipe: the $variant check failed"
 			fi
@@ -177,6 +186,7 @@ bench_one() { # RECIPE
 		for ((i = 0; i < rounds; i++)); do
 			for variant in native fenced; do
 				in_scratch bench >>"$out/$recipe/times.$variant"
+				[ $status = 0 ] || die "$recipe: the $variant benchmark failed"
 			done
 		done
 		paste -d' ' "$out/$recipe/times.native" "$out/$recipe/times.fenced" | awk -v recipe="$recipe" -v rounds="$rounds" '
