@@ -17,3 +17,9 @@ g:
 	jmp	*%rdi
 	.type	h, @function
 h:	repz ret
+	.type	i, @function
+i:	lock; xaddl %eax, (%rdi)
+	movl	table, %eax
+	movl	table(,%rax,4), %eax
+	movabsq	0x123456789, %rax
+	ret

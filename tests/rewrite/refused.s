@@ -50,3 +50,6 @@ h:
 	.cfi_endproc
 	.size	h, .-h
 	.section	.note.GNU-stack,"x",@progbits
+	.text
+	.intel_syntax noprefix
+	.macro	m

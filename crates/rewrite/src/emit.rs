@@ -54,8 +54,10 @@ pub(crate) fn emit<'a>(
     };
     let aligned = aligned_items(f, w);
     let mut classes = Classes::default();
-    let mut unwind = f.has_cfi.then(|| Unwind::new(pushed(f, w)));
-    out.cfi = f.has_cfi;
+    // Hand-written functions without directives get some: their states say all that is needed.
+    let own_cfi = place.handwritten && !f.has_cfi && f.items.iter().all(|i| !matches!(i, Item::Raw(_)));
+    out.cfi = f.has_cfi || own_cfi;
+    let mut unwind = out.cfi.then(|| Unwind::new(pushed(f, w)));
     let mut marked_entry = false;
     let mut stopped = false;
     let mut dead_end = true;
@@ -71,6 +73,9 @@ pub(crate) fn emit<'a>(
                 }
                 out.buf.push_str(name);
                 out.buf.push_str(":\n");
+                if at == 0 && own_cfi {
+                    out.line(".cfi_startproc");
+                }
                 if debug.wanted
                     && let Some(st) = next_state(f, w, at)
                 {
@@ -167,6 +172,9 @@ pub(crate) fn emit<'a>(
     if f.codes.is_empty() {
         out.function_marker();
         out.line("ud2");
+    }
+    if own_cfi {
+        out.line(".cfi_endproc");
     }
     Ok(())
 }

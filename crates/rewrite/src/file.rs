@@ -209,6 +209,23 @@ impl<'a, 'o> File<'a, 'o> {
                 ));
                 return;
             }
+            ".intel_syntax" | ".code32" | ".code16" => {
+                self.refuse(Refusal::new(
+                    *s,
+                    "only 64-bit code in AT&T syntax is understood",
+                    "do without it",
+                ));
+                return;
+            }
+            ".macro" | ".rept" | ".irp" | ".irpc" | ".if" | ".ifdef" | ".ifndef" | ".ifc" | ".include"
+            | ".altmacro" => {
+                self.refuse(Refusal::new(
+                    *s,
+                    "the assembler's own macros and conditions are not expanded here",
+                    "use the C preprocessor (a .S file)",
+                ));
+                return;
+            }
             ".align" | ".p2align" | ".balign" => {
                 match &mut self.builder {
                     Some(b) => b.align(s),

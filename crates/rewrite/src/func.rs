@@ -94,6 +94,8 @@ pub(crate) struct Builder<'a, 'r> {
     table: Option<u32>,
     after_call: bool,
     args: i64,
+    /// A prefix that stood alone.
+    prefix: &'a str,
 }
 
 impl<'a, 'r> Builder<'a, 'r> {
@@ -117,6 +119,7 @@ impl<'a, 'r> Builder<'a, 'r> {
             table: None,
             after_call: false,
             args: 0,
+            prefix: "",
         }
     }
 
@@ -193,7 +196,19 @@ impl<'a, 'r> Builder<'a, 'r> {
 
     /// An instruction.
     pub(crate) fn code(&mut self, s: &Stmt<'a>) -> Result<(), Refusal<'a>> {
-        let insn = parse::insn(s.text).map_err(|r| Refusal::new(*s, r, "see docs/porting.md"))?;
+        let mut insn = parse::insn(s.text).map_err(|r| Refusal::new(*s, r, "write it in another way"))?;
+        // A prefix as a statement of its own, `lock; xaddl …`, belongs to the next instruction.
+        if insn.mnemonic.is_empty() {
+            self.prefix = insn.prefix;
+            return Ok(());
+        }
+        if !self.prefix.is_empty() {
+            insn.prefix = self.prefix;
+            self.prefix = "";
+            if insn.mnemonic == "ret" || insn.mnemonic == "retq" {
+                insn.prefix = "";
+            }
+        }
         let class = insn::classify(&insn);
         if let Class::Refused(reason, advice) = class {
             return Err(Refusal::new(*s, reason, advice));

@@ -259,7 +259,14 @@ impl<'o> Out<'o> {
             self.buf.push_str(i.prefix);
             self.buf.push(' ');
         }
-        self.buf.push_str(i.mnemonic);
+        // `movabs` has an absolute operand only, and that went into r11.
+        match i.mnemonic.strip_prefix("movabs") {
+            Some(suffix) if placed.is_some() => {
+                self.buf.push_str("mov");
+                self.buf.push_str(suffix);
+            }
+            _ => self.buf.push_str(i.mnemonic),
+        }
         for (n, op) in i.ops().iter().enumerate() {
             self.buf.push_str(if n == 0 { "\t" } else { ", " });
             match op {

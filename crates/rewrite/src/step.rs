@@ -231,10 +231,12 @@ impl Step<'_, '_> {
     /// Refuses to touch the slots where gcc keeps the return address and saved registers.
     fn check_slots(&self, m: Option<&Mem<'_>>, prefix: &str, st: &State) -> Result<(), Fail> {
         let Some(m) = m else { return Ok(()) };
-        if m.base == RSP && self.mode == Mode::NoData && prefix != "lock" {
+        let slot = Self::slot(m, st);
+        // Incoming arguments are no locals.
+        if m.base == RSP && self.mode == Mode::NoData && prefix != "lock" && slot.is_none_or(|o| o < 0) {
             return Err(Fail::retry("the function has locals"));
         }
-        let Some(o) = Self::slot(m, st) else { return Ok(()) };
+        let Some(o) = slot else { return Ok(()) };
         if (-8..0).contains(&o) && prefix != "lock" {
             return Err(Fail::hard(
                 "the return address is out of a module's reach",
