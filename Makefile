@@ -24,12 +24,16 @@ help: ## Show this list
 setup: ## Install what is missing to build (Debian 12; needs root or sudo only if something is missing)
 	@scripts/setup.sh build
 
-.PHONY: build
-build: setup ## Build the command, the libraries and what modules are linked with
+.PHONY: command
+command: setup
 	@$(CARGO) build --release --workspace --quiet
 
+.PHONY: build
+build: command ## Build the command, the libraries and what modules are linked with (a libc among it)
+	@sysroot/build.sh
+
 .PHONY: demo
-demo: build ## Fence zlib, compress a real file, then let a hostile module try everything
+demo: command ## Fence zlib, compress a real file, then let a hostile module try everything
 	@apps/demo/run.sh
 
 .PHONY: test
@@ -43,7 +47,7 @@ soak: ## The long tests: all torture programs at all levels, and more; hours
 	@scripts/test.sh --soak
 
 .PHONY: bench
-bench: build ## Measure calls, faults, the verifier and fenced against native code
+bench: command ## Measure calls, faults, the verifier and fenced against native code
 	@bench/run.sh
 
 .PHONY: fmt

@@ -66,13 +66,24 @@ check_shell() {
 step format cargo fmt --all --check
 step clippy cargo clippy --workspace --all-targets --quiet -- -D warnings
 step shell check_shell
+step pages scripts/check_docs.py
 step build cargo build --release --workspace --quiet
+step sysroot sysroot/build.sh
 step unit cargo test --workspace --quiet
 # mistakes planted in the verifier one at a time; its corpus has to notice each
 step holes cargo test -p ringfence-verify --features holes --test holes --quiet
 # the verifier's decoder against three others: a sample, or everything
 mapfile -t share < <(if ((soak)); then printf '%s\n' --table "$logs/accepted.txt"; else printf '%s\n' --sample 1000; fi)
 step enumerate cargo run --release --quiet --manifest-path tests/enumerate/Cargo.toml --target-dir target/enumerate -- "${share[@]}"
+step api tests/api/run.sh
+if ((soak)); then
+    step torture tests/torture/run.sh --all
+    step random tests/torture/run.sh --random 5000
+else
+    step torture tests/torture/run.sh
+    step random tests/torture/run.sh --random 60
+fi
+step demo apps/demo/run.sh --smoke
 
 ((list)) && exit 0
 if ((${#broken[@]})); then
