@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// Optimisation levels, and of how many programs one is taken in a normal run.
 const LEVELS: [(&str, usize); 7] = [
-    ("-O2", 8),
-    ("-O0", 16),
-    ("-O1", 16),
-    ("-O3", 16),
-    ("-Os", 16),
-    ("-O2 -g", 32),
-    ("-O3 -march=x86-64-v3", 16),
+    ("-O2", 1),
+    ("-O0", 8),
+    ("-O1", 8),
+    ("-O3", 8),
+    ("-Os", 8),
+    ("-O2 -g", 16),
+    ("-O3 -march=x86-64-v3", 8),
 ];
 
 const USAGE: &str = "\
