@@ -33,7 +33,7 @@ build: command ## Build the command, the libraries and what modules are linked w
 	@sysroot/build.sh
 
 .PHONY: demo
-demo: command ## Fence zlib, compress a real file, then let a hostile module try everything
+demo: build ## Fence zlib, compress a real file, then let a hostile module try everything
 	@apps/demo/run.sh
 
 .PHONY: test

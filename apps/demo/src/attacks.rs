@@ -98,5 +98,14 @@ fn attempt(show: &mut Show, domain: &Domain, name: &str, result: Result<(), Call
 
 /// One line of a fault: what, and where in the module's source.
 fn describe(fault: &Fault) -> String {
-    fault.to_string()
+    let frames = fault.backtrace();
+    let place = frames.first().and_then(|frame| {
+        let file = Path::new(frame.file.as_ref()?).file_name()?.to_str()?;
+        Some(format!("{}, {file}:{}", frame.function.as_ref()?, frame.line?))
+    });
+    format!(
+        "{:<40} {}",
+        fault.kind.to_string(),
+        place.unwrap_or_else(|| "in an unknown place".to_owned())
+    )
 }
