@@ -2,9 +2,11 @@
 
 #![deny(missing_docs)]
 
+pub mod code;
 pub mod elf;
 pub mod encodings;
 pub mod fuzz;
+pub mod gates;
 pub mod host;
 pub mod program;
 pub mod rng;

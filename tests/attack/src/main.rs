@@ -1,5 +1,6 @@
 //! `attack step|…`: bounded attacks on the boundary, with figures.
 
+use ringfence_attack::gates::{self, Event, Kind};
 use ringfence_attack::{fuzz, step};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,23 +9,29 @@ const USAGE: &str = "\
 attack step [--seconds N] [--stride N] [--seed N]
     executes accepted encodings one by one and compares with the decoder
 attack fuzz [--seconds N] [--programs N] [--seed N] [--trace 1]
-    executes programs that the verifier accepts in domains and looks at the host";
+    executes programs that the verifier accepts in domains and looks at the host
+attack gates [--stride N] [--event 0..5] [--first N]
+    makes something happen at every instruction of a call in, out, back and back";
 
 struct Options {
     seconds: u64,
-    stride: u64,
+    stride: Option<u64>,
     seed: u64,
     programs: u64,
     trace: bool,
+    event: Option<u64>,
+    first: u64,
 }
 
 fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
     let mut options = Options {
         seconds: 10,
-        stride: 997,
+        stride: None,
         seed: 1,
         programs: u64::MAX,
         trace: false,
+        event: None,
+        first: 0,
     };
     let mut arguments = arguments;
     while let Some(name) = arguments.next() {
@@ -34,9 +41,11 @@ fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
             .ok_or_else(|| format!("{name} needs a number"))?;
         match name.as_str() {
             "--seconds" => options.seconds = value,
-            "--stride" => options.stride = value.max(1),
+            "--stride" => options.stride = Some(value.max(1)),
             "--programs" => options.programs = value,
             "--trace" => options.trace = value != 0,
+            "--event" => options.event = Some(value),
+            "--first" => options.first = value,
             "--seed" => options.seed = value,
             _ => return Err(format!("unknown option {name}")),
         }
@@ -57,6 +66,7 @@ fn main() -> ExitCode {
     match command.as_str() {
         "step" => steps(&options),
         "fuzz" => programs(&options),
+        "gates" => gate_steps(&options),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::FAILURE
@@ -67,7 +77,7 @@ fn main() -> ExitCode {
 fn steps(options: &Options) -> ExitCode {
     let outcome = step::run(step::Options {
         seed: options.seed,
-        stride: options.stride,
+        stride: options.stride.unwrap_or(997),
         limit: Duration::from_secs(options.seconds),
     });
     println!(
@@ -123,4 +133,42 @@ fn programs(options: &Options) -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+fn gate_steps(options: &Options) -> ExitCode {
+    let mut fine = true;
+    let events = [
+        Event::Nothing,
+        Event::EnterSame,
+        Event::EnterOther,
+        Event::CrashSame,
+        Event::Interrupt,
+        Event::Withdraw,
+    ];
+    for event in events {
+        if options.event.is_some_and(|e| e != event as u64) {
+            continue;
+        }
+        for kind in [Kind::Bare, Kind::Vectors, Kind::X87, Kind::Closure] {
+            for on_stack in [false, true] {
+                // SAFETY: there is one thread; the child does not come back.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    let stride = options.stride.unwrap_or(1);
+                    let outcome = gates::run(event, kind, on_stack, stride, options.first);
+                    println!("{event:?}, {kind:?}, alternate stack {on_stack}: {outcome:?}");
+                    // SAFETY: ends the child.
+                    unsafe { libc::_exit(i32::from(!outcome.violations.is_empty())) };
+                }
+                let mut status = 0;
+                // SAFETY: our own child.
+                unsafe { libc::waitpid(child, &raw mut status, 0) };
+                if status != 0 {
+                    println!("{event:?}, {kind:?}, alternate stack {on_stack}: child ended with {status:#x}");
+                    fine = false;
+                }
+            }
+        }
+    }
+    if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
