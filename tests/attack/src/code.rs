@@ -34,7 +34,8 @@ impl Code {
     pub fn load_import(&mut self, import: u32) -> &mut Self {
         let next = TEXT + self.here() + 7;
         let slot = DATA + 8 * import;
-        self.put(&[0x44, 0x8B, 0x1D]).put(&(slot.wrapping_sub(next)).to_le_bytes())
+        self.put(&[0x44, 0x8B, 0x1D])
+            .put(&(slot.wrapping_sub(next)).to_le_bytes())
     }
 
     /// `movl $offset, %r11d`: an offset in the window.

@@ -119,8 +119,12 @@ extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     }
     FIRED.store(1, Ordering::Relaxed);
     // SAFETY: the kernel's frame; WORLD is set while the handler is installed.
-    let (context, world) =
-        unsafe { (&mut *context.cast::<libc::ucontext_t>(), &*WORLD.load(Ordering::Relaxed)) };
+    let (context, world) = unsafe {
+        (
+            &mut *context.cast::<libc::ucontext_t>(),
+            &*WORLD.load(Ordering::Relaxed),
+        )
+    };
     context.uc_mcontext.gregs[libc::REG_EFL as usize] &= !0x100;
     let nested = |thunk, x: u64, wanted: Option<u64>| {
         let (result, status) = enter(thunk, x);
@@ -289,7 +293,9 @@ pub fn run(event: Event, kind: Kind, on_stack: bool, stride: u64, first: u64) ->
             }
         }
         if !wrong.is_empty() {
-            outcome.violations.push(format!("{event:?} at instruction {n}: {}", wrong.join("; ")));
+            outcome
+                .violations
+                .push(format!("{event:?} at instruction {n}: {}", wrong.join("; ")));
         }
         if !fired {
             outcome.instructions = COUNT.load(Ordering::Relaxed) as u64;

@@ -170,5 +170,9 @@ fn gate_steps(options: &Options) -> ExitCode {
             }
         }
     }
-    if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if fine {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

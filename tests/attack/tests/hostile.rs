@@ -1,0 +1,248 @@
+//! Hostile modules against the runtime.
+
+use ringfence_attack::code::Code;
+use ringfence_attack::elf::Builder;
+use ringfence_attack::fuzz::domain_of;
+use ringfence_isa::window;
+use ringfence_runtime::domain::{last_status, take_error};
+use ringfence_runtime::{Call, CallError, Domain, DomainOptions, FaultKind, Imports, Signature, Verdict};
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex};
+
+const ONE: Signature = Signature {
+    ints: 1,
+    floats: 0,
+    stack: 0,
+    int_results: 1,
+    float_results: 0,
+    x87_results: 0,
+    variadic: false,
+};
+
+/// Runs `f` in a child; gives its wait status. The child ends with 0, with 1 after a panic, or by a signal.
+fn in_child(f: impl FnOnce()) -> i32 {
+    // SAFETY: the child does not go back into the test harness.
+    unsafe {
+        let child = libc::fork();
+        assert!(child >= 0);
+        if child == 0 {
+            let fine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_ok();
+            libc::_exit(i32::from(!fine));
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        status
+    }
+}
+
+/// A module that passes any system call on (`call`), calls its import (`out`), crashes (`crash`).
+fn module() -> Builder {
+    let mut code = Code::default();
+    let call = code.function();
+    code.put(&[0x48, 0x89, 0xF8]); // mov %rdi, %rax
+    code.put(&[0x48, 0x89, 0xF7, 0x48, 0x89, 0xD6]); // mov %rsi, %rdi; mov %rdx, %rsi
+    code.put(&[0x48, 0x89, 0xCA, 0x4D, 0x89, 0xC2]); // mov %rcx, %rdx; mov %r8, %r10
+    code.put(&[0x4D, 0x89, 0xC8, 0x45, 0x31, 0xC9]); // mov %r9, %r8; xor %r9d, %r9d
+    code.load_target(Code::stub(window::stub::SYSCALL))
+        .call()
+        .put(&[0xC3]);
+    let out = code.function();
+    code.load_import(0).call().put(&[0xC3]);
+    let crash = code.function();
+    code.put(&[0x0F, 0x0B]);
+    Builder {
+        text: code.0,
+        data: vec![0; 64],
+        exports: vec![
+            ("call".into(), call),
+            ("out".into(), out),
+            ("crash".into(), crash),
+        ],
+        imports: vec!["host".into()],
+        ..Builder::default()
+    }
+}
+
+fn domain(options: &DomainOptions) -> Domain {
+    domain_of(
+        &module(),
+        Imports::new().closure("host", |_| Verdict::Return),
+        options,
+    )
+    .expect("a domain")
+}
+
+fn system_call(domain: &Domain, args: &[u64]) -> i64 {
+    let entry = domain.entry("call").unwrap();
+    entry.call(&mut Call::ints(args)).expect("the policy answers").rax as i64
+}
+
+const MMAP: u64 = 9;
+const MPROTECT: u64 = 10;
+const MUNMAP: u64 = 11;
+const BRK: u64 = 12;
+const RW: u64 = 3;
+const ANONYMOUS: u64 = 0x22;
+
+#[test]
+fn a_fragmented_heap_and_a_high_break_are_no_panic() {
+    let domain = domain(&DomainOptions::default());
+    let base = domain.as_ref().base();
+    let top = base + u64::from(window::HEAP) + 0x2FF0_0000;
+    assert_eq!(system_call(&domain, &[BRK, top]), top as i64);
+    // One page in every 16 MiB above the break's area.
+    for n in 0..80u64 {
+        let at = base + u64::from(window::HEAP) + 0x3000_0000 + (n << 24) + 0x80_0000;
+        assert_eq!(
+            system_call(&domain, &[MMAP, at, 4096, RW, ANONYMOUS | 0x10]),
+            at as i64,
+            "{n}"
+        );
+    }
+    let answer = system_call(&domain, &[MMAP, 0, 200 << 20, RW, ANONYMOUS]);
+    assert_eq!(answer, -i64::from(libc::ENOMEM));
+}
+
+#[test]
+fn memory_calls_stay_inside_the_heap() {
+    let domain = domain(&DomainOptions::default());
+    let base = domain.as_ref().base();
+    let places = [
+        0,
+        window::HEADER,
+        window::STUBS,
+        window::IMAGES + 0x10_0000,
+        window::IMAGES + 0x80_0000,
+        window::LANES,
+    ];
+    let ends = [
+        window::HEAP_END - 4096,
+        window::LANES_END - 4096,
+        0xFFFF_F000,
+        window::HEAP - 4096,
+    ];
+    for at in places.into_iter().chain(ends) {
+        for len in [
+            4096u64,
+            8192,
+            1 << 30,
+            1 << 32,
+            u64::MAX,
+            u64::MAX - 4094,
+            0xFFFF_F000,
+        ] {
+            // High halves do not count: the domain may say any.
+            for high in [base, 0, u64::MAX << 32, 0x7FFF_0000_0000] {
+                let address = high | u64::from(at);
+                let last_page = at == window::HEAP_END - 4096 && len == 4096;
+                let answer = system_call(&domain, &[MMAP, address, len, RW, ANONYMOUS | 0x10]);
+                assert!(answer < 0 || last_page, "mmap {address:#x} {len:#x}: {answer:#x}");
+                let answer = system_call(&domain, &[MPROTECT, address, len, 0]);
+                assert!(
+                    answer < 0 || last_page,
+                    "mprotect {address:#x} {len:#x}: {answer:#x}"
+                );
+                let answer = system_call(&domain, &[MUNMAP, address, len]);
+                assert!(
+                    answer < 0 || last_page,
+                    "munmap {address:#x} {len:#x}: {answer:#x}"
+                );
+            }
+        }
+    }
+    // Executable memory is for the loader.
+    assert!(system_call(&domain, &[MMAP, 0, 4096, 7, ANONYMOUS]) < 0);
+    let at = system_call(&domain, &[MMAP, 0, 4096, RW, ANONYMOUS]) as u64;
+    assert!(system_call(&domain, &[MPROTECT, at, 4096, 5]) < 0);
+    assert_eq!(system_call(&domain, &[MUNMAP, at, 4096]), 0);
+}
+
+#[test]
+fn hostile_domains_leave_the_host_its_mappings() {
+    let status = in_child(|| {
+        let domains: Vec<Domain> = (0..24).map(|_| domain(&DomainOptions::default())).collect();
+        for domain in &domains {
+            let base = domain.as_ref().base();
+            // Every other page: two mappings each.
+            for n in 0..2100u64 {
+                let at = base + u64::from(window::HEAP) + 0x3000_0000 + 2 * n * 4096;
+                if system_call(domain, &[MMAP, at, 4096, RW, ANONYMOUS | 0x10]) < 0 {
+                    break;
+                }
+            }
+        }
+        for _ in 0..1000 {
+            // SAFETY: fresh mappings; rights alternate so that they are not joined.
+            for rights in [libc::PROT_READ, libc::PROT_NONE] {
+                let p = unsafe {
+                    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+                    libc::mmap(std::ptr::null_mut(), 4096, rights, flags, -1, 0)
+                };
+                assert_ne!(p, libc::MAP_FAILED, "nothing is left for the host");
+            }
+        }
+    });
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_domain_dropped_by_its_own_callback_stays_until_it_is_left() {
+    let status = in_child(|| {
+        let last: Arc<Mutex<Option<Domain>>> = Arc::default();
+        let given = last.clone();
+        let imports = Imports::new().closure("host", move |_| {
+            drop(given.lock().unwrap().take());
+            // What was freed is used for something else.
+            let junk: Vec<Vec<u64>> = (1..200).map(|n| vec![u64::MAX; n * 8]).collect();
+            assert!(junk.iter().all(|j| j[0] == u64::MAX));
+            Verdict::Return
+        });
+        let domain = domain_of(&module(), imports, &DomainOptions::default()).unwrap();
+        let thunk = domain.entry("out").unwrap().thunk(ONE);
+        *last.lock().unwrap() = Some(domain);
+        // SAFETY: a thunk of a function with one argument.
+        let f: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(thunk) };
+        assert_eq!(f(1), 0);
+        assert_ne!(last_status(), 0);
+        assert!(matches!(take_error(), Some(CallError::Fault(f)) if f.kind == FaultKind::Elsewhere));
+        assert_eq!(f(1), 0);
+        assert!(matches!(take_error(), Some(CallError::Gone)));
+    });
+    assert_eq!(status, 0);
+}
+
+/// The kernel would write the fault's frame over the handler's: nothing sensible can come after that.
+#[test]
+fn a_fault_under_a_handler_on_a_foreign_alternate_stack_is_the_end() {
+    static CRASH: Mutex<usize> = Mutex::new(0);
+    extern "C" fn handler(_: i32) {
+        let thunk = *CRASH.lock().unwrap();
+        // SAFETY: a thunk of a function with one argument.
+        let f: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(thunk as *const c_void) };
+        f(1);
+    }
+    let status = in_child(|| {
+        let domain = domain(&DomainOptions::default());
+        domain.entry("out").unwrap().call(&mut Call::default()).unwrap();
+        *CRASH.lock().unwrap() = domain.entry("crash").unwrap().thunk(ONE) as usize;
+        // SAFETY: a fresh alternate stack, and a handler on it.
+        unsafe {
+            let stack = vec![0u8; 256 << 10].leak();
+            let new = libc::stack_t {
+                ss_sp: stack.as_mut_ptr().cast(),
+                ss_flags: 0,
+                ss_size: stack.len(),
+            };
+            assert_eq!(libc::sigaltstack(&raw const new, std::ptr::null_mut()), 0);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = libc::SA_ONSTACK;
+            libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
+            libc::raise(libc::SIGUSR1);
+        }
+    });
+    assert!(
+        libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT,
+        "status {status:#x}"
+    );
+}
