@@ -164,7 +164,7 @@ pub struct Returned {
 
 /// A running instance. Cheap to clone; it goes when the last clone, [`Entry`] included, is dropped.
 #[derive(Clone)]
-pub struct Domain(Arc<Inner>);
+pub struct Domain(Arc<Shared>);
 
 /// A borrowed domain, as host functions and policies see it.
 #[derive(Clone, Copy)]
@@ -359,8 +359,29 @@ fn avx() -> bool {
     std::arch::is_x86_feature_detected!("avx")
 }
 
-impl Drop for Inner {
+/// What the handles of a domain share. A host function may drop the last handle while the call that it serves goes on
+/// (raw thunks hold none): then the gate still needs the domain, and it stays for ever.
+pub(crate) struct Shared(ManuallyDrop<Box<Inner>>);
+
+impl std::ops::Deref for Shared {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Drop for Shared {
     fn drop(&mut self) {
+        if self.0.retire() {
+            // SAFETY: dropped once, here; nobody is inside, and nobody can enter any more.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
+impl Inner {
+    /// Gives back what is shared with other domains. False if a thread is inside.
+    fn retire(&mut self) -> bool {
         for thunk in self
             .thunks
             .get_mut()
@@ -376,12 +397,12 @@ impl Drop for Inner {
             unsafe { (*l).active() }
         });
         if inside {
-            // A thread is inside although nobody owns the domain any more. It keeps its window; nothing is unmapped.
+            // A thread is inside although nobody owns the domain any more. Nothing is unmapped or freed.
             for &lane in &set.lanes {
                 // SAFETY: as above.
                 unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
             }
-            return;
+            return false;
         }
         for &lane in &set.lanes {
             // SAFETY: nobody is inside, and nobody enters: there is no owner.
@@ -399,6 +420,7 @@ impl Drop for Inner {
         host::give_mappings(self.mappings);
         // SAFETY: dropped once, here; nobody is inside.
         unsafe { ManuallyDrop::drop(&mut self.window) };
+        true
     }
 }
 
@@ -465,7 +487,7 @@ impl Domain {
             uses_x87,
             mappings,
         };
-        Ok(Domain(Arc::new(inner)))
+        Ok(Domain(Arc::new(Shared(ManuallyDrop::new(Box::new(inner))))))
     }
 
     /// Runs the modules' constructors, in the order in which the modules were given.
@@ -528,7 +550,11 @@ impl Domain {
                 && offset - start < u64::from(image.parsed.image_len)
                 && image.is_entry((offset - start) as u32)
         });
-        if known { Ok(self.entry_at(address)) } else { Err(DomainError::NoEntry { address }) }
+        if known {
+            Ok(self.entry_at(address))
+        } else {
+            Err(DomainError::NoEntry { address })
+        }
     }
 
     /// A number of the host's own that [`current_tag`] finds again. 0 at first.
@@ -938,7 +964,7 @@ impl<'a> DomainRef<'a> {
     /// Whether both are the same domain.
     #[must_use]
     pub fn is(&self, domain: &Domain) -> bool {
-        std::ptr::eq(self.0, &*domain.0)
+        std::ptr::eq(self.0, &raw const **domain.0)
     }
 
     fn check(&self, address: u64, len: usize) -> Result<(), MemoryError> {
