@@ -230,6 +230,21 @@ fn registers(context: &libc::ucontext_t) -> crate::fault::Registers {
 
 /// Writes the fault down and lets the thread continue in the gate, on the host's stack.
 fn leave(lane: &Lane, context: &mut libc::ucontext_t, signal: i32, info: &libc::siginfo_t, bits: u32) {
+    // The host gave this thread another alternate stack since the lane was made, and entered from a handler that runs on
+    // it: gates could not see it, and this signal's frame lies over that handler's live frames, with the domain's
+    // registers in it. There is nothing left to return to.
+    let alt = &context.uc_stack;
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    if alt.ss_flags & libc::SS_DISABLE == 0 && host_sp.wrapping_sub(alt.ss_sp as u64) < alt.ss_size as u64 {
+        const WHY: &[u8] =
+            b"ringfence: a domain was entered from a handler on an alternate signal stack that was set \
+            after the thread's first call, and was left by a signal on the same stack\n";
+        // SAFETY: writes a constant; both calls are async-signal-safe.
+        unsafe {
+            libc::write(2, WHY.as_ptr().cast(), WHY.len());
+            libc::abort();
+        }
+    }
     let g = &mut context.uc_mcontext.gregs;
     let raw = RawFault {
         signal,
