@@ -3,12 +3,15 @@
 //! All bookkeeping is in host memory. Nothing here ever maps executable memory, and nothing leaves the heap area.
 
 use crate::error::MemoryError;
-use crate::sys;
+use crate::{host, sys};
 use ringfence_isa::{PAGE, window};
 use std::collections::BTreeMap;
 
 /// Most separate mappings that a domain may have: the process has 65,530 for all.
 const MOST_PIECES: usize = 2048;
+
+/// Mappings are counted by so many.
+const CHUNK: u64 = 32;
 
 /// How much address space the break may grow over.
 const BREAK_AREA: u32 = 0x3000_0000;
@@ -36,6 +39,8 @@ pub(crate) struct Memory {
     live: BTreeMap<u32, u32>,
     /// Free parts of what was mapped for host allocations.
     free: BTreeMap<u32, u32>,
+    /// Kernel mappings counted for this domain's pieces.
+    counted: u64,
 }
 
 fn pages(len: u64) -> Option<u32> {
@@ -55,7 +60,24 @@ impl Memory {
             brk: window::HEAP,
             live: BTreeMap::new(),
             free: BTreeMap::new(),
+            counted: 0,
         }
+    }
+
+    /// Whether there may be two pieces more: here, and among the process's mappings. A piece with the gap
+    /// behind it costs the kernel two.
+    fn room(&mut self) -> bool {
+        let pieces = self.pieces.len() + 2;
+        if pieces > MOST_PIECES {
+            return false;
+        }
+        while 2 * pieces as u64 > self.counted {
+            if host::take_mappings(CHUNK).is_err() {
+                return false;
+            }
+            self.counted += CHUNK;
+        }
+        true
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -90,6 +112,9 @@ impl Memory {
     }
 
     fn first_fit(&self, low: u32, high: u32, len: u32) -> Option<u32> {
+        if low >= high {
+            return None;
+        }
         let mut at = low;
         if let Some((&start, piece)) = self.pieces.range(..low).next_back() {
             at = at.max(start + piece.len);
@@ -112,7 +137,7 @@ impl Memory {
         let wanted = len;
         let len = pages(len).ok_or_else(|| self.over(wanted))?;
         let replaced = at.map_or(0, |at| self.mapped_in(at, len));
-        if self.used - replaced + u64::from(len) > self.limit || self.pieces.len() + 2 > MOST_PIECES {
+        if self.used - replaced + u64::from(len) > self.limit || !self.room() {
             return Err(self.over(wanted));
         }
         let at = match at {
@@ -140,7 +165,7 @@ impl Memory {
         if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
             return Err(outside);
         }
-        if self.pieces.len() + 2 > MOST_PIECES {
+        if !self.room() {
             return Err(self.over(len.into()));
         }
         // SAFETY: as in `map`. A mapping, not a hole: nothing else can ever come to lie here.
@@ -164,7 +189,7 @@ impl Memory {
                 len: len.into(),
             });
         }
-        if self.pieces.len() + 2 > MOST_PIECES {
+        if !self.room() {
             return Err(self.over(len.into()));
         }
         // SAFETY: as in `map`.
@@ -364,6 +389,12 @@ impl Memory {
             len += size;
         }
         self.free.insert(at, len);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        host::give_mappings(self.counted);
     }
 }
 
