@@ -459,7 +459,9 @@ fn functions(r: &Reader<'_>, parsed: &Parsed, array: u64, size: u64) -> Result<V
     if size % 8 != 0 || size > 8 * 65_536 {
         return r.bad(array, "an array of constructors has an impossible size");
     }
-    let end = array + size;
+    let Some(end) = array.checked_add(size) else {
+        return r.bad(array, "an array of constructors at an impossible place");
+    };
     let mut found: Vec<(u32, u32)> = Vec::new();
     for rel in &parsed.relocations {
         if (array..end).contains(&u64::from(rel.offset)) {
