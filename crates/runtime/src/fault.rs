@@ -1,5 +1,6 @@
 //! What a failed call tells.
 
+use crate::domain::DomainRef;
 use crate::error::CallError;
 use crate::gate::{self, status};
 use crate::imports::{OutFrame, Verdict};
@@ -74,6 +75,7 @@ pub enum FaultKind {
 
 /// The general registers at a fault. `rsp` is left out on purpose: it is a host address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Registers {
     /// By the number that encodings use: 0 `rax`, 1 `rcx`, 2 `rdx`, 3 `rbx`, 4 always 0, 5 `rbp`, 6 `rsi`, 7 `rdi`, then
     /// `r8` to `r15`.
@@ -238,16 +240,27 @@ impl std::error::Error for Fault {}
 
 /// What the signal handler writes down; everything else is found out after the call has been left.
 #[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub(crate) struct RawFault {
     pub signal: i32,
     pub code: i32,
-    pub trap: u64,
     pub error: u64,
     pub address: u64,
     pub rsp: u64,
     pub registers: Registers,
     /// Attention bits that made the handler act, when it was no crash.
     pub bits: u32,
+}
+
+impl RawFault {
+    /// Whether the processor told an address: SEGV_MAPERR, SEGV_ACCERR, or a bus error. What the kernel raises by itself
+    /// (a signal for which there is no room on the stack), and general protection, have none.
+    pub(crate) fn has_address(&self) -> bool {
+        match self.signal {
+            libc::SIGSEGV => matches!(self.code, 1 | 2),
+            _ => self.signal == libc::SIGBUS && self.code > 1 && self.code < 0x80,
+        }
+    }
 }
 
 /// Backtraces stop after so many frames, inlined ones included.
@@ -386,13 +399,12 @@ pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
 }
 
 fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
-    const PAGE_FAULT: u64 = 14;
     match raw.signal {
         libc::SIGFPE if matches!(raw.code, 1 | 2) => FaultKind::Division,
         libc::SIGFPE => FaultKind::FloatingPoint,
         libc::SIGILL => FaultKind::IllegalInstruction,
         libc::SIGTRAP => FaultKind::Trap,
-        _ if raw.trap != PAGE_FAULT => {
+        _ if !raw.has_address() => {
             // A signal for which there was no room left on the control stack arrives like this.
             if raw.rsp < lane.slot.control_low() + (32 << 10) {
                 FaultKind::ControlStack
@@ -409,6 +421,8 @@ fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
                 FaultKind::ControlStack
             } else if (slot + domain.thread_area()..low).contains(&address) {
                 FaultKind::DataStack
+            } else if checks_target(lane, raw.registers.rip) {
+                FaultKind::BadTarget
             } else if raw.error & 16 != 0 {
                 if address.wrapping_sub(lane.base) < u64::from(window::NULL_END) {
                     FaultKind::BadTarget
@@ -428,6 +442,13 @@ fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
             }
         }
     }
+}
+
+/// Whether the instruction is the compare of a checked indirect jump or call: its target is not even mapped.
+fn checks_target(lane: &Lane, rip: u64) -> bool {
+    use ringfence_isa::sequence::CMP;
+    let mut code = [0; CMP.len()];
+    DomainRef::of(lane.domain()).read(rip, &mut code).is_ok() && code == CMP
 }
 
 /// The gate out does not let a call through.

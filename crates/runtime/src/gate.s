@@ -551,7 +551,6 @@ __rf_in_x87:
     movq %r11, 96(%rsp)
     fnstsw (%rsp)
     fnstcw 2(%rsp)
-    callq __rf_x87_scrub
     callq __rf_in_full_from
     fnstsw 4(%rsp)
     movzwl 4(%rsp), %ecx
@@ -623,19 +622,11 @@ __rf_in_x87:
     .cfi_endproc
 .size __rf_in_x87,.-__rf_in_x87
 
-// Overwrites all eight registers and leaves them empty. Changes no general register.
+// Marks all registers empty. What they held cannot be read any more: accepted code has no MMX, and x87 instructions
+// read an empty register as a NaN. Changes no general register.
 .p2align 4
 __rf_x87_scrub:
     .cfi_startproc
-    emms
-    fldz
-    fldz
-    fldz
-    fldz
-    fldz
-    fldz
-    fldz
-    fldz
     emms
     retq
     .cfi_endproc

@@ -69,6 +69,7 @@ pub(crate) struct Lane {
 
 /// What of a lane belongs to the domain and survives its thread.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Slot {
     /// Number of the slot in the window.
     pub number: u32,

@@ -249,7 +249,6 @@ fn leave(lane: &Lane, context: &mut libc::ucontext_t, signal: i32, info: &libc::
     let raw = RawFault {
         signal,
         code: info.si_code,
-        trap: g[libc::REG_TRAPNO as usize] as u64,
         error: g[libc::REG_ERR as usize] as u64,
         // SAFETY: faults have an address; for others it is not used.
         address: unsafe { info.si_addr() } as u64,
@@ -285,7 +284,7 @@ unsafe extern "C" fn fault_handler(signal: i32, info: *mut libc::siginfo_t, cont
             // SAFETY: faults have an address.
             let address = unsafe { i.si_addr() } as u64;
             let in_window = |at: u64| at & !(window::SIZE - 1) == lane.base;
-            let page_fault = c.uc_mcontext.gregs[libc::REG_TRAPNO as usize] == 14;
+            let page_fault = signal == libc::SIGSEGV && matches!(i.si_code, 1 | 2);
             let gate_fault =
                 gate::contains(rip) && page_fault && (in_window(address) || lane.slot.below_control(address));
             if in_window(rip) || gate_fault {

@@ -1,0 +1,477 @@
+//! What a crash becomes; signals, time limits, interrupts, fork.
+
+mod support;
+
+use ringfence_runtime::{Access, CallError, Domain, DomainOptions, FaultKind, Imports, Verdict};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use support::{call, domain, domain_with, fault, imports, in_child, module};
+
+#[test]
+fn every_kind_of_fault() {
+    let d = domain();
+    let base = d.as_ref().base();
+    let expect = |name: &str, args: &[u64], kind: FaultKind, function: &str| {
+        let f = fault(&d, name, args);
+        assert_eq!(f.kind, kind, "{name}: {f}");
+        let frames = f.backtrace();
+        assert_eq!(
+            frames[0].function.as_deref(),
+            Some(function),
+            "{name}: {frames:?}"
+        );
+        assert!(
+            frames[0].file.as_deref().is_some_and(|f| f.ends_with("basic.c")),
+            "{name}: {frames:?}"
+        );
+        assert!(frames[0].line.is_some_and(|l| l > 10), "{name}: {frames:?}");
+        assert!(d.faulted());
+        assert!(matches!(call(&d, "add", &[1, 2]), Err(CallError::Faulted)));
+        d.reset().unwrap();
+        assert_eq!(call(&d, "add", &[1, 2]).unwrap(), 3);
+    };
+    let bad = |address, access| FaultKind::BadAccess { address, access };
+    expect("read_at", &[0], bad(base, Access::Read), "read_at");
+    expect(
+        "read_at",
+        &[0xFFFF_FFFC],
+        bad(base + 0xFFFF_FFFC, Access::Read),
+        "read_at",
+    );
+    // A host address is the domain's own by the time it is used.
+    expect(
+        "read_at",
+        &[0x7FFF_1234_0010],
+        bad(base + 0x1234_0010 - 0x1234_0010 % 1, Access::Read),
+        "read_at",
+    );
+    expect(
+        "write_at",
+        &[0x2_0000, 1],
+        bad(base + 0x2_0000, Access::Write),
+        "write_at",
+    );
+    expect(
+        "write_at",
+        &[0x1_0000, 1],
+        bad(base + 0x1_0000, Access::Write),
+        "write_at",
+    );
+    let text = d.symbol("add").unwrap();
+    expect("write_at", &[text, 1], bad(text, Access::Write), "write_at");
+    expect("divide", &[1, 0], FaultKind::Division, "divide");
+    expect("divide", &[0x8000_0000, u64::MAX], FaultKind::Division, "divide");
+    expect("illegal", &[], FaultKind::IllegalInstruction, "illegal");
+    expect("trap", &[], FaultKind::Trap, "trap");
+    expect("recurse", &[1 << 40], FaultKind::ControlStack, "recurse");
+    expect("deep", &[0], FaultKind::DataStack, "deep");
+    for target in [0, d.symbol("counter").unwrap(), text + 8, 0x7FFF_0000_1000] {
+        let f = fault(&d, "jump_to", &[target]);
+        assert_eq!(f.kind, FaultKind::BadTarget, "{target:#x}: {f}");
+        d.reset().unwrap();
+    }
+}
+
+#[test]
+fn backtraces_show_the_fenced_frames() {
+    let d = domain();
+    let f = fault(&d, "outer", &[16]);
+    let names: Vec<_> = f
+        .backtrace()
+        .iter()
+        .map(|f| f.function.clone().unwrap_or_default())
+        .collect();
+    assert_eq!(names, ["inner", "outer"]);
+    let text = f.to_string();
+    assert!(text.contains("inner") && text.contains("basic.c"), "{text}");
+    d.reset().unwrap();
+    let f = fault(&d, "recurse", &[1 << 40]);
+    assert!(f.backtrace().len() > 10);
+    // No host address among the registers.
+    let base = d.as_ref().base();
+    assert_eq!(f.registers.general[4], 0);
+    assert_eq!(f.registers.rip >> 32, base >> 32);
+}
+
+#[test]
+fn time_limits_hold() {
+    let mut options = DomainOptions::default();
+    options.time_limit = Some(Duration::from_millis(20));
+    let d = domain_with(&options);
+    for _ in 0..3 {
+        let start = Instant::now();
+        let f = fault(&d, "forever", &[]);
+        let took = start.elapsed();
+        assert_eq!(f.kind, FaultKind::TimeLimit);
+        assert_eq!(f.backtrace()[0].function.as_deref(), Some("forever"));
+        assert!(took >= Duration::from_millis(20), "{took:?}");
+        // The machine may be busy; the benchmark measures how exact it is.
+        assert!(took < Duration::from_millis(500), "{took:?}");
+        d.reset().unwrap();
+    }
+    // Short calls are not in danger, however many.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(60) {
+        assert_eq!(call(&d, "add", &[1, 2]).unwrap(), 3);
+    }
+    // After a long sleep of the watchdog too.
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+    d.reset().unwrap();
+    // The same for code that is mostly in the gate.
+    assert_eq!(fault(&d, "out_forever", &[]).kind, FaultKind::TimeLimit);
+    d.reset().unwrap();
+    d.set_time_limit(None);
+    assert_eq!(call(&d, "spin", &[100_000_000]).unwrap(), 100_000_000);
+}
+
+#[test]
+fn time_in_host_functions_counts() {
+    let mut options = DomainOptions::default();
+    options.time_limit = Some(Duration::from_millis(10));
+    let slow = imports().closure("host_add", |_| {
+        std::thread::sleep(Duration::from_millis(40));
+        Verdict::Return
+    });
+    let d = Domain::new(&[module()], slow, &options).unwrap();
+    let f = fault(&d, "call_out", &[1, 2]);
+    assert_eq!(f.kind, FaultKind::TimeLimit);
+    assert_eq!(f.backtrace()[0].function.as_deref(), Some("call_out"));
+}
+
+#[test]
+fn any_thread_may_interrupt() {
+    let d = domain();
+    for name in ["forever", "out_forever"] {
+        std::thread::scope(|s| {
+            let (a, b) = (d.clone(), d.clone());
+            let runner = s.spawn(move || fault(&a, name, &[]));
+            std::thread::sleep(Duration::from_millis(30));
+            b.interrupt();
+            assert_eq!(runner.join().unwrap().kind, FaultKind::Interrupted);
+        });
+        d.reset().unwrap();
+    }
+    // With nobody inside nothing happens.
+    d.interrupt();
+    assert_eq!(call(&d, "add", &[1, 2]).unwrap(), 3);
+}
+
+#[test]
+fn a_fault_ends_the_calls_of_other_threads() {
+    let d = domain();
+    std::thread::scope(|s| {
+        let a = d.clone();
+        let runner = s.spawn(move || fault(&a, "forever", &[]));
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(fault(&d, "illegal", &[]).kind, FaultKind::IllegalInstruction);
+        assert_eq!(runner.join().unwrap().kind, FaultKind::Elsewhere);
+    });
+    d.reset().unwrap();
+    assert_eq!(call(&d, "add", &[1, 2]).unwrap(), 3);
+}
+
+#[test]
+fn faults_of_many_threads_at_once() {
+    std::thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| {
+                let d = domain();
+                for i in 0..100 {
+                    assert_eq!(fault(&d, "divide", &[i, 0]).kind, FaultKind::Division);
+                    d.reset().unwrap();
+                }
+            });
+        }
+    });
+}
+
+static SEEN: AtomicU32 = AtomicU32::new(0);
+
+fn install(signal: i32, handler: usize, flags: i32) {
+    // SAFETY: installs a handler that is sound in signal context.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        assert_eq!(
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut()),
+            0
+        );
+    }
+}
+
+/// A page that faults until the handler opens it.
+static PAGE: OnceLock<u64> = OnceLock::new();
+
+extern "C" fn open_page(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    SEEN.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: asks for the address and opens our own page.
+    unsafe {
+        assert_eq!((*info).si_addr() as u64, *PAGE.get().unwrap());
+        libc::mprotect(
+            *PAGE.get().unwrap() as *mut _,
+            4096,
+            libc::PROT_READ | libc::PROT_WRITE,
+        );
+    }
+}
+
+extern "C" fn plain_handler(_: i32) {
+    SEEN.fetch_add(1, Ordering::SeqCst);
+}
+
+#[test]
+fn faults_of_the_host_go_where_they_went_before() {
+    in_child("faults_of_the_host_go_where_they_went_before", || {
+        // SAFETY: a fresh page.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        } as u64;
+        PAGE.set(page).unwrap();
+        install(libc::SIGSEGV, open_page as *const () as usize, libc::SA_SIGINFO);
+        install(libc::SIGFPE, plain_handler as *const () as usize, 0);
+        let d = domain();
+        assert_eq!(fault(&d, "read_at", &[64]).backtrace().len(), 1);
+        d.reset().unwrap();
+        assert_eq!(SEEN.load(Ordering::SeqCst), 0);
+        // SAFETY: faults, and is repeated after the handler has opened the page.
+        unsafe { (page as *mut u64).write_volatile(7) };
+        assert_eq!(SEEN.load(Ordering::SeqCst), 1);
+        // SAFETY: sends ourselves a signal that has a handler.
+        unsafe { libc::raise(libc::SIGFPE) };
+        assert_eq!(SEEN.load(Ordering::SeqCst), 2);
+        assert_eq!(fault(&d, "divide", &[1, 0]).kind, FaultKind::Division);
+        assert_eq!(SEEN.load(Ordering::SeqCst), 2);
+        // In a callback.
+        let page_of_host = imports().closure("host_add", move |_| {
+            // SAFETY: as above.
+            unsafe {
+                libc::mprotect(page as *mut _, 4096, libc::PROT_NONE);
+                (page as *mut u64).write_volatile(7);
+            }
+            Verdict::Return
+        });
+        let d = Domain::new(&[module()], page_of_host, &DomainOptions::default()).unwrap();
+        call(&d, "call_out", &[1, 2]).unwrap();
+        assert_eq!(SEEN.load(Ordering::SeqCst), 3);
+    });
+}
+
+/// Runs `body` in a forked child and returns its wait status.
+fn forked(body: impl FnOnce()) -> i32 {
+    // SAFETY: the child runs `body` and leaves at once.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            body();
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+        status
+    }
+}
+
+#[test]
+fn without_a_handler_a_host_fault_kills_as_ever() {
+    in_child("without_a_handler_a_host_fault_kills_as_ever", || {
+        // What Rust installed is not wanted here.
+        install(libc::SIGSEGV, libc::SIG_DFL, 0);
+        let d = domain();
+        let _ = fault(&d, "read_at", &[64]);
+        // SAFETY: meant to crash.
+        let status = forked(|| unsafe { (64 as *mut u64).write_volatile(1) });
+        assert!(
+            libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV,
+            "{status:#x}"
+        );
+        // SAFETY: sends a signal.
+        let status = forked(|| unsafe {
+            libc::raise(libc::SIGSEGV);
+        });
+        assert!(
+            libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV,
+            "{status:#x}"
+        );
+    });
+}
+
+#[test]
+fn children_have_windows_of_their_own() {
+    in_child("children_have_windows_of_their_own", || {
+        let mut options = DomainOptions::default();
+        options.time_limit = Some(Duration::from_millis(20));
+        let d = domain_with(&options);
+        assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+        d.reset().unwrap();
+        assert_eq!(call(&d, "increment", &[]).unwrap(), 6);
+        let status = forked(|| {
+            assert_eq!(call(&d, "increment", &[]).unwrap(), 7);
+            assert_eq!(fault(&d, "divide", &[1, 0]).kind, FaultKind::Division);
+            d.reset().unwrap();
+            // The watchdog is made anew.
+            assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+            d.reset().unwrap();
+            let e = domain();
+            assert_eq!(call(&e, "add", &[2, 2]).unwrap(), 4);
+        });
+        assert_eq!(status, 0);
+        assert_eq!(call(&d, "increment", &[]).unwrap(), 7);
+        // From within a callback the child comes back into its copy.
+        let forks = imports().closure("host_add", |f| {
+            // SAFETY: the child goes on in its copy of the domain.
+            f.result[0] = u64::from(unsafe { libc::fork() } == 0);
+            Verdict::Return
+        });
+        let d = Domain::new(&[module()], forks, &DomainOptions::default()).unwrap();
+        let r = call(&d, "call_out", &[1, 2]).unwrap();
+        if r == 2 {
+            // SAFETY: the child ends.
+            unsafe { libc::_exit(i32::from(call(&d, "add", &[1, 2]).ok() != Some(3))) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child.
+        unsafe { libc::wait(&raw mut status) };
+        assert_eq!((r, status), (1, 0));
+    });
+}
+
+static ENTERED: AtomicU32 = AtomicU32::new(0);
+static DOMAIN: OnceLock<Domain> = OnceLock::new();
+
+extern "C" fn enter_from_handler(_: i32) {
+    let code = match call(DOMAIN.get().unwrap(), "add", &[1, 2]) {
+        Ok(3) => 1,
+        Err(CallError::Inside) => 2,
+        Err(CallError::SignalStack) => 4,
+        _ => 8,
+    };
+    ENTERED.fetch_or(code, Ordering::SeqCst);
+}
+
+#[test]
+fn a_handler_that_interrupts_a_domain_cannot_enter_one() {
+    in_child("a_handler_that_interrupts_a_domain_cannot_enter_one", || {
+        assert!(DOMAIN.set(domain()).is_ok());
+        let d = domain();
+        for (flags, allowed) in [(0, 1 | 2), (libc::SA_ONSTACK, 4 | 2)] {
+            install(libc::SIGALRM, enter_from_handler as *const () as usize, flags);
+            ENTERED.store(0, Ordering::SeqCst);
+            bombarded(|| {
+                assert_eq!(call(&d, "spin", &[20_000]).unwrap(), 20_000);
+                assert_eq!(call(&d, "call_out", &[1, 2]).unwrap(), 4);
+            });
+            let seen = ENTERED.load(Ordering::SeqCst);
+            assert!(
+                seen & 2 != 0 && seen & !allowed == 0,
+                "{seen} with flags {flags:#x}"
+            );
+        }
+    });
+}
+
+/// Repeats `body` for a while, in which this thread gets SIGALRM all the time.
+fn bombarded(body: impl Fn()) {
+    // SAFETY: asks for the thread's own handle.
+    let me = unsafe { libc::pthread_self() };
+    let done = AtomicU32::new(0);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            while done.load(Ordering::SeqCst) == 0 {
+                // SAFETY: the thread waits for this one before it ends.
+                unsafe { libc::pthread_kill(me, libc::SIGALRM) };
+                std::thread::sleep(Duration::from_micros(150));
+            }
+        });
+        struct Stop<'a>(&'a AtomicU32);
+        impl Drop for Stop<'_> {
+            fn drop(&mut self) {
+                self.0.store(1, Ordering::SeqCst);
+            }
+        }
+        let _stop = Stop(&done);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(200) {
+            body();
+        }
+    });
+}
+
+extern "C" fn hungry_handler(_: i32) {
+    let mut room = [1u8; 24 << 10];
+    std::hint::black_box(&mut room);
+    SEEN.fetch_add(u32::from(room[77]), Ordering::SeqCst);
+}
+
+#[test]
+fn host_handlers_on_the_control_stack_have_a_reserve() {
+    in_child("host_handlers_on_the_control_stack_have_a_reserve", || {
+        install(libc::SIGALRM, hungry_handler as *const () as usize, 0);
+        let mut options = DomainOptions::default();
+        options.control_stack = 64 << 10;
+        let d = domain_with(&options);
+        bombarded(|| {
+            for depth in [100, 2000, 4000] {
+                let _ = call(&d, "recurse", &[depth]).unwrap();
+            }
+            assert_eq!(fault(&d, "recurse", &[1 << 30]).kind, FaultKind::ControlStack);
+            d.reset().unwrap();
+        });
+        assert!(SEEN.load(Ordering::SeqCst) > 10);
+    });
+}
+
+#[test]
+fn threads_with_blocked_signals_and_no_alternate_stack() {
+    let d = domain();
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            // SAFETY: changes this thread's own mask and alternate stack.
+            unsafe {
+                let mut all: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&raw mut all);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+                let off = libc::stack_t {
+                    ss_sp: std::ptr::null_mut(),
+                    ss_flags: libc::SS_DISABLE,
+                    ss_size: 0,
+                };
+                libc::sigaltstack(&raw const off, std::ptr::null_mut());
+            }
+            let mut word = [0; 4];
+            assert!(d.as_ref().read(d.as_ref().base(), &mut word).is_err());
+            assert_eq!(fault(&d, "recurse", &[1 << 40]).kind, FaultKind::ControlStack);
+        });
+    });
+}
+
+#[test]
+fn a_host_function_that_comes_back_on_another_thread_is_refused() {
+    // A fiber, in short: the host function's stack is continued by another thread.
+    let slot: Arc<OnceLock<Domain>> = Arc::default();
+    let inner = slot.clone();
+    let counter = Arc::new(AtomicU32::new(0));
+    let seen = counter.clone();
+    let imports: Imports = imports().closure("host_enter", move |f| {
+        // Another thread enters the same domain meanwhile, on its own lane: no disorder.
+        std::thread::scope(|s| {
+            s.spawn(|| assert_eq!(call(inner.get().unwrap(), "add", &[1, 2]).unwrap(), 3));
+        });
+        seen.fetch_add(1, Ordering::SeqCst);
+        f.result[0] = 9;
+        Verdict::Return
+    });
+    let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
+    assert!(slot.set(d.clone()).is_ok());
+    assert_eq!(call(&d, "nest", &[1]).unwrap(), 10);
+    assert_eq!(counter.load(Ordering::SeqCst), 1);
+}

@@ -1,0 +1,111 @@
+//! Modules for the tests: compiled once for each test program.
+#![allow(dead_code)]
+
+use ringfence_runtime::{
+    Call, CallError, Domain, DomainOptions, Entry, Fault, Imports, LoadOptions, Module, Verdict,
+};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Compiles `tests/modules/NAME.c`.
+pub fn build(name: &str, flags: &[&str]) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.rf", std::process::id()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/modules")
+        .join(format!("{name}.c"));
+    let mut args: Vec<std::ffi::OsString> = ["-O2", "-g", "-nostdlib", "-o"]
+        .into_iter()
+        .map(Into::into)
+        .collect();
+    args.push(out.clone().into());
+    args.push(source.into());
+    args.extend(flags.iter().map(Into::into));
+    assert_eq!(
+        ringfence_driver::cc(ringfence_driver::args::Front::C, args),
+        0,
+        "ringfence cc {name}"
+    );
+    out
+}
+
+pub fn bytes() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let out = build(
+            "basic",
+            &["--import=host_add,host_call,host_enter,host_stack,host_scale"],
+        );
+        let bytes = std::fs::read(&out).expect("the module");
+        let _ = std::fs::remove_file(out);
+        bytes
+    })
+}
+
+pub fn module() -> Module {
+    static MODULE: OnceLock<Module> = OnceLock::new();
+    MODULE
+        .get_or_init(|| Module::from_bytes("basic.rf", bytes(), &LoadOptions::default()).expect("module"))
+        .clone()
+}
+
+/// All that `basic` imports, harmless.
+pub fn imports() -> Imports {
+    Imports::new()
+        .closure("host_add", |f| {
+            f.result[0] = f.ints[0].wrapping_add(f.ints[1]);
+            Verdict::Return
+        })
+        .closure("host_enter", |_| Verdict::Return)
+        .closure("host_stack", |f| {
+            let sum: u64 = f.ints.iter().sum();
+            f.result[0] = sum + f.stack_argument(0).unwrap() * 100 + f.stack_argument(1).unwrap() * 10_000;
+            Verdict::Return
+        })
+        .closure("host_scale", |f| {
+            f.vector_result[0][0] = (f.double(0) * f.ints[0] as f64).to_bits();
+            Verdict::Return
+        })
+}
+
+pub fn domain() -> Domain {
+    domain_with(&DomainOptions::default())
+}
+
+pub fn domain_with(options: &DomainOptions) -> Domain {
+    Domain::new(&[module()], imports(), options).expect("domain")
+}
+
+pub fn call(domain: &Domain, name: &str, args: &[u64]) -> Result<u64, CallError> {
+    entry(domain, name).call(&mut Call::ints(args)).map(|r| r.rax)
+}
+
+pub fn entry(domain: &Domain, name: &str) -> Entry {
+    domain.entry(name).expect("entry")
+}
+
+pub fn fault(domain: &Domain, name: &str, args: &[u64]) -> Box<Fault> {
+    match call(domain, name, args) {
+        Err(CallError::Fault(fault)) => fault,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// Runs the test `name` in a process of its own: what it does to signals and to the process stays there.
+pub fn in_child(name: &str, body: impl FnOnce()) {
+    const MARK: &str = "RINGFENCE_TEST_CHILD";
+    if std::env::var_os(MARK).is_some_and(|v| v == name) {
+        return body();
+    }
+    let out = std::process::Command::new(std::env::current_exe().expect("own path"))
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(MARK, name)
+        .output()
+        .expect("own process");
+    assert!(
+        out.status.success(),
+        "{name}: {:?}\n{}{}",
+        out.status,
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    );
+}
