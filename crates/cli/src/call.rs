@@ -26,6 +26,9 @@ pub struct Args {
     /// The function's type, as 'i32(i64, f64, str)'; guessed from the arguments otherwise
     #[arg(long, value_name = "TYPE")]
     sig: Option<String>,
+    /// Another module for the same domain, whose exports the first one uses; may be given several times
+    #[arg(long = "module", value_name = "FILE")]
+    modules: Vec<PathBuf>,
     /// Give up after this long, as 500ms or 2s
     #[arg(long, value_name = "TIME", value_parser = crate::failure::duration)]
     time_limit: Option<Duration>,
@@ -79,9 +82,12 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
     options.heap_limit = args.memory.unwrap_or(options.heap_limit);
-    let module = Module::open(&args.module, &load).map_err(|e| usage(e.to_string()))?;
-    let domain = Domain::new(std::slice::from_ref(&module), missing(&module), &options)
-        .map_err(|e| failure::domain(&e))?;
+    let files = std::iter::once(&args.module).chain(&args.modules);
+    let modules: Vec<Module> = files
+        .map(|f| Module::open(f, &load))
+        .collect::<Result<_, _>>()
+        .map_err(|e| usage(e.to_string()))?;
+    let domain = Domain::new(&modules, missing(&modules), &options).map_err(|e| failure::domain(&e))?;
     let entry = domain.entry(&args.function).map_err(|e| usage(e.to_string()))?;
 
     let mut words = Vec::new();
@@ -134,18 +140,21 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     })
 }
 
-/// Stands for every host function that the module wants: the call goes on until it needs one.
-fn missing(module: &Module) -> Imports {
-    let own = |name: &str| ringfence_isa::window::stub::NAMES.iter().any(|(n, _)| *n == name);
-    module
-        .imports()
+/// Stands for every host function that the modules want: the call goes on until it needs one.
+fn missing(modules: &[Module]) -> Imports {
+    let given = |name: &str| {
+        ringfence_isa::window::stub::NAMES.iter().any(|(n, _)| *n == name)
+            || modules.iter().any(|m| m.exports().iter().any(|e| e.name == name))
+    };
+    let wanted = modules
         .iter()
-        .filter(|i| i.function && !own(&i.name))
-        .fold(Imports::new(), |imports, import| {
-            let message = format!(
-                "it called {}, a host function that 'ringfence call' does not have",
-                import.name
-            );
-            imports.closure(&import.name, move |_| Verdict::Fail(message.clone()))
-        })
+        .flat_map(Module::imports)
+        .filter(|i| i.function && !given(&i.name));
+    wanted.fold(Imports::new(), |imports, import| {
+        let message = format!(
+            "it called {}, a host function that 'ringfence call' does not have",
+            import.name
+        );
+        imports.closure(&import.name, move |_| Verdict::Fail(message.clone()))
+    })
 }

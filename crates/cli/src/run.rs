@@ -21,6 +21,9 @@ pub struct Args {
     /// Its arguments
     #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
     args: Vec<String>,
+    /// Another module for the same domain, whose exports the program uses; may be given several times
+    #[arg(long = "module", value_name = "FILE")]
+    modules: Vec<PathBuf>,
     /// Grant a directory: HOST[:GUEST][:ro]; GUEST is the same as HOST unless given
     #[arg(long, value_name = "HOST[:GUEST][:ro]", value_parser = directory)]
     dir: Vec<(PathBuf, String, Rights)>,
@@ -126,11 +129,12 @@ pub fn run(args: &Args) -> ExitCode {
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
     options.heap_limit = args.memory.unwrap_or(options.heap_limit);
-    let module = match Module::open(&args.program, &load) {
-        Ok(module) => module,
+    let files = std::iter::once(&args.program).chain(&args.modules);
+    let modules: Vec<Module> = match files.map(|f| Module::open(f, &load)).collect() {
+        Ok(modules) => modules,
         Err(e) => return refuse(e.to_string()),
     };
-    let domain = match Domain::new(&[module], Imports::new().policy(monitor.clone()), &options) {
+    let domain = match Domain::new(&modules, Imports::new().policy(monitor.clone()), &options) {
         Ok(domain) => domain,
         Err(e) => return failure::domain(&e),
     };

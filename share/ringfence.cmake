@@ -1,0 +1,39 @@
+# CMake toolchain file: builds modules with `ringfence cc`.
+#
+#   cmake -S . -B build -DCMAKE_TOOLCHAIN_FILE=/usr/local/share/ringfence/ringfence.cmake -DBUILD_SHARED_LIBS=OFF
+#
+# The command is taken from the variable RINGFENCE (-D or environment), else found on PATH.
+# Programs that a build runs itself, and its tests, go through `ringfence run`.
+
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+# Not the host's system, although it looks like it: nothing built is to be run directly.
+set(CMAKE_CROSSCOMPILING TRUE)
+
+if(NOT RINGFENCE)
+  set(RINGFENCE "$ENV{RINGFENCE}")
+endif()
+if(NOT RINGFENCE)
+  find_program(RINGFENCE ringfence REQUIRED)
+endif()
+set(RINGFENCE "${RINGFENCE}" CACHE FILEPATH "The ringfence command")
+# CMake starts itself anew for its checks; they need the same command.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RINGFENCE)
+
+set(CMAKE_C_COMPILER "${RINGFENCE}" cc)
+set(CMAKE_CXX_COMPILER "${RINGFENCE}" c++)
+set(CMAKE_ASM_COMPILER "${RINGFENCE}" cc)
+set(CMAKE_CROSSCOMPILING_EMULATOR "${RINGFENCE}" run)
+
+# Libraries and headers of the host's are of no use; programs (code generators) are.
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+if(NOT CMAKE_FIND_ROOT_PATH)
+  set(CMAKE_FIND_ROOT_PATH "${CMAKE_CURRENT_LIST_DIR}")
+endif()
+
+# There are no position-dependent modules, and no threads but the host's.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(THREADS_PREFER_PTHREAD_FLAG OFF)
