@@ -47,40 +47,49 @@ impl Out<'_> {
             p.mem.base = R15;
             p.add = st.shift();
         }
+        let start = self.buf.len();
         self.buf.push_str("\tleaq\t");
         self.mem(&p, false);
         self.buf.push_str(", %r11\n");
-        self.match_window(flags_dead);
+        let load = self.buf[start..].to_owned();
+        self.match_window(&load, flags_dead);
     }
 
     /// The test of the address in a register.
     pub(crate) fn check_register(&mut self, name: &str, flags_dead: bool) {
         if self.options.check {
-            self.fmt(format_args!("\tmovq\t%{name}, %r11\n"));
-            self.match_window(flags_dead);
+            let load = format!("\tmovq\t%{name}, %r11\n");
+            self.buf.push_str(&load);
+            self.match_window(&load, flags_dead);
         }
     }
 
-    /// Traps unless the address in `r11` is in the window.
-    fn match_window(&mut self, flags_dead: bool) {
+    /// Traps unless the address that `load` has put into `r11` is in the window. At the trap `r11` holds it
+    /// again, and every other register is as it was.
+    fn match_window(&mut self, load: &str, flags_dead: bool) {
         self.local += 1;
         let n = self.local;
         if flags_dead {
             self.fmt(format_args!(
-                "\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\tud2\n.Lrf_c{n}:\n"
+                "\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n{load}\tud2\n.Lrf_c{n}:\n"
             ));
-        } else {
-            // The flags, the overflow flag included, wait in rax, and rax on the control stack.
-            let (down, up) = if self.cfi {
-                ("\t.cfi_adjust_cfa_offset 8\n", "\t.cfi_adjust_cfa_offset -8\n")
-            } else {
-                ("", "")
-            };
-            self.fmt(format_args!(
-                "\tpushq\t%rax\n{down}\tlahf\n\tseto\t%al\n\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\tud2\n\
-                 .Lrf_c{n}:\n\taddb\t$127, %al\n\tsahf\n\tpopq\t%rax\n{up}"
-            ));
+            return;
         }
+        // The flags, the overflow flag included, wait in rax, and rax on the control stack.
+        let [push, pop, again] = if self.cfi {
+            [
+                "\t.cfi_adjust_cfa_offset 8\n",
+                "\t.cfi_adjust_cfa_offset -8\n",
+                "\t.cfi_adjust_cfa_offset 8\n",
+            ]
+        } else {
+            [""; 3]
+        };
+        self.fmt(format_args!(
+            "\tpushq\t%rax\n{push}\tlahf\n\tseto\t%al\n\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\
+             \tpopq\t%rax\n{pop}{load}\tud2\n{again}\
+             .Lrf_c{n}:\n\taddb\t$127, %al\n\tsahf\n\tpopq\t%rax\n{pop}"
+        ));
     }
 }
 
