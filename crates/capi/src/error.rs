@@ -187,7 +187,9 @@ impl From<CallError> for Failure {
 
 fn status_of(kind: &FaultKind) -> (Status, i32) {
     let status = match kind {
-        FaultKind::BadAccess { .. } | FaultKind::Protection => Status::FAULT_ACCESS,
+        FaultKind::BadAccess { .. } | FaultKind::OutsideWindow { .. } | FaultKind::Protection => {
+            Status::FAULT_ACCESS
+        }
         FaultKind::BadTarget => Status::FAULT_TARGET,
         FaultKind::Division => Status::FAULT_DIVIDE,
         FaultKind::IllegalInstruction | FaultKind::Trap => Status::FAULT_ILLEGAL,
@@ -249,7 +251,7 @@ fn store(failure: Failure) -> Box<Stored> {
         code: failure.code,
         message: message.as_ptr(),
         address: match failure.fault.as_ref().map(|f| &f.kind) {
-            Some(FaultKind::BadAccess { address, .. }) => *address,
+            Some(FaultKind::BadAccess { address, .. } | FaultKind::OutsideWindow { address }) => *address,
             _ => 0,
         },
         instruction: failure.fault.as_ref().map_or(0, |f| f.instruction()),

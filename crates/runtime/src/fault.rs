@@ -35,6 +35,11 @@ pub enum FaultKind {
         /// What kind of access.
         access: Access,
     },
+    /// A module built with `--check` was about to use this address, which is outside its window.
+    OutsideWindow {
+        /// The address, as the module computed it.
+        address: u64,
+    },
     /// An indirect call or jump to something that is no function (it ends at the window's offset 0).
     BadTarget,
     /// Integer division by zero, or its overflow.
@@ -183,6 +188,7 @@ impl fmt::Display for FaultKind {
                 };
                 write!(f, "{what} {address:#x}")
             }
+            FaultKind::OutsideWindow { address } => write!(f, "access outside the window, at {address:#x}"),
             FaultKind::BadTarget => f.write_str("indirect call or jump to something that is no function"),
             FaultKind::Division => f.write_str("division by zero or overflow of a division"),
             FaultKind::FloatingPoint => f.write_str("floating-point exception"),
@@ -398,11 +404,22 @@ pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
     fail(lane, fault);
 }
 
+/// Modules built with `--check` trap with the address in r11 when it lies outside the window.
+fn outside(lane: &Lane, raw: &RawFault) -> Option<FaultKind> {
+    let (rip, address) = (raw.registers.rip, raw.registers.general[11]);
+    let checked = images(lane).iter().any(|(base, module)| {
+        (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip)
+            && module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK != 0
+    });
+    (checked && address.wrapping_sub(lane.base) >= window::SIZE)
+        .then_some(FaultKind::OutsideWindow { address })
+}
+
 fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
     match raw.signal {
         libc::SIGFPE if matches!(raw.code, 1 | 2) => FaultKind::Division,
         libc::SIGFPE => FaultKind::FloatingPoint,
-        libc::SIGILL => FaultKind::IllegalInstruction,
+        libc::SIGILL => outside(lane, raw).unwrap_or(FaultKind::IllegalInstruction),
         libc::SIGTRAP => FaultKind::Trap,
         _ if !raw.has_address() => {
             // A signal for which there was no room left on the control stack arrives like this.
