@@ -533,6 +533,9 @@ def rule7():
     case(d, "ins", "ins: a port", RDI + [("6c", "insb"), RET], "8 Privileged", 0x1006)
     case(d, "outs", "outs: a port", RSI + [("6e", "outsb"), RET], "8 Privileged", 0x1006)
     case(d, "rep-and-repne", "both F3 and F2", RDI + [("f3 f2 aa", "stosb with F3 and F2"), RET], "8 Prefix", 0x1006)
+    for first, second in ["f3 f2".split(), "f2 f3".split()]:
+        case(d, f"cmps-{first}-{second}", f"{first} and {second} on cmps", RDI + RSI + [(f"{first} {second} a6", "cmpsb"), RET], "8 Prefix", 0x100c)
+        case(d, f"scas-{first}-{second}", f"{first} and {second} on scas", RDI + [(f"{first} {second} af", "scasl"), RET], "8 Prefix", 0x1006)
     case(d, "rex-16-and-64", "both 66 and REX.W", RDI + [("66 48 ab", "stosq with 66"), RET], "8 Prefix", 0x1006)
 
 
