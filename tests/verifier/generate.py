@@ -302,6 +302,24 @@ def rule3():
     bad("entry-list-depth", "entries from the list start at depth 0 as well", [RET, "@ 0x10", "pop %rax", "jmp .-1"], "DepthUnderflow", 0x1010, entries="0x1000 0x1010")
 
 
+def pads():
+    """Landing pads: places where the runtime resumes, with the depth that the module claims."""
+    d = "rule-3"
+    body = ["push %rbx", "call 1f", "pop %rbx", RET, "@ 0x10", "pop %rbx", RET, "@ 0x20", "1: " + MARK, RET]
+    case(d, "pad", "a landing pad at the depth of its frame", body, pad="0x1010 8", report="functions=2 depth=8")
+    case(d, "pad-none", "without the claim the pad is unreachable", body)
+    case(d, "pad-too-shallow", "the claim says less than the pad pops", body, "3 DepthUnderflow", 0x1010, pad="0x1010 0")
+    case(d, "pad-too-deep", "the claim says more than the pad pops", body, "3 ReturnDepth", 0x1011, pad="0x1010 16")
+    case(d, "pad-reached-otherwise", "the claim contradicts the depth by which control gets there", body, "any", pad="0x1006 0")
+    case(d, "pad-two-claims", "two claims about one pad", body, "any", pad=["0x1010 8", "0x1010 16"])
+    case(d, "pad-odd-depth", "a depth that is no multiple of 8", body, "4 PadClaim", pad="0x1010 9")
+    case(d, "pad-huge-depth", "a depth above the limit", body, "4 PadClaim", pad="0x1010 0x80008")
+    case(d, "pad-inside-instruction", "a pad inside an instruction", body, "4 PadClaim", 0x1002, pad="0x1002 8")
+    case(d, "pad-outside", "a pad outside the text", body, "4 PadClaim", pad="0x3000 8")
+    case(d, "pad-inside-sequence", "a pad inside the checked sequence", checked("jmp"), "4 PadClaim", 0x1004, pad="0x1004 0")
+    case(d, "pad-no-function", "a pad before the first entry", [RET, "@ 0x10", RET], "4 PadClaim", 0x1000, entries="0x1010", pad="0x1000 0")
+
+
 def rule4():
     d = "rule-4"
     bad = lambda name, what, code, rule, at=None, **h: case(d, name, what, code, f"4 {rule}", at, **h)
@@ -935,7 +953,7 @@ def assemble():
 
 
 def main():
-    for family in (rule1, rule2, rule3, rule4, rule5, rule6, rule7, rule8, rule9, rule10, accepted):
+    for family in (rule1, rule2, rule3, pads, rule4, rule5, rule6, rule7, rule8, rule9, rule10, accepted):
         family()
     for path, header, code in assemble():
         os.makedirs(os.path.dirname(path), exist_ok=True)

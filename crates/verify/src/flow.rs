@@ -2,7 +2,7 @@
 
 use crate::holes::hole;
 use crate::reason::Reason;
-use crate::report::{Function, Image};
+use crate::report::{Function, Image, Pad};
 use crate::scan::{Class, Note, Rejections, Scan, dword};
 use ringfence_isa::identifier;
 
@@ -18,6 +18,8 @@ pub(crate) struct FlowCheck<'a> {
     image: &'a Image<'a>,
     scan: &'a Scan,
     rejections: &'a mut Rejections,
+    /// Places where the runtime may resume, with their depths, in order of address.
+    pads: Vec<(usize, u16)>,
     /// Depth at each byte of the function in hand, where an instruction starts.
     depths: Vec<u16>,
     /// Places yet to be visited, with their depths.
@@ -34,12 +36,24 @@ struct Walk {
 }
 
 impl<'a> FlowCheck<'a> {
-    pub fn new(image: &'a Image<'a>, scan: &'a Scan, rejections: &'a mut Rejections) -> Self {
+    pub fn new(image: &'a Image<'a>, scan: &'a Scan, pads: &[Pad], rejections: &'a mut Rejections) -> Self {
+        let place = |pad: &Pad| {
+            let at = usize::try_from(pad.offset.checked_sub(image.text_address)?).ok()?;
+            let slots = u16::try_from(pad.depth / 8).ok()?;
+            let sound = at < scan.notes.len() && slots <= MAX_SLOTS && pad.depth.is_multiple_of(8);
+            sound.then_some((at, slots))
+        };
+        let mut placed: Vec<_> = pads.iter().filter_map(place).collect();
+        placed.sort_unstable();
+        if placed.len() != pads.len() {
+            rejections.add(image, 0, 0, Reason::PadClaim);
+        }
         let label_depths = vec![UNKNOWN; scan.labels.slots()];
         FlowCheck {
             image,
             scan,
             rejections,
+            pads: placed,
             depths: Vec::new(),
             pending: Vec::new(),
             label_depths,
@@ -93,6 +107,12 @@ impl<'a> FlowCheck<'a> {
                 );
             }
         }
+        for pad in 0..self.pads.len() {
+            let (at, _) = self.pads[pad];
+            if !self.scan.notes[at].is_target() || entries.first().is_none_or(|&first| at < first) {
+                self.reject(at, Reason::PadClaim);
+            }
+        }
         let starts = [0].iter().chain(entries).copied();
         let ends = entries.iter().copied().chain([end]);
         let (mut jump, mut label) = (0, 0);
@@ -102,10 +122,10 @@ impl<'a> FlowCheck<'a> {
         }
     }
 
-    /// Depth in bytes at the instruction at `at` of the function from `entry` to `end`.
-    pub fn depth_at(&mut self, entry: usize, end: usize, at: usize) -> Option<u32> {
-        self.walk(entry, end);
-        let slots = *self.depths.get(at.checked_sub(entry)?)?;
+    /// Depth in bytes at the instruction at `at`, where the text is one function of length `end`.
+    pub fn depth_at(&mut self, end: usize, at: usize) -> Option<u32> {
+        self.walk(0, end);
+        let slots = *self.depths.get(at)?;
         (slots != UNKNOWN).then_some(u32::from(slots) * 8)
     }
 
@@ -149,6 +169,9 @@ impl<'a> FlowCheck<'a> {
         self.depths.resize(end - entry, UNKNOWN);
         self.pending.clear();
         self.pending.push((entry, 0));
+        let first = self.pads.partition_point(|pad| pad.0 < entry);
+        let pads = self.pads[first..].iter().take_while(|pad| pad.0 < end);
+        self.pending.extend(pads);
         while let Some((start, depth)) = self.pending.pop() {
             self.run(entry, end, start, depth, &mut walk);
         }

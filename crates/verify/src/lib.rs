@@ -28,7 +28,7 @@ pub use holes::{HOLES, plant};
 pub use identifiers::identifiers;
 pub use reason::{Reason, Rule};
 pub use report::{
-    CodeBytes, Function, IdKind, IdPlace, Image, RegSet, Rejected, Rejection, Report, Rules, Segment,
+    CodeBytes, Function, IdKind, IdPlace, Image, Pad, RegSet, Rejected, Rejection, Report, Rules, Segment,
     SegmentKind,
 };
 
@@ -41,6 +41,21 @@ pub use report::{
 ///
 /// [`Rejected`] with at least one and at most [`Rejected::LIMIT`] violations.
 pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, Rejected> {
+    verify_with_pads(image, entries, &[], rules)
+}
+
+/// Like [`verify`], for text with landing pads: control may also arrive at each of `pads` with the depth that it
+/// claims. Resuming at an instruction of a live frame is safe exactly if [`depth_at_with_pads`] there is the frame's depth.
+///
+/// # Errors
+///
+/// [`Rejected`] as for [`verify`]; wrong claims about pads are violations of rule 3 or 4.
+pub fn verify_with_pads(
+    image: &Image,
+    entries: &[u32],
+    pads: &[Pad],
+    rules: &Rules,
+) -> Result<Report, Rejected> {
     check_place(image)?;
     let (mut scan, mut rejections) = Scanner::new(image, rules).run();
     for &entry in entries {
@@ -53,7 +68,7 @@ pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, R
     if !rejections.is_empty() {
         return Err(rejections.into_rejected());
     }
-    let functions = FlowCheck::new(image, &scan, &mut rejections).functions();
+    let functions = FlowCheck::new(image, &scan, pads, &mut rejections).functions();
     if !rejections.is_empty() {
         return Err(rejections.into_rejected());
     }
@@ -97,6 +112,12 @@ fn check_place(image: &Image) -> Result<(), Rejected> {
 /// Takes time linear in the size of the function.
 #[must_use]
 pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> {
+    depth_at_with_pads(image, function, &[], offset)
+}
+
+/// Like [`depth_at`], for text that was accepted with these pads.
+#[must_use]
+pub fn depth_at_with_pads(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<u32> {
     let start = function.entry.checked_sub(image.text_address)? as usize;
     let end = function.end.checked_sub(image.text_address)? as usize;
     let text = image.text.get(start..end)?;
@@ -114,5 +135,5 @@ pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> 
     let (scan, _) = Scanner::new(&part, &rules).run();
     let at = offset.checked_sub(function.entry)? as usize;
     let mut rejections = Rejections::default();
-    FlowCheck::new(&part, &scan, &mut rejections).depth_at(0, text.len(), at)
+    FlowCheck::new(&part, &scan, pads, &mut rejections).depth_at(text.len(), at)
 }

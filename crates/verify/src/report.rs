@@ -44,6 +44,16 @@ pub struct Image<'a> {
     pub image_offset: Option<u32>,
 }
 
+/// A place that the runtime may resume at with a certain depth: a landing pad of an exception. What a module says of
+/// its pads is a claim that [`crate::verify_with_pads`] checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pad {
+    /// Address of the instruction.
+    pub offset: u32,
+    /// Bytes on the control stack when control arrives there.
+    pub depth: u32,
+}
+
 /// What this module is allowed beyond the fixed rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
