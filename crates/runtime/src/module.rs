@@ -158,7 +158,7 @@ impl Module {
             *new = identifier::label(number).expect("ranges hold label numbers only");
         }
 
-        let file = sys::sealed_file(c"ringfence-module", u64::from(parsed.image_len), |image| {
+        let file = sys::sealed_file(&memory_name(&name), u64::from(parsed.image_len), |image| {
             for load in &parsed.loads {
                 let (at, len) = (load.start as usize, load.file_len as usize);
                 image[at..at + len].copy_from_slice(&bytes[load.file_offset..load.file_offset + len]);
@@ -421,4 +421,12 @@ fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol]) -> String
         );
     }
     text
+}
+
+/// The name that debuggers and profilers find in the process's map: `ringfence:` and the file's own name.
+fn memory_name(name: &str) -> std::ffi::CString {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let plain: String = file.chars().filter(|c| c.is_ascii_graphic()).take(200).collect();
+    // No NUL is graphic.
+    std::ffi::CString::new(format!("ringfence:{plain}")).unwrap_or_default()
 }
