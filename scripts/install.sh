@@ -27,6 +27,9 @@ Cflags: -I\${includedir}
 Libs: -L\${libdir} -lringfence
 Libs.private: -lpthread -lm -ldl
 PC
+install -D -m 644 include/ringfence/module.h "$to/include/ringfence/module.h"
+install -D -m 644 -t "$to/share/ringfence" share/ringfence.cmake share/ringfence-gdb.py
+install -D -m 755 -t "$to/share/ringfence" share/ringfence-perf
 if [[ -d build/sysroot ]]; then
     rm -rf "$to/lib/ringfence/sysroot"
     cp -R build/sysroot "$to/lib/ringfence/sysroot"

@@ -37,6 +37,11 @@ for target; do
 	make -s -j"${JOBS:-$(nproc)}" -C "$here" SOURCES="${RINGFENCE_SOURCES:-$root/build/sources}" "$target"
 done
 
+# What a module's source says about itself goes with every libc.
+for include in "$root/build/sysroot/include" "$root/build/sysroot/min/include"; do
+	[ ! -d "$include" ] || install -D -m 644 "$root/include/ringfence/module.h" "$include/ringfence/module.h"
+done
+
 # A command that runs from cargo's target directory finds the sysroot where an installed one would.
 prefix=$(dirname "$(dirname "$RINGFENCE")")
 if [ -e "$prefix/CACHEDIR.TAG" ]; then
