@@ -77,6 +77,9 @@ mapfile -t share < <(if ((soak)); then printf '%s\n' --table "$logs/accepted.txt
 step enumerate cargo run --release --quiet --manifest-path tests/enumerate/Cargo.toml --target-dir target/enumerate -- "${share[@]}"
 step api tests/api/run.sh
 if ((soak)); then
+    for attack in step gates fuzz files; do
+        step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
+    done
     step torture tests/torture/run.sh --all
     step random tests/torture/run.sh --random 5000
 else

@@ -481,3 +481,65 @@ pub fn domain_of(builder: &Builder, imports: Imports, options: &DomainOptions) -
 pub fn text_address(base: u64, at: u32) -> u64 {
     base + u64::from(window::IMAGES + elf::TEXT + at)
 }
+
+/// Imports for all functions that a module asks for: some work, some fail.
+#[must_use]
+pub fn imports_for(module: &Module) -> Imports {
+    let mut imports = Imports::new();
+    for (n, import) in module.imports().iter().enumerate() {
+        imports = imports.closure(&import.name, move |frame| {
+            frame.result[0] = frame.ints[0].wrapping_add(n as u64);
+            if n % 7 == 6 {
+                Verdict::Fail("as it should".into())
+            } else {
+                Verdict::Return
+            }
+        });
+    }
+    imports
+}
+
+/// The host's state before calls, to compare with.
+#[derive(Debug)]
+pub struct Watch {
+    idle: host::State,
+    mask: u64,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Watch::new()
+    }
+}
+
+impl Watch {
+    /// The state as it is now.
+    #[must_use]
+    pub fn new() -> Watch {
+        Watch {
+            idle: host_state(),
+            mask: signal_mask(),
+        }
+    }
+
+    /// After a call: whether it returned, and what is wrong. Resets a domain that has faulted.
+    #[must_use]
+    pub fn judge(&self, domain: &Domain, state: &host::State) -> (bool, Option<String>) {
+        let returned = last_status() == 0;
+        let mut wrong = state.compare(&self.idle);
+        if !returned {
+            let error = take_error();
+            wrong.extend(judge(error.as_ref(), domain.as_ref().base()).1);
+            if domain.faulted() {
+                // Constructors that a mutation broke may fail again and again.
+                let _ = domain.reset();
+            }
+        }
+        // The first lane of a thread unblocks the signals of faults.
+        let faults: u64 = [4, 5, 7, 8, 11, 23].iter().map(|s| 1 << (s - 1)).sum();
+        if (signal_mask() ^ self.mask) & !faults != 0 {
+            wrong.push("signal mask".into());
+        }
+        (returned, (!wrong.is_empty()).then(|| wrong.join("; ")))
+    }
+}

@@ -190,6 +190,14 @@ fn module(kind: Kind) -> Builder {
     }
 }
 
+/// A small module file to start from.
+#[must_use]
+pub fn seed() -> Vec<u8> {
+    let mut builder = module(Kind::X87);
+    builder.constructors = vec![builder.exports[0].1];
+    builder.build()
+}
+
 /// Lets `event` happen at every `stride`-th instruction. `on_stack`: the handler runs on the alternate stack.
 /// Call it in a process of its own: it takes over SIGTRAP.
 ///

@@ -5,6 +5,7 @@
 pub mod code;
 pub mod elf;
 pub mod encodings;
+pub mod files;
 pub mod fuzz;
 pub mod gates;
 pub mod host;

@@ -1,7 +1,7 @@
 //! `attack step|…`: bounded attacks on the boundary, with figures.
 
 use ringfence_attack::gates::{self, Event, Kind};
-use ringfence_attack::{fuzz, step};
+use ringfence_attack::{files, fuzz, step};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,7 +11,12 @@ attack step [--seconds N] [--stride N] [--seed N]
 attack fuzz [--seconds N] [--programs N] [--seed N] [--trace 1]
     executes programs that the verifier accepts in domains and looks at the host
 attack gates [--stride N] [--event 0..5] [--first N]
-    makes something happen at every instruction of a call in, out, back and back";
+    makes something happen at every instruction of a call in, out, back and back
+attack files [--seconds N] [--seed N] FILE...
+    bends module files, loads them, and calls what the loader accepts";
+
+/// Passed, failed.
+type Tally = (u64, u64);
 
 struct Options {
     seconds: u64,
@@ -21,6 +26,7 @@ struct Options {
     trace: bool,
     event: Option<u64>,
     first: u64,
+    files: Vec<String>,
 }
 
 fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
@@ -32,9 +38,14 @@ fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         trace: false,
         event: None,
         first: 0,
+        files: Vec::new(),
     };
     let mut arguments = arguments;
     while let Some(name) = arguments.next() {
+        if !name.starts_with("--") {
+            options.files.push(name);
+            continue;
+        }
         let value = arguments
             .next()
             .and_then(|v| v.parse().ok())
@@ -63,18 +74,25 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match command.as_str() {
+    let (passed, failed) = match command.as_str() {
         "step" => steps(&options),
         "fuzz" => programs(&options),
+        "files" => bent_files(&options),
         "gates" => gate_steps(&options),
         _ => {
             eprintln!("{USAGE}");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
+    };
+    println!("attack {command}: {passed} passed, {failed} failed");
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
-fn steps(options: &Options) -> ExitCode {
+fn steps(options: &Options) -> Tally {
     let outcome = step::run(step::Options {
         seed: options.seed,
         stride: options.stride.unwrap_or(997),
@@ -90,14 +108,10 @@ fn steps(options: &Options) -> ExitCode {
     for violation in &outcome.violations {
         println!("VIOLATION {violation}");
     }
-    if outcome.violations.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    (outcome.accepted, outcome.violations.len() as u64)
 }
 
-fn programs(options: &Options) -> ExitCode {
+fn programs(options: &Options) -> Tally {
     let started = std::time::Instant::now();
     let outcome = fuzz::run(fuzz::Options {
         seed: options.seed,
@@ -128,15 +142,11 @@ fn programs(options: &Options) -> ExitCode {
     for violation in &outcome.violations {
         println!("VIOLATION {violation}");
     }
-    if outcome.violations.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    (outcome.accepted, outcome.violations.len() as u64)
 }
 
-fn gate_steps(options: &Options) -> ExitCode {
-    let mut fine = true;
+fn gate_steps(options: &Options) -> Tally {
+    let (mut passed, mut failed) = (0, 0);
     let events = [
         Event::Nothing,
         Event::EnterSame,
@@ -165,14 +175,44 @@ fn gate_steps(options: &Options) -> ExitCode {
                 unsafe { libc::waitpid(child, &raw mut status, 0) };
                 if status != 0 {
                     println!("{event:?}, {kind:?}, alternate stack {on_stack}: child ended with {status:#x}");
-                    fine = false;
+                    failed += 1;
+                } else {
+                    passed += 1;
                 }
             }
         }
     }
-    if fine {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    (passed, failed)
+}
+
+fn bent_files(options: &Options) -> Tally {
+    let mut seeds = Vec::new();
+    for path in &options.files {
+        match std::fs::read(path) {
+            Ok(bytes) => seeds.push(bytes),
+            Err(e) => {
+                eprintln!("attack: {path}: {e}");
+                return (0, 1);
+            }
+        }
     }
+    if seeds.is_empty() {
+        seeds.push(gates::seed());
+    }
+    let limit = Duration::from_secs(options.seconds);
+    let outcome = files::run(&seeds, options.seed, limit, options.programs);
+    println!(
+        "{} files made of {}, {} loaded ({} with changed code), {} domains, {} calls, {} returned",
+        outcome.files,
+        seeds.len(),
+        outcome.loaded,
+        outcome.changed_code,
+        outcome.domains,
+        outcome.calls,
+        outcome.returned
+    );
+    for violation in &outcome.violations {
+        println!("VIOLATION {violation}");
+    }
+    (outcome.files, outcome.violations.len() as u64)
 }

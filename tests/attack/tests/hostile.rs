@@ -175,8 +175,8 @@ fn hostile_domains_leave_the_host_its_mappings() {
             }
         }
         for _ in 0..1000 {
-            // SAFETY: fresh mappings; rights alternate so that they are not joined.
             for rights in [libc::PROT_READ, libc::PROT_NONE] {
+                // SAFETY: fresh mappings; rights alternate so that they are not joined.
                 let p = unsafe {
                     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
                     libc::mmap(std::ptr::null_mut(), 4096, rights, flags, -1, 0)

@@ -1,6 +1,7 @@
 //! Small slices of the attacks, so that every change of the tree meets them; the long runs are in `make soak`.
 
-use ringfence_attack::{fuzz, step};
+use ringfence_attack::gates::{self, Event, Kind};
+use ringfence_attack::{files, fuzz, step};
 use std::time::Duration;
 
 /// Runs `f` in a child: it takes over signal handlers. Panics and crashes fail the test.
@@ -44,5 +45,33 @@ fn accepted_programs_leave_the_host_alone() {
         });
         assert_eq!(outcome.violations, Vec::<String>::new());
         assert!(outcome.returned > 100, "{outcome:?}");
+    });
+}
+
+#[test]
+fn nothing_that_happens_in_a_gate_matters() {
+    for event in [
+        Event::EnterSame,
+        Event::EnterOther,
+        Event::CrashSame,
+        Event::Interrupt,
+        Event::Withdraw,
+    ] {
+        for (kind, on_stack) in [(Kind::Bare, true), (Kind::X87, false), (Kind::Closure, false)] {
+            in_child(|| {
+                let outcome = gates::run(event, kind, on_stack, 7, event as u64);
+                assert_eq!(outcome.violations, Vec::<String>::new());
+                assert!(outcome.instructions > 100, "{outcome:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn bent_files_are_refused_or_harmless() {
+    in_child(|| {
+        let outcome = files::run(&[gates::seed()], 7, Duration::from_secs(20), 1000);
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.calls > 100 && outcome.changed_code > 20, "{outcome:?}");
     });
 }
