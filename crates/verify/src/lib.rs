@@ -45,7 +45,7 @@ pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, R
 }
 
 /// Like [`verify`], for text with landing pads: control may also arrive at each of `pads` with the depth that it
-/// claims. Resuming at an instruction of a live frame is safe exactly if [`depth_at_with_pads`] there is the frame's depth.
+/// claims. Resuming at an instruction of a live frame is safe exactly if [`resume_depth_at`] there is the frame's depth.
 ///
 /// # Errors
 ///
@@ -118,6 +118,20 @@ pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> 
 /// Like [`depth_at`], for text that was accepted with these pads.
 #[must_use]
 pub fn depth_at_with_pads(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<u32> {
+    place_in(image, function, pads, offset).map(|(depth, _)| depth)
+}
+
+/// The depth that a live frame of `function` must have for control to be resumed at `offset`. `None` if nothing may
+/// resume there: no reachable instruction, or one inside a fixed sequence, where [`depth_at`] does tell a depth.
+#[must_use]
+pub fn resume_depth_at(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<u32> {
+    place_in(image, function, pads, offset)
+        .filter(|(_, is_target)| *is_target)
+        .map(|(depth, _)| depth)
+}
+
+/// Depth at an instruction, and whether control may be sent there.
+fn place_in(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<(u32, bool)> {
     let start = function.entry.checked_sub(image.text_address)? as usize;
     let end = function.end.checked_sub(image.text_address)? as usize;
     let text = image.text.get(start..end)?;
@@ -135,5 +149,6 @@ pub fn depth_at_with_pads(image: &Image, function: &Function, pads: &[Pad], offs
     let (scan, _) = Scanner::new(&part, &rules).run();
     let at = offset.checked_sub(function.entry)? as usize;
     let mut rejections = Rejections::default();
-    FlowCheck::new(&part, &scan, pads, &mut rejections).depth_at(text.len(), at)
+    let depth = FlowCheck::new(&part, &scan, pads, &mut rejections).depth_at(text.len(), at)?;
+    Some((depth, scan.notes[at].is_target()))
 }

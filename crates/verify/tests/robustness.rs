@@ -2,7 +2,9 @@
 
 mod common;
 
-use ringfence_verify::{Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, verify};
+use ringfence_verify::{
+    Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, resume_depth_at, verify,
+};
 
 /// xorshift64*: the same bytes on every run.
 struct Random(u64);
@@ -66,7 +68,9 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
                 assert!(f.entry >= end && f.end > f.entry && f.end <= 0x1000 + len);
                 assert_eq!(depth_at(&image, f, f.entry), Some(0));
                 let somewhere = f.entry + random.below((f.end - f.entry) as usize) as u32;
-                assert!(depth_at(&image, f, somewhere).is_none_or(|d| d <= f.max_depth));
+                let depth = depth_at(&image, f, somewhere);
+                assert!(depth.is_none_or(|d| d <= f.max_depth));
+                assert!(resume_depth_at(&image, f, &[], somewhere).is_none_or(|d| Some(d) == depth));
                 assert_eq!(report.function_at(somewhere), Some(f));
                 end = f.end;
             }
@@ -212,5 +216,55 @@ fn hostile_shapes_take_linear_time() {
         );
         // Two megabytes take some hundredths of a second; anything quadratic takes minutes.
         assert!(seconds < 20.0, "{name} takes {seconds} s");
+    }
+}
+
+/// A frame may be unwound from inside the checked sequence (its compare can fault), but nothing may resume there.
+#[test]
+fn nothing_resumes_inside_a_sequence() {
+    use ringfence_isa::{identifier, sequence};
+    let mut text = vec![0x53]; // push %rbx
+    text.extend(sequence::AND);
+    text.extend(sequence::CMP);
+    text.extend(identifier::FUNCTION.to_le_bytes());
+    text.extend(sequence::CMOV);
+    text.extend(sequence::ADD);
+    text.extend(sequence::CALL);
+    text.extend([0x5B, 0xC3]); // pop %rbx; ret
+    let segments = [Segment {
+        start: 0x1000,
+        len: text.len() as u32,
+        kind: SegmentKind::Text,
+    }];
+    let image = Image {
+        text: &text,
+        text_address: 0x1000,
+        segments: &segments,
+        image_offset: None,
+    };
+    let report = verify(&image, &[0x1000], &Rules::default()).expect("accepted");
+    let function = &report.functions[0];
+    for (offset, depth, resume) in [
+        (0, Some(0), Some(0)),
+        (1, Some(8), Some(8)),
+        (5, Some(8), None),
+        (6, None, None),
+        (15, Some(8), None),
+        (19, Some(8), None),
+        (22, Some(8), None),
+        (25, Some(8), Some(8)),
+        (26, Some(0), Some(0)),
+        (27, None, None),
+    ] {
+        assert_eq!(
+            depth_at(&image, function, 0x1000 + offset),
+            depth,
+            "depth at {offset}"
+        );
+        assert_eq!(
+            resume_depth_at(&image, function, &[], 0x1000 + offset),
+            resume,
+            "resume at {offset}"
+        );
     }
 }
