@@ -82,6 +82,33 @@ static void *use_moving(void *argument) {
     return NULL;
 }
 
+/* A domain closed while a thread is inside, through a plain pointer that keeps nothing alive: the call ends, with its
+ * result or an error, and the pointer gives errors from then on. */
+static void *inside(void *argument) {
+    int (*add_many)(int) = (int (*)(int))(uintptr_t)argument;
+    rf_clear_error();
+    for (int i = 0; i < 1000000; i++)
+        if (add_many(1000) != 1000)
+            return (void *)(long)!(rf_error() && (rf_error()->status == RF_ERROR_HANDLE || rf_error()->status == RF_ERROR_FAULTED ||
+                                                  rf_error()->status == RF_FAULT_ELSEWHERE || rf_error()->status == RF_FAULT_INTERRUPT));
+    return (void *)2;
+}
+static void close_under_a_call(void) {
+    for (int i = 0; i < 30; i++) {
+        pthread_t t[2];
+        rf_domain *d = make();
+        void *result, *f = rf_dlsym(d, "add_many");
+        for (int k = 0; k < 2; k++)
+            pthread_create(&t[k], NULL, inside, f);
+        usleep(500 + 100 * i);
+        CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+        for (int k = 0; k < 2; k++) {
+            pthread_join(t[k], &result);
+            CHECK(result == NULL);
+        }
+    }
+}
+
 static long run(int count, void *(*f)(void *)) {
     pthread_t threads[16];
     long wrong = 0;
@@ -175,6 +202,7 @@ int main(int argc, char **argv) {
         pthread_join(users[i], &result);
         CHECK(result == NULL);
     }
+    close_under_a_call();
     own_handlers();
     after_fork();
     CHECK_STATUS(rf_domain_destroy(shared), RF_OK);
