@@ -34,10 +34,15 @@ pub const IMAGES: u32 = 0x0010_0000;
 /// Where the area of images ends.
 pub const IMAGES_END: u32 = 0x4000_0000;
 
-/// Heap, anonymous maps, host allocations and regions.
+/// Heap, anonymous maps and host allocations.
 pub const HEAP: u32 = 0x4000_0000;
 /// Where that area ends.
-pub const HEAP_END: u32 = 0xC000_0000;
+pub const HEAP_END: u32 = REGIONS;
+
+/// Regions: memory shared between domains, each at one offset in all windows. Only the supervisor maps here.
+pub const REGIONS: u32 = 0xA000_0000;
+/// Where that area ends.
+pub const REGIONS_END: u32 = 0xC000_0000;
 
 /// Lanes: slots of [`LANE_SLOT`] bytes, aligned to their size.
 pub const LANES: u32 = 0xC000_0000;

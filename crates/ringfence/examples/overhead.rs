@@ -43,12 +43,24 @@ fn main() -> Result<(), Error> {
 
     type Case<'a> = (&'a str, Box<dyn FnMut(i32) + 'a>);
     let mut cases: Vec<Case<'_>> = vec![
-        ("plain indirect call", Box::new(|i| drop(black_box(black_box(indirect)(i, 1))))),
+        (
+            "plain indirect call",
+            Box::new(|i| drop(black_box(black_box(indirect)(i, 1)))),
+        ),
         ("nothing()", Box::new(|_| drop(black_box(nothing.call())))),
         ("add(i32, i32)", Box::new(|i| drop(black_box(add.call(i, 1))))),
-        ("mixed(5 arguments, floats)", Box::new(|i| drop(black_box(mixed.call(i, 1.0, 2, 3.0, 4))))),
-        ("add, two domains in turn, each", Box::new(|i| drop(black_box((add.call(i, 1), other.call(i, 2)))))),
-        ("call with one callback (closure)", Box::new(|i| drop(black_box(callback.call(i, 1))))),
+        (
+            "mixed(5 arguments, floats)",
+            Box::new(|i| drop(black_box(mixed.call(i, 1.0, 2, 3.0, 4)))),
+        ),
+        (
+            "add, two domains in turn, each",
+            Box::new(|i| drop(black_box((add.call(i, 1), other.call(i, 2))))),
+        ),
+        (
+            "call with one callback (closure)",
+            Box::new(|i| drop(black_box(callback.call(i, 1)))),
+        ),
     ];
     let mut times = vec![Vec::with_capacity(ROUNDS); cases.len()];
     for _ in 0..ROUNDS {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 
-use ringfence_runtime::{self as runtime, Fault, FaultKind};
+use ringfence_runtime::{self as runtime, Fault, FaultKind, RegionError};
 
 use crate::CheckError;
 pub use ringfence_runtime::{DomainError, HostError, LoadError, MemoryError};
@@ -27,6 +27,9 @@ pub enum Error {
     /// A domain's memory could not be accessed.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// An operation on shared memory was refused.
+    #[error(transparent)]
+    Region(#[from] RegionError),
     /// A value from a domain failed a check.
     #[error(transparent)]
     Check(#[from] CheckError),

@@ -55,6 +55,7 @@
 //! | give it host functions | [`Imports`], [`Caller`] |
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
 //! | check what it says | [`Untrusted`] |
+//! | share memory between domains | [`Region`], [`Group`], [`matrix`] |
 //! | understand what went wrong | [`CallError`], [`Fault`] |
 
 #![deny(missing_docs)]
@@ -66,6 +67,7 @@ mod imports;
 mod memory;
 mod module;
 mod ptr;
+mod region;
 mod untrusted;
 mod value;
 
@@ -80,10 +82,13 @@ pub use imports::{Caller, HostFunction, HostResult, Imports};
 pub use memory::{Memory, Owned};
 pub use module::Module;
 pub use ptr::Ptr;
+pub use region::{Group, Region};
 pub use ringfence_runtime::policy::{Answer, NoPolicy};
+pub use ringfence_runtime::rights::RightsError;
+pub use ringfence_runtime::supervisor::{Row, matrix};
 pub use ringfence_runtime::{
     Access, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, Import, Isolation, LoadOptions,
-    Policy, Registers, Signature, Syscall,
+    Policy, RegionError, Registers, Rights, Signature, Syscall,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

@@ -390,18 +390,23 @@ impl Inner {
         {
             thunk.kill();
         }
+        crate::supervisor::forget(self.base());
         let mut world = world::lock_plain();
         let set = std::mem::take(&mut *self.lanes());
+        if !set.lanes.is_empty() {
+            // A thread may be in a gate, past the look at its thunk. First nobody can get further, then nobody is in.
+            for &lane in &set.lanes {
+                // SAFETY: lanes in the list are this domain's.
+                unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
+            }
+            watchdog::barrier();
+        }
         let inside = set.lanes.iter().any(|&l| {
             // SAFETY: lanes in the list are this domain's.
             unsafe { (*l).active() }
         });
         if inside {
             // A thread is inside although nobody owns the domain any more. Nothing is unmapped or freed.
-            for &lane in &set.lanes {
-                // SAFETY: as above.
-                unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
-            }
             return false;
         }
         for &lane in &set.lanes {

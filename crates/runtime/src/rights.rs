@@ -246,6 +246,24 @@ impl Matrix {
         rights.filter(|(_, rights)| *rights != Rights::None).collect()
     }
 
+    /// What a domain or group was itself given to a region.
+    #[must_use]
+    pub fn given(&self, region: RegionId, grantee: Grantee) -> Rights {
+        self.regions
+            .get(&region)
+            .and_then(|r| r.given.get(&grantee))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Whether a domain is in a group.
+    #[must_use]
+    pub fn is_member(&self, domain: DomainId, group: GroupId) -> bool {
+        self.groups
+            .get(&group)
+            .is_some_and(|g| g.members.contains(&domain))
+    }
+
     /// All regions.
     pub fn regions(&self) -> impl Iterator<Item = RegionId> {
         self.regions.keys().copied()
