@@ -830,6 +830,11 @@ fn import_table(used: &[Used], uses_vectors: bool, uses_x87: bool) -> Result<Vec
         pad: 0,
     };
     let mut table: Vec<Import> = (0..window::STUB_FIRST_IMPORT).map(|_| closure(0)).collect();
+    for stub in [window::stub::SETJMP, window::stub::LONGJMP] {
+        table[stub as usize].kind = kind::JUMP;
+        table[stub as usize].rdx_mask = 0;
+    }
+    gate::HAS_AVX.store(avx, Ordering::Relaxed);
     for import in used {
         table.push(match &import.binding {
             Binding::Plain { function, signature } => plain(*function as u64, signature, 0),

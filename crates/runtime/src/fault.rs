@@ -328,6 +328,13 @@ fn walk(lane: &Lane, images: &[(u64, Module)], rip: u64, rsp: u64, in_frame: &ga
         }
         // SAFETY: on the lane's control stack, which is mapped and which nobody but this thread uses.
         rip = unsafe { (at as *const u64).read() };
+        if rip == gate::hook() {
+            // SAFETY: as for the stack itself.
+            match unsafe { &*lane.records.get() }.original(at) {
+                Some(original) => rip = original,
+                None => break,
+            }
+        }
         rsp = at + 8;
         addresses.push(rip);
     }
@@ -371,6 +378,9 @@ fn at_call_out(lane: &Lane, kind: FaultKind, top: u64, general: [u64; 16], host_
 }
 
 fn fail(lane: &Lane, fault: Fault) {
+    // No frame of this lane ever goes on.
+    // SAFETY: the lane's own thread, outside the domain.
+    unsafe { (*lane.records.get()).clear() };
     lane.domain().set_faulted(Some(lane));
     set_error(CallError::Fault(Box::new(fault)));
 }
@@ -502,6 +512,14 @@ pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>)
     fail(
         lane,
         at_call_out(lane, kind, top, general, lane.host_sp.load(Ordering::Relaxed)),
+    );
+}
+
+/// Ends the call in from a stub that knows its own frame.
+pub(crate) fn end_call_at(lane: &Lane, kind: FaultKind, top: u64) {
+    fail(
+        lane,
+        at_call_out(lane, kind, top, [0; 16], lane.host_sp.load(Ordering::Relaxed)),
     );
 }
 

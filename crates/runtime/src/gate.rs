@@ -66,6 +66,8 @@ pub(crate) mod kind {
     pub const X87: u32 = 2;
     /// The function is a thunk into another domain: look whether it failed.
     pub const DOMAIN: u32 = 4;
+    /// `setjmp` and `longjmp`.
+    pub const JUMP: u32 = 8;
 }
 
 /// Values of [`Import::vectors`]: 0 leaves vector registers alone, 1 is `vzeroall`, else these bits.
@@ -83,6 +85,9 @@ pub(crate) mod refused {
     pub const DATA_STACK: u64 = 0;
     pub const NESTING: u64 = 1;
 }
+
+/// Whether the processor has AVX, for code that has no target at hand. Set when the first domain is made.
+pub(crate) static HAS_AVX: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 /// How many domains there can be: as many as windows fit into 47 bits.
 pub(crate) const MAX_DOMAINS: usize = 1 << 15;
@@ -140,6 +145,8 @@ global_asm!(
     k_closure = const kind::CLOSURE,
     k_x87 = const kind::X87,
     k_domain = const kind::DOMAIN,
+    k_jump = const kind::JUMP,
+    has_avx = sym HAS_AVX,
     v_zero = const vectors::ZERO,
     v_keep0 = const vectors::KEEP_0,
     v_keep1 = const vectors::KEEP_1,
@@ -153,6 +160,8 @@ global_asm!(
     refused = sym crate::fault::refused,
     disorder = sym crate::fault::disorder,
     attention = sym crate::fault::attention,
+    jump = sym crate::jump::jump,
+    unhook = sym crate::jump::unhook,
     callee_failed = sym crate::fault::callee_failed,
     landed = sym crate::fault::landed,
     options(att_syntax)
@@ -180,11 +189,17 @@ unsafe extern "C" {
     static __rf_gate_begin: u8;
     static __rf_gate_end: u8;
     static __rf_fault_landing: u8;
+    static __rf_hook: u8;
 }
 
 /// Where the fault handler sends a thread whose domain faulted: `rsp` = the lane's `host_sp`, `r14` = the lane.
 pub(crate) fn fault_landing() -> u64 {
     (&raw const __rf_fault_landing) as u64
+}
+
+/// What stands in place of the return address of a function that has called `setjmp`.
+pub(crate) fn hook() -> u64 {
+    (&raw const __rf_hook) as u64
 }
 
 /// Whether `rip` is in gate code.
@@ -232,7 +247,7 @@ pub(crate) fn tls() -> *mut Tls {
 /// What `lanes` is before a thread has any.
 pub(crate) fn no_lanes() -> *mut *mut Lane {
     unsafe extern "C" {
-        static mut __rf_no_lanes: [*mut Lane; MAX_DOMAINS];
+        static mut __rf_no_lanes: [usize; MAX_DOMAINS];
     }
     (&raw mut __rf_no_lanes).cast()
 }

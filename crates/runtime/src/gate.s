@@ -367,6 +367,8 @@ __rf_out:
 20:                                     // closures, and everything in windows with x87 code
     testl ${k_closure}, {i_kind}(%r11)
     jnz 30f
+    testl ${k_jump}, {i_kind}(%r11)
+    jnz 40f
     testl ${k_x87}, {i_kind}(%r11)
     jz 21f
     callq __rf_x87_leave
@@ -439,6 +441,38 @@ __rf_out:
     movups {o_vector_result}+16(%rsp), %xmm1
     addq ${o_size}, %rsp
     .cfi_restore_state
+    jmp .Lrf_out_back
+
+40:                                     // setjmp and longjmp
+    movq $0, {l_top}(%r14)              // no handler may enter the lane and change its records
+    subq $64, %rsp
+    .cfi_remember_state
+    .cfi_escape 0x0f, 6, 0x77, 0xc8, 0, 0x06, 0x23, 8
+    movq %rbx, (%rsp)
+    movq %rbp, 8(%rsp)
+    movq %r12, 16(%rsp)
+    movq %r13, 24(%rsp)
+    movq %r15, 32(%rsp)
+    movq %rdi, 40(%rsp)
+    movq %rsi, 48(%rsp)
+    movq %r14, %rdi
+    movq %rsp, %rsi
+    movq %r11, %rdx
+    leaq 64(%rsp), %rcx
+    callq {jump}
+    movq (%rsp), %rbx
+    movq 8(%rsp), %rbp
+    movq 16(%rsp), %r12
+    movq 24(%rsp), %r13
+    movq 32(%rsp), %r15
+    movq 56(%rsp), %rcx
+    addq $64, %rsp
+    .cfi_restore_state
+    testl %eax, %eax
+    jnz .Lrf_out_end
+    movl %ecx, %eax
+    movq 8(%rsp), %rcx                  // longjmp has moved it
+    movq %rcx, {l_top}(%r14)
     jmp .Lrf_out_back
 
 90:                                     // r15 is not on the lane's data stack
@@ -536,6 +570,48 @@ __rf_fault_landing:
     retq
     .cfi_endproc
 .size __rf_fault_landing,.-__rf_fault_landing
+
+// A function that has called setjmp returns here. rsp is what it is after the return, results are in registers.
+.p2align 4
+.hidden __rf_hook
+.globl __rf_hook
+.type __rf_hook,@function
+__rf_hook:
+    .cfi_startproc
+    .cfi_undefined %rip
+    movq __rf_tls@gottpoff(%rip), %r11
+    movq %fs:{t_current}(%r11), %r11
+    movq %rsp, %rsi
+    movq {l_host_sp}(%r11), %rsp
+    subq $80, %rsp
+    movq %rax, (%rsp)
+    movq %rdx, 8(%rsp)
+    movups %xmm0, 16(%rsp)
+    movups %xmm1, 32(%rsp)
+    movq %rsi, 48(%rsp)
+    movq %r11, %rdi
+    callq {unhook}
+    movq %rax, %r11
+    cmpl $0, {has_avx}(%rip)
+    je 1f
+    vzeroupper
+1:
+    RF_SSE_2_7
+    RF_SSE_8_15
+    movq (%rsp), %rax
+    movq 8(%rsp), %rdx
+    movups 16(%rsp), %xmm0
+    movups 32(%rsp), %xmm1
+    movq 48(%rsp), %rsp
+    xorl %ecx, %ecx
+    xorl %esi, %esi
+    xorl %edi, %edi
+    xorl %r8d, %r8d
+    xorl %r9d, %r9d
+    xorl %r10d, %r10d
+    jmpq *%r11
+    .cfi_endproc
+.size __rf_hook,.-__rf_hook
 
 // In, for windows with x87 code: the domain finds the unit empty, and the caller finds it as it left it: empty (as the
 // ABI demands at calls) but for results, the same control word (which fenced code cannot change), the same flags.

@@ -4,6 +4,7 @@ use crate::domain::Inner;
 use crate::error::{CallError, HostError};
 use crate::fault::RawFault;
 use crate::gate::{self, status};
+use crate::jump::Records;
 use crate::{host, signal, sys, watchdog, world};
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
@@ -65,6 +66,8 @@ pub(crate) struct Lane {
     pub domain: *const std::ffi::c_void,
     pub slot: Slot,
     pub fault: UnsafeCell<RawFault>,
+    /// Records of `setjmp`; used by the owner only, with `top` at 0 or nobody inside.
+    pub records: UnsafeCell<Records>,
 }
 
 /// What of a lane belongs to the domain and survives its thread.
@@ -229,6 +232,8 @@ impl Lane {
         let end = self.slot.start(self.base) + u64::from(window::LANE_SLOT);
         self.data_top.store(end - 64, Ordering::Relaxed);
         self.depth.store(0, Ordering::Relaxed);
+        // SAFETY: nobody is in the lane.
+        unsafe { (*self.records.get()).clear() };
         self.host_sp.store(0, Ordering::Relaxed);
         self.top.store(self.slot.control_top(), Ordering::Release);
     }

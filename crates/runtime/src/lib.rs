@@ -25,6 +25,7 @@ mod gate;
 pub mod guarded;
 mod host;
 pub mod imports;
+mod jump;
 mod labels;
 mod lane;
 mod memory;

@@ -136,9 +136,12 @@ impl ThisThread {
         if let Some(lane) = self.get().blank.pop().or_else(|| world.orphans.pop()) {
             return lane;
         }
-        // SAFETY: all-zero is a valid lane: integers, null pointers, atomics.
-        let lane: Box<Lane> = unsafe { Box::new(std::mem::zeroed()) };
-        let lane = Box::into_raw(lane);
+        let mut lane = Box::new(std::mem::MaybeUninit::<Lane>::zeroed());
+        // SAFETY: all-zero is valid for the rest of a lane: integers, null pointers, atomics.
+        let lane = unsafe {
+            (&raw mut (*lane.as_mut_ptr()).records).write(Default::default());
+            Box::into_raw(lane).cast::<Lane>()
+        };
         world.all.push(lane);
         lane
     }

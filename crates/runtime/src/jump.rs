@@ -1,0 +1,249 @@
+//! `setjmp` and `longjmp`.
+//!
+//! A domain cannot restore its control stack pointer: it has no way to name it. So the gate keeps the records. A record
+//! must die with the frame of the function that called `setjmp`; to learn of that, the gate *hooks* this function's
+//! return address, which lies on the control stack, out of the domain's reach, at a depth that the verifier knows.
+//! When the function returns, the hook drops the records of its frame and goes on to the true return address.
+//!
+//! `longjmp` needs a live record of the same lane and of the same call in, above the present stack pointer, with the hook
+//! still in its slot. It drops all records of frames that it leaves.
+//!
+//! All of this runs while the lane's top is 0: no signal handler can enter the lane and change the records meanwhile.
+
+use crate::domain::DomainRef;
+use crate::error::CallError;
+use crate::fault::{self, FaultKind};
+use crate::gate;
+use crate::lane::{Import, Lane};
+use ringfence_isa::window::stub;
+use std::sync::atomic::Ordering;
+
+/// Most records that a lane may have at one time.
+const MOST: usize = 4096;
+
+/// How many call sites' depths are remembered.
+const KNOWN: usize = 16;
+
+/// What `longjmp` restores.
+#[derive(Clone, Copy)]
+struct Record {
+    /// What stands in the domain's `jmp_buf`.
+    id: u64,
+    /// Low half of the `jmp_buf`'s address.
+    buffer: u32,
+    /// The call in that it belongs to.
+    host_sp: u64,
+    /// The control stack pointer after `setjmp` has returned.
+    rsp: u64,
+    /// Where `setjmp` returns to.
+    rip: u64,
+    /// Where the calling function's return address stands, and what it was.
+    slot: u64,
+    original: u64,
+    /// `rbx rbp r12 r13 r15`.
+    saved: [u64; 5],
+}
+
+/// The records of a lane.
+#[derive(Default)]
+pub(crate) struct Records {
+    list: Vec<Record>,
+    next: u64,
+    /// Depths at return addresses; `None` where `setjmp` is refused.
+    known: [(u64, Option<u32>); KNOWN],
+}
+
+/// What the gate passes: registers of the domain, in and out.
+#[repr(C)]
+pub(crate) struct JumpFrame {
+    /// `rbx rbp r12 r13 r15`.
+    saved: [u64; 5],
+    rdi: u64,
+    rsi: u64,
+    result: u64,
+}
+
+/// The words of a call out that matter here.
+#[repr(C)]
+pub(crate) struct OutWords {
+    data_top: u64,
+    /// The domain's stack pointer; its return address stands there.
+    top: u64,
+}
+
+impl Records {
+    /// Forgets everything: the frames are gone.
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    /// The return address that a hook stands for.
+    pub(crate) fn original(&self, slot: u64) -> Option<u64> {
+        self.list
+            .iter()
+            .rev()
+            .find(|r| r.slot == slot)
+            .map(|r| r.original)
+    }
+
+    fn depth(&mut self, lane: &Lane, rip: u64) -> Option<u32> {
+        let place = (rip as usize >> 2) % KNOWN;
+        if self.known[place].0 != rip {
+            self.known[place] = (rip, depth(lane, rip));
+        }
+        self.known[place].1
+    }
+}
+
+/// The depth at a return address, if its function may call `setjmp`.
+fn depth(lane: &Lane, rip: u64) -> Option<u32> {
+    let domain = lane.domain();
+    let offset = rip.checked_sub(domain.base())?;
+    let placed = domain
+        .layout
+        .placed
+        .iter()
+        .rev()
+        .find(|p| u64::from(p.offset) <= offset)?;
+    let inner = &placed.module.0;
+    let offset = u32::try_from(offset - u64::from(placed.offset)).ok()?;
+    // A tail call would leave the function without a return.
+    inner.report.function_at(offset).filter(|f| !f.tail_calls)?;
+    inner.depth_at(offset)
+}
+
+/// The gate out, for the two stubs. 0: goes on with `result`; 1: the call in ends.
+pub(crate) unsafe extern "C" fn jump(
+    lane: *const Lane,
+    frame: *mut JumpFrame,
+    import: *const Import,
+    out: *mut OutWords,
+) -> u32 {
+    // SAFETY: the gate passes its lane, its frames and an entry of the lane's own table.
+    let (lane, frame, out) = unsafe { (&*lane, &mut *frame, &mut *out) };
+    let number = (import as usize - lane.imports as usize) / size_of::<Import>();
+    // SAFETY: only the lane's own thread uses its records, and only with the lane's top at 0.
+    let records = unsafe { &mut *lane.records.get() };
+    let done = if number == stub::SETJMP as usize {
+        set(lane, records, frame, out)
+    } else {
+        long(lane, records, frame, out)
+    };
+    match done {
+        Ok(()) => 0,
+        Err(why) => {
+            fault::end_call_at(lane, FaultKind::Host(why.into()), out.top);
+            1
+        }
+    }
+}
+
+fn set(
+    lane: &Lane,
+    records: &mut Records,
+    frame: &mut JumpFrame,
+    out: &OutWords,
+) -> Result<(), &'static str> {
+    // SAFETY: the domain's return address stands at the top of its control stack.
+    let rip = unsafe { (out.top as *const u64).read() };
+    let Some(depth) = records.depth(lane, rip) else {
+        return Err("setjmp called by a function that also leaves by a tail call");
+    };
+    let rsp = out.top + 8;
+    let slot = rsp + u64::from(depth);
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    let buffer = frame.rdi as u32;
+    // SAFETY: the slot is on the lane's control stack, below the gate's own words: the verifier knows the depth.
+    let found = unsafe { (slot as *const u64).read() };
+    let original = if found == gate::hook() {
+        records
+            .original(slot)
+            .ok_or("the control stack has a hook without a record")?
+    } else {
+        found
+    };
+    // The same buffer in the same frame again: the old record cannot be meant any more.
+    records.list.retain(|r| r.slot != slot || r.buffer != buffer);
+    if records.list.len() >= MOST {
+        return Err("too many live setjmp records");
+    }
+    records.next += 1;
+    let id = records.next;
+    let domain = DomainRef::of(lane.domain());
+    if domain
+        .write(domain.translate(frame.rdi), &id.to_le_bytes())
+        .is_err()
+    {
+        return Err("setjmp with a bad pointer");
+    }
+    records.list.push(Record {
+        id,
+        buffer,
+        host_sp,
+        rsp,
+        rip,
+        slot,
+        original,
+        saved: frame.saved,
+    });
+    // SAFETY: as above; from now on the record exists.
+    unsafe { (slot as *mut u64).write(gate::hook()) };
+    frame.result = 0;
+    Ok(())
+}
+
+fn long(
+    lane: &Lane,
+    records: &mut Records,
+    frame: &mut JumpFrame,
+    out: &mut OutWords,
+) -> Result<(), &'static str> {
+    let domain = DomainRef::of(lane.domain());
+    let mut id = [0; 8];
+    if domain.read(domain.translate(frame.rdi), &mut id).is_err() {
+        return Err("longjmp with a bad pointer");
+    }
+    let id = u64::from_le_bytes(id);
+    let dead = "longjmp to a function that has returned, or with a buffer that setjmp has not filled";
+    let record = *records.list.iter().rev().find(|r| r.id == id).ok_or(dead)?;
+    if record.host_sp != lane.host_sp.load(Ordering::Relaxed) {
+        return Err("longjmp across a call of the host");
+    }
+    // Above the present stack pointer: what stands between is what the function itself has pushed.
+    if record.rsp < out.top + 8 {
+        return Err(dead);
+    }
+    // SAFETY: the slot is on the lane's control stack.
+    if unsafe { (record.slot as *const u64).read() } != gate::hook() {
+        return Err(dead);
+    }
+    records.list.retain(|r| r.slot >= record.rsp);
+    frame.saved = record.saved;
+    frame.result = match frame.rsi as u32 {
+        0 => 1,
+        value => value.into(),
+    };
+    // Back through the gate as from the call of setjmp: its return address once more where it stood.
+    out.top = record.rsp - 8;
+    // SAFETY: below the record's frame, where only frames that are left now have been.
+    unsafe { (out.top as *mut u64).write(record.rip) };
+    Ok(())
+}
+
+/// A hooked function has returned; `rsp` is what it is after the return. Gives the true return address.
+pub(crate) unsafe extern "C" fn unhook(lane: *const Lane, rsp: u64) -> u64 {
+    // SAFETY: the gate passes its lane; see `jump`.
+    let (lane, records) = unsafe { (&*lane, &mut *(*lane).records.get()) };
+    let slot = rsp - 8;
+    let original = records.original(slot);
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    records.list.retain(|r| r.slot > slot || r.host_sp != host_sp);
+    match original {
+        Some(original) => original,
+        // Cannot be: a hook stands in a slot only while its record lives. Nothing sane can follow.
+        None => {
+            eprintln!("ringfence: {}", CallError::Lane("a hook without a record".into()));
+            std::process::abort()
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `setjmp` and `longjmp` through the gate.
+
+mod support;
+
+use ringfence_runtime::{Call, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict};
+use std::sync::{Arc, OnceLock};
+use support::{build, call, entry, fault};
+
+fn domain(imports: Imports) -> Domain {
+    static MODULE: OnceLock<Module> = OnceLock::new();
+    let module = MODULE.get_or_init(|| {
+        Module::open(
+            build("jumps", &["--import=host_enter,__rf_setjmp,__rf_longjmp"]),
+            &LoadOptions::default(),
+        )
+        .unwrap()
+    });
+    Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).unwrap()
+}
+
+fn plain() -> Domain {
+    domain(Imports::new().closure("host_enter", |_| Verdict::Return))
+}
+
+#[test]
+fn jumps_come_back_as_often_as_wanted() {
+    let d = plain();
+    for _ in 0..3 {
+        assert_eq!(call(&d, "rounds", &[5]).unwrap(), 1577);
+        assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
+        assert_eq!(call(&d, "many", &[20_000]).unwrap(), 40_000);
+        assert_eq!(call(&d, "outer", &[0]).unwrap(), 42);
+        assert_eq!(call(&d, "outer", &[200]).unwrap(), 42);
+        let mut args = Call::default();
+        args.floats[0] = 1.5;
+        assert_eq!(entry(&d, "floating").call(&mut args).unwrap().xmm0, 3.0);
+    }
+}
+
+#[test]
+fn a_record_dies_with_its_frame() {
+    let d = plain();
+    for name in ["dead", "never_set", "bad_pointer"] {
+        let f = fault(&d, name, &[]);
+        assert!(
+            matches!(&f.kind, FaultKind::Host(why) if why.contains("longjmp")),
+            "{name}: {f}"
+        );
+        d.reset().unwrap();
+        assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
+    }
+    // From one call in to the next.
+    assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
+    let f = fault(&d, "cross_inner", &[]);
+    assert!(
+        matches!(&f.kind, FaultKind::Host(why) if why.contains("returned")),
+        "{f}"
+    );
+}
+
+#[test]
+fn no_jump_crosses_the_host() {
+    let slot: Arc<OnceLock<Domain>> = Arc::default();
+    let inner = slot.clone();
+    let d = domain(Imports::new().closure("host_enter", move |_| {
+        let f = fault(inner.get().unwrap(), "cross_inner", &[]);
+        assert!(
+            matches!(&f.kind, FaultKind::Host(why) if why.contains("host")),
+            "{f}"
+        );
+        Verdict::Return
+    }));
+    assert!(slot.set(d.clone()).is_ok());
+    assert_eq!(fault(&d, "cross", &[]).kind, FaultKind::Elsewhere);
+}
+
+#[test]
+fn backtraces_see_through_hooks() {
+    let d = plain();
+    let f = fault(&d, "fault_inside", &[]);
+    assert_eq!(f.kind, FaultKind::IllegalInstruction);
+    assert_eq!(f.backtrace()[0].function.as_deref(), Some("fault_inside"));
+    d.reset().unwrap();
+    assert_eq!(call(&d, "rounds", &[5]).unwrap(), 1577);
+}
