@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const FIRST: u64 = 0x2000_0000_0000;
 const LAST: u64 = 0x5000_0000_0000;
 
-/// Free windows that stay reserved for the next domain.
-const KEPT: usize = 8;
+/// Inaccessible memory above every window. A masked vector move (`vmaskmovps` and kin) does not fault for elements
+/// that are masked out, so one that starts in the last bytes of a window can touch what lies above although nothing is
+/// mapped below. Between adjacent windows the upper one's null area serves.
+const GUARD: u64 = window::NULL_END as u64;
 
 /// Mappings that a window without lanes needs at most, image segments not counted.
 const MAPPINGS: u64 = 8;
@@ -20,15 +22,16 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 struct Pool {
     next: u64,
+    /// Whether the guard at `next` is ours: that of the window below.
+    guarded: bool,
+    /// Windows that were given back. They stay reserved for ever: nobody else's memory may come to lie above another window.
     kept: Vec<u64>,
-    /// Given back to the system; tried again when the fresh ones are used up.
-    returned: Vec<u64>,
 }
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
     next: FIRST,
+    guarded: false,
     kept: Vec::new(),
-    returned: Vec::new(),
 });
 
 /// A reserved window with header and stubs in place and nothing else.
@@ -79,12 +82,9 @@ impl Drop for Window {
         let mut pool = lock();
         // SAFETY: nobody is inside any more; the range is our own reservation, and stays one.
         let emptied = unsafe { sys::map_anonymous(self.base, window::SIZE, libc::PROT_NONE, true) };
-        if emptied.is_ok() && pool.kept.len() < KEPT {
+        // If that failed, there is still something of the old domain in it: it is not used again.
+        if emptied.is_ok() {
             pool.kept.push(self.base);
-        } else {
-            // SAFETY: as above.
-            unsafe { libc::munmap(self.base as *mut _, window::SIZE as usize) };
-            pool.returned.push(self.base);
         }
     }
 }
@@ -102,19 +102,17 @@ fn reserve() -> Result<u64, HostError> {
     while pool.next < LAST {
         let base = pool.next;
         pool.next += window::SIZE;
-        if reserve_at(base) {
+        let below = if pool.guarded { GUARD } else { 0 };
+        pool.guarded = reserve_at(base + below, window::SIZE + GUARD - below);
+        if pool.guarded {
             return Ok(base);
         }
     }
-    while let Some(base) = pool.returned.pop() {
-        if reserve_at(base) {
-            return Ok(base);
-        }
-    }
-    // Anywhere else: twice the size, cut down to the aligned half.
+    // Anywhere else: twice the size, cut down to the aligned half and its guard.
     // SAFETY: a fresh mapping at an address the kernel chooses, of which the ends are unmapped again.
     unsafe {
-        let Ok(at) = sys::map_anonymous(0, 2 * window::SIZE, libc::PROT_NONE, false) else {
+        let len = 2 * window::SIZE + GUARD;
+        let Ok(at) = sys::map_anonymous(0, len, libc::PROT_NONE, false) else {
             return Err(HostError::NoWindow {
                 live: LIVE.load(Ordering::Relaxed),
             });
@@ -123,7 +121,7 @@ fn reserve() -> Result<u64, HostError> {
         if base > at {
             libc::munmap(at as *mut _, (base - at) as usize);
         }
-        let (end, got) = (base + window::SIZE, at + 2 * window::SIZE);
+        let (end, got) = (base + window::SIZE + GUARD, at + len);
         if got > end {
             libc::munmap(end as *mut _, (got - end) as usize);
         }
@@ -131,24 +129,17 @@ fn reserve() -> Result<u64, HostError> {
     }
 }
 
-fn reserve_at(base: u64) -> bool {
+fn reserve_at(at: u64, len: u64) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: NOREPLACE takes nothing away from anybody; kernels that ignore it may choose another address,
     // which is given back.
     unsafe {
-        let p = libc::mmap(
-            base as *mut _,
-            window::SIZE as usize,
-            libc::PROT_NONE,
-            flags,
-            -1,
-            0,
-        );
+        let p = libc::mmap(at as *mut _, len as usize, libc::PROT_NONE, flags, -1, 0);
         if p == libc::MAP_FAILED {
             return false;
         }
-        if p as u64 != base {
-            libc::munmap(p, window::SIZE as usize);
+        if p as u64 != at {
+            libc::munmap(p, len as usize);
             return false;
         }
     }
