@@ -249,3 +249,60 @@ fn a_fault_under_a_handler_on_a_foreign_alternate_stack_is_the_end() {
         "status {status:#x}"
     );
 }
+
+/// Masked-out elements do not fault: a masked store may start in the inaccessible end of the window and reach above it.
+#[test]
+fn a_masked_store_over_the_windows_top_reaches_nothing() {
+    if !std::arch::is_x86_feature_detected!("avx") {
+        return;
+    }
+    let mut code = Code::default();
+    let store = code.function();
+    code.put(&[0xC5, 0xE9, 0x76, 0xD2]); // vpcmpeqd %xmm2, %xmm2, %xmm2: ones
+    code.put(&[0xC5, 0xE9, 0x73, 0xFA, 0x08]); // vpslldq $8, %xmm2, %xmm2: the upper two elements
+    code.put(&[0xB8, 0xF8, 0xFF, 0xFF, 0xFF]); // mov $-8, %eax
+    code.put(&[0x65, 0x67, 0xC4, 0xE2, 0x69, 0x2E, 0x00]); // vmaskmovps %xmm0, %xmm2, %gs:(%eax)
+    code.put(&[0xC3]);
+    let builder = Builder {
+        text: code.0,
+        data: vec![0; 64],
+        exports: vec![("store".into(), store)],
+        ..Builder::default()
+    };
+    let make = || domain_of(&builder, Imports::new(), &DomainOptions::default()).expect("a domain");
+    // The topmost window, one with a neighbour, one whose neighbour is gone.
+    let mut domains = vec![make(), make(), make()];
+    for round in 0..2 {
+        for domain in &domains {
+            let above = domain.as_ref().base() + window::SIZE;
+            // SAFETY: replaces nothing.
+            let page = unsafe {
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+                libc::mmap(
+                    above as *mut c_void,
+                    4096,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    flags,
+                    -1,
+                    0,
+                )
+            };
+            assert_eq!(
+                page,
+                libc::MAP_FAILED,
+                "the host can map memory right above a window, round {round}"
+            );
+            let entry = domain.entry("store").unwrap();
+            let error = entry.call(&mut Call::default()).unwrap_err();
+            let CallError::Fault(fault) = error else {
+                panic!("{error}")
+            };
+            assert!(
+                matches!(fault.kind, FaultKind::BadAccess { address, .. } if address == above),
+                "{fault:?}"
+            );
+            domain.reset().unwrap();
+        }
+        domains.remove(1);
+    }
+}
