@@ -55,6 +55,8 @@ impl Note {
             Interior,
         ]
     };
+    /// `int3`.
+    const INT3: Note = Note(1 | (Class::Trap as u16) << 4);
     const VECTOR: u16 = 1 << 13;
     const X87: u16 = 1 << 14;
 
@@ -326,6 +328,13 @@ impl<'a> Scanner<'a> {
         let mut at = 0;
         let mut lost = false;
         while at < text.len() {
+            // Padding comes in long runs, and makes up most of a small function's page.
+            if text[at] == 0xCC {
+                self.scan.notes[at] = Note::INT3;
+                self.scan.instructions += 1;
+                at += 1;
+                continue;
+            }
             let decoded = match text[at..].first_chunk::<WINDOW>() {
                 Some(window) => decode_window(window),
                 None => decode(&text[at..]),

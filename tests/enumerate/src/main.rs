@@ -27,11 +27,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "We treat it as a store, because it takes the line from other processors; that is the stricter reading.",
     ),
     (
-        "zydis: memory form Free",
-        &["NOP"],
-        "Zydis says that a no-op reads its operand. Processors do not access it.",
-    ),
-    (
         "zydis: privileged, or state that outlives the call",
         &["VZEROALL", "VZEROUPPER"],
         "What is meant are the vector registers, which gates clear anyway. MXCSR is not touched.",

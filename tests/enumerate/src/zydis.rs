@@ -3,7 +3,7 @@
 use ringfence_verify::{Access, Flow, Instruction, Memory};
 use zydis::ffi::DecodedOperandKind;
 use zydis::{
-    AllOperands, Decoder, InstructionAttributes, MachineMode, MemoryOperandType, OperandAction,
+    AllOperands, Decoder, InstructionAttributes, MachineMode, MemoryOperandType, Mnemonic, OperandAction,
     OperandVisibility, PrefixType, Register, RegisterClass,
 };
 
@@ -83,7 +83,9 @@ impl Zydis {
                         }
                     }
                     let hidden = operand.visibility == OperandVisibility::HIDDEN;
-                    if m.ty == MemoryOperandType::AGEN || operand.action.bits() == 0 {
+                    // Zydis says that a no-op reads its operand. Processors do not access it.
+                    let no_op = theirs.mnemonic == Mnemonic::NOP;
+                    if m.ty == MemoryOperandType::AGEN || operand.action.bits() == 0 || no_op {
                         continue;
                     }
                     if m.ty != MemoryOperandType::MEM {
