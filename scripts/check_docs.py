@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that the pages agree with the tree: examples are the files that tests compile, named files and targets exist."""
+"""Checks that the pages agree with the tree: examples are the files that tests compile, named files and targets exist.
+
+  check_docs.py                   the check
+  check_docs.py --copy-examples   copies the examples into the README
+"""
 
 import pathlib
 import re
@@ -19,6 +23,16 @@ def examples():
             yield f"README.md: the {language} example is not {name}"
 
 
+def copy_examples():
+    """Brings the README's examples up to date."""
+    page = ROOT / "README.md"
+    text = page.read_text()
+    for language, name in EXAMPLES.items():
+        block = f"```{language}\n{(ROOT / name).read_text().strip()}\n```"
+        text = re.sub(rf"```{language}\n.*?```", lambda _: block, text, count=1, flags=re.S)
+    page.write_text(text)
+
+
 def named_files(page):
     """Paths in backticks exist."""
     for path in re.findall(r"`((?:%s)/[\w./*-]*)" % "|".join(ROOMS), page.read_text()):
@@ -35,6 +49,8 @@ def targets(page):
 
 
 def main():
+    if sys.argv[1:] == ["--copy-examples"]:
+        return copy_examples()
     pages = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
     wrong = list(examples())
     for page in pages:
