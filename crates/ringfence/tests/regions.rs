@@ -21,7 +21,7 @@ fn writer(d: &Domain) -> Func<(Ptr<i32>, i32), ()> {
 
 /// Whether the domain can read and write the region, by trying.
 fn can(d: &Domain, r: &Region) -> (bool, bool) {
-    let mut can = |result: Result<(), CallError>| match result {
+    let can = |result: Result<(), CallError>| match result {
         Ok(()) => true,
         Err(CallError::Fault(f)) => {
             assert!(matches!(f.kind, FaultKind::BadAccess { .. }), "{f}");
@@ -221,6 +221,7 @@ fn files_become_regions() -> Result<(), Error> {
     assert!(matches!(r.write(0, 1i32), Err(MemoryError::Unmapped { .. })));
     // SAFETY: the descriptor is open.
     assert_ne!(
+        // SAFETY: the descriptor is ours
         unsafe { libc::ftruncate(mine.as_raw_fd(), 0) },
         0,
         "sealed against shrinking"

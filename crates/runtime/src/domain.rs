@@ -729,12 +729,11 @@ fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
     Ok(())
 }
 
+/// Addresses of pages and what they hold before the domain runs.
+type PristinePages = Vec<(u64, Box<[u8]>)>;
+
 /// Writes all relocations, makes read-only what is to be, and keeps copies of the writable pages that have any.
-fn relocate_all(
-    layout: &Layout,
-    linker: &mut Linker<'_>,
-    base: u64,
-) -> Result<Vec<(u64, Box<[u8]>)>, DomainError> {
+fn relocate_all(layout: &Layout, linker: &mut Linker<'_>, base: u64) -> Result<PristinePages, DomainError> {
     let mut pristine = Vec::new();
     for (number, p) in layout.placed.iter().enumerate() {
         let parsed = &p.module.0.parsed;

@@ -232,7 +232,7 @@ pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
     if texts.next().is_some() {
         return r.bad(0, "more than one executable segment");
     }
-    if r.loads[text].start % PAGE as u32 != 0 || r.loads[text].file_len != r.loads[text].len {
+    if !r.loads[text].start.is_multiple_of(PAGE as u32) || r.loads[text].file_len != r.loads[text].len {
         return r.bad(
             r.loads[text].start.into(),
             "the executable segment is not whole in the file, from a page on",
@@ -414,7 +414,7 @@ fn read_dynamic(r: &Reader<'_>, parsed: &mut Parsed, at: u64, len: u64) -> Resul
     }
     let get = |tag: elf::DynamicTag| entries.iter().find(|(t, _)| *t == tag.0 as u64).map(|e| e.1);
     if get(elf::DT_TEXTREL).is_some()
-        || get(elf::DT_FLAGS).is_some_and(|f| f & elf::DF_TEXTREL.0 as u64 != 0)
+        || get(elf::DT_FLAGS).is_some_and(|f| f & elf::DF_TEXTREL.0 != 0)
         || get(elf::DT_REL).is_some()
         || get(elf::DT_RELR).is_some()
     {
@@ -456,7 +456,7 @@ fn read_dynamic(r: &Reader<'_>, parsed: &mut Parsed, at: u64, len: u64) -> Resul
 
 /// The functions of an array of pointers: what the relocations put there.
 fn functions(r: &Reader<'_>, parsed: &Parsed, array: u64, size: u64) -> Result<Vec<u32>, LoadError> {
-    if size % 8 != 0 || size > 8 * 65_536 {
+    if !size.is_multiple_of(8) || size > 8 * 65_536 {
         return r.bad(array, "an array of constructors has an impossible size");
     }
     let Some(end) = array.checked_add(size) else {

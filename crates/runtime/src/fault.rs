@@ -542,11 +542,9 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
     let bits = lane.attention.load(Ordering::Acquire);
     let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
     let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
-    if bits & attention::FAULTED == 0 {
-        if !current {
-            lane.attention.fetch_and(!ending, Ordering::AcqRel);
-            return 0;
-        }
+    if bits & attention::FAULTED == 0 && !current {
+        lane.attention.fetch_and(!ending, Ordering::AcqRel);
+        return 0;
     }
     let kind = if current && bits & ending != 0 {
         kind_of(bits)

@@ -184,8 +184,8 @@ impl State {
         let at = known.base + u64::from(region.offset);
         let len = sys::page_up(region.len);
         let (prot, file) = match (rights, &region.writable) {
-            // SAFETY: the area for regions of a window holds nothing else.
             (Rights::None, _) => {
+                // SAFETY: the area for regions of a window holds nothing else.
                 return unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true) }.map(drop);
             }
             (Rights::Write, Some(file)) => (libc::PROT_READ | libc::PROT_WRITE, file),

@@ -30,7 +30,7 @@ impl Debug {
             .filter(|s| s.is_definition() && s.kind() == object::SymbolKind::Text)
             .filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_string())))
             .collect();
-        symbols.sort_by(|a, b| (a.0, std::cmp::Reverse(a.1)).cmp(&(b.0, std::cmp::Reverse(b.1))));
+        symbols.sort_by_key(|s| (s.0, std::cmp::Reverse(s.1)));
         symbols.dedup_by_key(|s| s.0);
         let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
             let bytes: &[u8] = file

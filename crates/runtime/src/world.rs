@@ -121,6 +121,10 @@ impl Thread {
 pub(crate) struct ThisThread(*mut Thread);
 
 impl ThisThread {
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "the world's lock, not the handle, makes the access exclusive"
+    )]
     fn get(&self) -> &mut Thread {
         // SAFETY: the thread's own state, which lives until the thread ends, used under the world's lock and never
         // held across a call that gets it again.
