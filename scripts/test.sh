@@ -89,6 +89,10 @@ else
     step torture tests/torture/run.sh
     step random tests/torture/run.sh --random 60
 fi
+for recipe in modules/*/recipe.sh; do
+    recipe=$(basename "$(dirname "$recipe")")
+    step "module-$recipe" modules/make.sh check "$recipe"
+done
 step demo apps/demo/run.sh --smoke
 
 ((list)) && exit 0
