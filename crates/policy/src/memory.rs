@@ -23,6 +23,16 @@ impl Span {
     pub fn len(self) -> u64 {
         self.len
     }
+
+    /// Without its first `n` bytes (or all of them).
+    #[must_use]
+    pub fn skip(self, n: u64) -> Span {
+        let n = n.min(self.len);
+        Span {
+            address: self.address + n,
+            len: self.len - n,
+        }
+    }
 }
 
 /// Most elements of an `iovec` array, as in Linux.

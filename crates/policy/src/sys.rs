@@ -119,6 +119,38 @@ pub fn vectored(write: bool, fd: BorrowedFd<'_>, spans: &[Span], offset: Option<
     })
 }
 
+/// `preadv2` or `pwritev2` at the stream's position, without waiting: `EAGAIN` where it would have to, `EOPNOTSUPP` where
+/// the kernel cannot tell.
+pub fn at_once(write: bool, fd: BorrowedFd<'_>, spans: &[Span]) -> Outcome {
+    let number = if write {
+        libc::SYS_pwritev2
+    } else {
+        libc::SYS_preadv2
+    };
+    let vector = |s: &Span| libc::iovec {
+        iov_base: s.address() as *mut libc::c_void,
+        iov_len: s.len() as usize,
+    };
+    let call = |vectors: &[libc::iovec]| {
+        // SAFETY: the vectors are ours, and what they name lies in the domain's window.
+        outcome(unsafe {
+            libc::syscall(
+                number,
+                fd.as_raw_fd(),
+                vectors.as_ptr(),
+                vectors.len(),
+                -1i64,
+                -1i64,
+                libc::RWF_NOWAIT,
+            )
+        })
+    };
+    match spans {
+        [one] => call(&[vector(one)]),
+        several => call(&several.iter().map(vector).collect::<Vec<_>>()),
+    }
+}
+
 /// `getrandom` into the domain's memory.
 pub fn random(span: Span, flags: u64) -> Outcome {
     // SAFETY: the span lies in the domain's window.

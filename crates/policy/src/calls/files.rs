@@ -43,16 +43,12 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         };
         return within(cx, &open, write, &spans);
     };
-    if open.waits() {
-        let events = if write { libc::POLLOUT } else { libc::POLLIN };
-        cx.poll(
-            &mut [libc::pollfd {
-                fd: fd.as_raw_fd(),
-                events,
-                revents: 0,
-            }],
-            -1,
-        )?;
+    if open.waits() && at.is_none() {
+        return if vector {
+            cx.stream(write, fd, &mut cx.memory.spans(pointer, len)?)
+        } else {
+            cx.stream(write, fd, &mut [cx.memory.span(pointer, len)?])
+        };
     }
     if vector {
         return sys::vectored(write, fd, &cx.memory.spans(pointer, len)?, at);

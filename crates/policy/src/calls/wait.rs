@@ -1,8 +1,10 @@
 //! Waiting, in slices: a call into the domain that has to end must not be held up by a read from a terminal.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use super::Context;
+use crate::memory::Span;
 use crate::sys::{self, Outcome};
 
 /// How long one wait lasts before the question is asked whether the call has to end.
@@ -50,6 +52,48 @@ impl Context<'_> {
                 }
             }
             self.going_on()?;
+        }
+    }
+
+    /// Reads from or writes to something that may keep us waiting.
+    pub(super) fn stream(&self, write: bool, fd: BorrowedFd<'_>, spans: &mut [Span]) -> Outcome {
+        let events = if write { libc::POLLOUT } else { libc::POLLIN };
+        let mut done = 0;
+        loop {
+            let mut moved = sys::at_once(write, fd, spans);
+            if matches!(moved, Err(libc::EAGAIN | libc::EOPNOTSUPP)) {
+                let waited = self.poll(
+                    &mut [libc::pollfd {
+                        fd: fd.as_raw_fd(),
+                        events,
+                        revents: 0,
+                    }],
+                    -1,
+                );
+                moved = match (waited, moved) {
+                    (Err(e), _) => Err(e),
+                    (Ok(_), Err(libc::EAGAIN)) => continue,
+                    // Terminals, sockets: the kernel has no way to promise; somebody else may take what poll saw.
+                    (Ok(_), _) => sys::vectored(write, fd, spans, None),
+                };
+            }
+            match moved {
+                Ok(n) => {
+                    done += n;
+                    let mut n = n as u64;
+                    for span in spans.iter_mut() {
+                        let part = n.min(span.len());
+                        *span = span.skip(part);
+                        n -= part;
+                    }
+                    // A write goes on until all is written, as it does where waiting is left to the kernel.
+                    if !write || spans.iter().all(|s| s.len() == 0) {
+                        return Ok(done);
+                    }
+                }
+                Err(e) if done == 0 => return Err(e),
+                Err(_) => return Ok(done),
+            }
         }
     }
 
