@@ -11,22 +11,13 @@ to=$destdir$prefix
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 install -D -m 755 "$release/ringfence" "$to/bin/ringfence"
-install -D -m 755 "$release/libringfence_c.so" "$to/lib/libringfence.so"
+install -D -m 755 "$release/libringfence_c.so" "$to/lib/libringfence.so.$version"
+ln -sf "libringfence.so.$version" "$to/lib/libringfence.so.${version%%.*}"
+ln -sf "libringfence.so.${version%%.*}" "$to/lib/libringfence.so"
 install -D -m 644 "$release/libringfence_c.a" "$to/lib/libringfence.a"
 install -D -m 644 include/ringfence.h "$to/include/ringfence.h"
 mkdir -p "$to/lib/pkgconfig" "$to/lib/ringfence"
-cat >"$to/lib/pkgconfig/ringfence.pc" <<PC
-prefix=$prefix
-libdir=\${prefix}/lib
-includedir=\${prefix}/include
-
-Name: ringfence
-Description: Load native modules that nobody has to trust
-Version: $version
-Cflags: -I\${includedir}
-Libs: -L\${libdir} -lringfence
-Libs.private: -lpthread -lm -ldl
-PC
+sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$to/lib/pkgconfig/ringfence.pc"
 install -D -m 644 include/ringfence/module.h "$to/include/ringfence/module.h"
 install -D -m 644 -t "$to/share/ringfence" share/ringfence.cmake share/ringfence-gdb.py
 install -D -m 755 -t "$to/share/ringfence" share/ringfence-perf
