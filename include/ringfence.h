@@ -86,6 +86,7 @@ typedef enum rf_status {
     RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset */
     RF_ERROR_BUSY = 49,        /* not while a thread is inside the domain */
     RF_ERROR_NESTING = 50,     /* calls nested too deeply, or a lane entered out of order */
+    RF_ERROR_RIGHTS = 51,      /* shared memory: the rules do not allow it; the message says which */
     RF_ERROR_INTERNAL = 63     /* a defect in Ringfence; please report it */
 } rf_status;
 
@@ -323,6 +324,63 @@ rf_status rf_time_limit(rf_domain *domain, uint64_t nanoseconds);
 
 /* RF_OK if the domain takes calls, RF_ERROR_FAULTED if it waits for rf_reset, RF_ERROR_HANDLE. Sets no rf_error. */
 rf_status rf_domain_state(rf_domain *domain);
+
+/* ---------------------------------------------------------------------------------- memory shared between domains
+ *
+ * A region is memory that any number of domains map, each with its own rights, at the same offset in every window.
+ * Rights change at any time, also while domains run; a domain that uses what it just lost faults. `actor` is
+ * the domain on whose behalf something is asked for, NULL for the host itself, who may do everything. Others: only the owner of
+ * a region gives rights away, never more than it has, and only the owner of a group decides who is in it. */
+
+typedef struct rf_region rf_region;
+typedef struct rf_group rf_group;
+
+typedef enum rf_rights { RF_NONE = 0, RF_READ = 1, RF_WRITE = 2 } rf_rights; /* RF_WRITE includes reading */
+
+/* `length` bytes of zeroed shared memory, owned by `owner` (NULL: the host). Nobody but its owner has rights to it yet. */
+rf_status rf_region_create(uint64_t length, rf_domain *owner, rf_region **region) RF_WARN_UNUSED;
+
+/* The first `length` bytes of a memory file (memfd_create with MFD_ALLOW_SEALING), which is sealed against shrinking. The
+ * descriptor stays the caller's. Nobody gets more than `most`. */
+rf_status rf_region_from_fd(int fd, uint64_t length, rf_rights most, rf_region **region) RF_WARN_UNUSED;
+
+/* Gives the handle back. A region that the host owns is freed; one that a domain owns lives as long as that. NULL is fine. */
+rf_status rf_region_close(rf_region *region);
+
+/* Takes the region from all domains. The handle, and the host's view, stay until rf_region_close. */
+rf_status rf_region_free(rf_region *region, rf_domain *actor);
+
+/* Sets what `domain` may do; RF_NONE takes back what was given to it. What it owns or has through a group stays. */
+rf_status rf_region_give(rf_region *region, rf_domain *actor, rf_domain *domain, rf_rights rights);
+
+/* Sets what all members of a group may do, present and future. */
+rf_status rf_region_give_group(rf_region *region, rf_domain *actor, rf_group *group, rf_rights rights);
+
+/* What `domain` may do, all taken together: an rf_rights, or -1 on failure. */
+int rf_region_rights(rf_region *region, rf_domain *domain);
+
+/* The region's address in the domain's window, whether it has rights to it or not. NULL on failure. */
+void *rf_region_in(rf_region *region, rf_domain *domain);
+
+/* The host's own view, mapped until the last handle goes. Domains write it at any time: copy before checking. */
+void *rf_region_host(rf_region *region);
+
+/* Length in bytes, 0 on failure. */
+uint64_t rf_region_length(rf_region *region);
+
+/* A group of domains, owned by `owner` (NULL: the host). Domains join an open one at their own wish (as `actor`). */
+rf_status rf_group_create(rf_domain *owner, int open, rf_group **group) RF_WARN_UNUSED;
+
+/* Gives the handle back. A group that the host owns ends; one that a domain owns lives as long as that. NULL is fine. */
+rf_status rf_group_close(rf_group *group);
+
+/* Lets `domain` in, or takes it out. */
+rf_status rf_group_admit(rf_group *group, rf_domain *actor, rf_domain *domain);
+rf_status rf_group_expel(rf_group *group, rf_domain *actor, rf_domain *domain);
+
+/* Writes who may do what to which region in this process, one region a line, as far as `capacity` bytes go, NUL included.
+ * Returns the whole text's length without the NUL. */
+size_t rf_matrix(char *to, size_t capacity);
 
 /* --------------------------------------------------------------------------------------------- in callbacks */
 

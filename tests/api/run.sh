@@ -61,7 +61,7 @@ check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconvers
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl checked threads readme; do
+for t in dl checked threads regions readme; do
     module=$work/basic.rf
     if [[ $t == readme ]]; then
         module=$work/readme.rf

@@ -63,6 +63,7 @@ statuses! {
     ERROR_FAULTED = 48,
     ERROR_BUSY = 49,
     ERROR_NESTING = 50,
+    ERROR_RIGHTS = 51,
     ERROR_INTERNAL = 63,
 }
 

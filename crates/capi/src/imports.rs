@@ -118,7 +118,17 @@ fn call_back(callback: Callback, context: &Context, late: &LateHandle, frame: &m
 }
 
 /// Runs `f` on a call out that is in progress on this thread; anything else is an error.
+#[inline]
 fn with_caller<T>(caller: *const Caller, otherwise: T, f: impl FnOnce(&mut Caller) -> T) -> T {
+    if !caller.is_null() && caller == INNERMOST.get() {
+        // SAFETY: it is on this thread's stack until its callback returns; nobody else uses it while C code runs.
+        return f(unsafe { &mut *caller.cast_mut() });
+    }
+    with_outer_caller(caller, otherwise, f)
+}
+
+#[cold]
+fn with_outer_caller<T>(caller: *const Caller, otherwise: T, f: impl FnOnce(&mut Caller) -> T) -> T {
     border(
         |_| otherwise,
         || {

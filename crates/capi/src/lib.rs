@@ -12,9 +12,11 @@ mod handles;
 mod imports;
 mod memory;
 mod objects;
+mod regions;
 
 pub use calls::*;
 pub use domains::*;
 pub use error::{CFrame, Info, Status};
 pub use imports::*;
 pub use memory::*;
+pub use regions::*;
