@@ -640,11 +640,9 @@ impl Domain {
             inner.faulted.store(false, Ordering::Release);
             for &lane in &set.lanes {
                 // SAFETY: as above.
-                unsafe {
-                    (*lane)
-                        .attention
-                        .store(attention::WAKE | attention::RESERVE_OPEN, Ordering::Release)
-                };
+                let attention = unsafe { &(*lane).attention };
+                let reserve = attention.load(Ordering::Relaxed) & attention::RESERVE_OPEN;
+                attention.store(attention::WAKE | reserve, Ordering::Release);
             }
         }
         self.construct()

@@ -420,7 +420,7 @@ fn host_handlers_on_the_control_stack_have_a_reserve() {
         options.control_stack = 64 << 10;
         let d = domain_with(&options);
         bombarded(|| {
-            for depth in [100, 2000, 4000] {
+            for depth in [100, 2000, 3000] {
                 let _ = call(&d, "recurse", &[depth]).unwrap();
             }
             assert_eq!(fault(&d, "recurse", &[1 << 30]).kind, FaultKind::ControlStack);
