@@ -6,7 +6,8 @@
 //! When the function returns, the hook drops the records of its frame and goes on to the true return address.
 //!
 //! `longjmp` needs a live record of the same lane and of the same call in, above the present stack pointer, with the hook
-//! still in its slot. It drops all records of frames that it leaves.
+//! still in its slot. It drops all records of frames that it leaves: all whose slot is below the record's *slot*, not only
+//! those below its stack pointer, for a frame can call at a smaller depth than it had at `setjmp`.
 //!
 //! All of this runs while the lane's top is 0: no signal handler can enter the lane and change the records meanwhile.
 
@@ -217,7 +218,14 @@ fn long(
     if unsafe { (record.slot as *const u64).read() } != gate::hook() {
         return Err(dead);
     }
-    records.list.retain(|r| r.slot >= record.rsp);
+    // All frames below the record's are left. Where their return addresses stood may now count as words that the
+    // record's frame has pushed (it may have been deeper then than when it called them): no hook, which is an address
+    // of the host's, is left there, and no record that a value pushed in its place could bring back to life.
+    for dead in records.list.iter().filter(|r| r.slot < record.slot) {
+        // SAFETY: between the present stack pointer and the record's frame, on the lane's control stack.
+        unsafe { (dead.slot as *mut u64).write(0) };
+    }
+    records.list.retain(|r| r.slot >= record.slot);
     frame.saved = record.saved;
     frame.result = match frame.rsi as u32 {
         0 => 1,
