@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # gcc's own execution tests, built with `ringfence cc` and run in domains. Arguments go to the harness
 # (--help); by default a fixed part of the programs is taken, --all takes each at each level.
+#   run.sh --c++ …                 g++'s tests instead
 #   run.sh --random N [--seed S]   programs by csmith instead, compared with native builds
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,4 +15,9 @@ cargo build --release --quiet -p ringfence-cli -p ringfence-torture
 if [[ ${1:-} == --random ]]; then
     exec "$target/release/torture" "$@" build/random
 fi
-exec "$target/release/torture" "$@" "$(sysroot/fetch.sh gcc)/gcc/testsuite/gcc.c-torture/execute" build/torture
+suite=gcc.c-torture/execute
+if [[ ${1:-} == --c++ ]]; then
+    suite=g++.dg
+    shift
+fi
+exec "$target/release/torture" "$@" "$(sysroot/fetch.sh gcc)/gcc/testsuite/$suite" build/torture

@@ -101,6 +101,22 @@ fn number(text: &str) -> Result<usize, String> {
         .ok_or(format!("'{text}' is not a positive number"))
 }
 
+/// Collects C and C++ files below `dir`.
+fn find(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            // programs in several files, each with a library of its own
+            if !path.ends_with("builtins") {
+                find(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|e| e == "c" || e == "C") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
 /// The work, in a fixed order.
 pub struct Plan {
     programs: Vec<Program>,
@@ -112,20 +128,12 @@ impl Plan {
     /// Reads the suite and the list of expected failures.
     pub fn new(options: &Options) -> Result<Self, String> {
         let mut files = Vec::new();
-        for dir in [options.sources.clone(), options.sources.join("ieee")] {
-            let entries = std::fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-            files.extend(
-                entries
-                    .flatten()
-                    .map(|e| e.path())
-                    .filter(|p| p.extension().is_some_and(|e| e == "c")),
-            );
-        }
+        find(&options.sources, &mut files)?;
         files.sort();
-        let programs = files
-            .iter()
-            .map(|file| Program::read(file))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut programs = Vec::new();
+        for file in &files {
+            programs.extend(Program::read(file, &options.sources)?);
+        }
         let mut jobs = Vec::new();
         for (phase, (level, step)) in LEVELS.iter().enumerate() {
             if !options.levels.is_empty() && !options.levels.iter().any(|l| l == level) {

@@ -36,34 +36,46 @@ impl fmt::Display for Outcome {
 
 /// A program and the options that it asks for.
 pub struct Program {
-    /// File name without its extension, with `ieee/` in front where it applies.
+    /// Its path below the suite's directory, without extension.
     pub name: String,
     file: PathBuf,
+    cxx: bool,
     flags: Vec<String>,
 }
 
 impl Program {
-    /// Reads a program's options from its comments.
-    pub fn read(file: &Path) -> Result<Self, String> {
-        let text = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let ieee = file.parent().is_some_and(|dir| dir.ends_with("ieee"));
-        let mut flags = dg_flags(&String::from_utf8_lossy(&text));
+    /// Reads a program's options from its comments. `None` if it is a C++ file that is not meant to be run.
+    pub fn read(file: &Path, suite: &Path) -> Result<Option<Self>, String> {
+        let bytes = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let cxx = file.extension().is_some_and(|e| e == "C");
+        let run = text.lines().find(|line| line.contains("dg-do run"));
+        if cxx && run.is_none() {
+            return Ok(None);
+        }
+        let mut flags = dg_flags(&text);
         if let Ok(extra) = std::fs::read_to_string(file.with_extension("x")) {
             // the older way to ask for options, a piece of Tcl; one option matters to us
             if extra.contains("lappend additional_flags \"-fno-trapping-math\"") {
                 flags.push("-fno-trapping-math".into());
             }
         }
-        Ok(Program {
-            name: if ieee {
-                format!("ieee/{stem}")
-            } else {
-                stem.into_owned()
-            },
+        let standard = |name: &str| run.is_some_and(|line| line.contains(name));
+        if cxx && !flags.iter().any(|f| f.starts_with("-std=")) {
+            // the suite runs such programs with the newer standards only
+            if standard("c++23") {
+                flags.push("-std=c++23".into());
+            } else if standard("c++20") || standard("c++2a") {
+                flags.push("-std=c++20".into());
+            }
+        }
+        let name = file.strip_prefix(suite).unwrap_or(file).with_extension("");
+        Ok(Some(Program {
+            name: name.to_string_lossy().into_owned(),
             file: file.to_owned(),
+            cxx,
             flags,
-        })
+        }))
     }
 
     /// Builds it with `ringfence cc` and runs it in a domain of the worker's process.
@@ -71,7 +83,7 @@ impl Program {
         let module = self.output(level, options, "rf");
         let ringfence = std::env::var_os("RINGFENCE").unwrap_or_else(|| "ringfence".into());
         let mut command = Command::new(ringfence);
-        command.arg("cc");
+        command.arg(if self.cxx { "c++" } else { "cc" });
         let outcome = match self.compile(command, level, &module) {
             Ok(()) => worker.run(&module),
             Err(why) => Outcome::Build(why),
@@ -85,7 +97,11 @@ impl Program {
     /// Builds it with gcc and runs it as a process.
     pub fn run_native(&self, level: &str, options: &Options) -> Outcome {
         let program = self.output(level, options, "native");
-        if let Err(why) = self.compile(Command::new("gcc"), level, &program) {
+        if let Err(why) = self.compile(
+            Command::new(if self.cxx { "g++" } else { "gcc" }),
+            level,
+            &program,
+        ) {
             return Outcome::Build(why);
         }
         let outcome = match finish(Command::new(&program).stdout(Stdio::null())) {
