@@ -277,3 +277,28 @@ fn calls_with_wrong_arguments() {
         .fails(139, &["ringfence: error:", "div"]);
     assert!(ran.err.contains("a.c:2"), "{}", ran.err);
 }
+
+#[test]
+fn imports_used_only_by_template_instances() {
+    let d = Dir::new();
+    let declarations: String = (0..40)
+        .map(|i| format!("extern \"C\" int h{i}(int);\n"))
+        .collect();
+    let instances: String = (0..40)
+        .map(|i| {
+            format!("template <class T> struct S{i} {{ virtual T f(T x) {{ return h{i}(x); }} }}; template struct S{i}<int>;\n")
+        })
+        .collect();
+    d.write(
+        "t.cc",
+        format!("{declarations}{instances}extern \"C\" int f(int x) {{ return h0(x) + S7<int>().f(x); }}\n"),
+    );
+    d.write("u.cc", format!("{declarations}{instances}"));
+    d.write("names", (0..40).map(|i| format!("h{i}\n")).collect::<String>());
+    let script = "for f in t u; do $RF c++ -O1 -fno-rtti -c $f.cc; done; \
+                  $RF c++ -nodefaultlibs -shared t.o u.o --imports-from=names -o t.rf";
+    d.sh(script).ok();
+    assert!(d.rf(&["inspect", "t.rf"]).ok().out.contains("imports     40\n"));
+    d.sh("$RF c++ -shared t.o u.o -o t.rf")
+        .fails(1, &["undefined symbol 'h7'", "undefined symbol 'h39'", "t.o"]);
+}

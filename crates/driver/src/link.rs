@@ -83,7 +83,7 @@ pub(crate) fn link(
         return Ok(());
     }
     let mut extra = vec![base];
-    let undefined = linker.first_pass(&linked, &extra)?;
+    let mut undefined = linker.first_pass(&linked, &extra)?;
     let empty = fs::read(&linked).is_ok_and(|d| matches!(Image::parse(&d), Err(ImageError::TextSegments(0))));
     if empty {
         // Data only; a module has text, if only this.
@@ -91,12 +91,28 @@ pub(crate) fn link(
         linker.assemble("\t.text\n\tud2\n", &object)?;
         extra.push(object);
     }
-    let thunks = linker.thunks(&linked, &undefined)?;
-    if empty || !thunks.is_empty() || !undefined.is_empty() {
+    let mut thunks = BTreeSet::new();
+    let mut link_again = empty;
+    // The second link can bring up symbols that the first one, which fails at a hidden one, had no chance to show.
+    loop {
+        // ld warns of places, and not of all; the symbol table has every symbol.
+        for name in undefined_symbols(&linked) {
+            undefined.entry(name).or_default();
+        }
+        let wanted = linker.thunks(&linked, &undefined)?;
+        if !link_again && wanted == thunks {
+            break;
+        }
+        link_again = false;
+        thunks = wanted;
         let object = temp.file("imports.o");
         linker.assemble(&thunks.iter().map(|n| thunk(n)).collect::<String>(), &object)?;
-        extra.push(object);
-        linker.run(&linker.arguments(&linked, &extra, &[]))?;
+        let mut with_thunks = extra.clone();
+        with_thunks.push(object);
+        linker.run(&linker.arguments(&linked, &with_thunks, &[]))?;
+    }
+    if !thunks.is_empty() {
+        extra.push(temp.file("imports.o"));
     }
 
     let claims = Note {
@@ -289,7 +305,7 @@ impl Linker<'_> {
                 out.status.code().unwrap_or(1),
             ));
         }
-        if undefined.is_empty() {
+        if undefined.is_empty() && undefined_symbols(linked).is_empty() {
             // The second link would print these; there is none.
             rest.iter_mut().for_each(|l| eprintln!("{l}"));
         }
@@ -473,6 +489,21 @@ fn strip_linker(line: &str) -> &str {
         Some((head, tail)) if head.is_empty() || head.ends_with('/') || head.ends_with('-') => tail,
         _ => line,
     }
+}
+
+/// What the dynamic symbol table of a linked file leaves undefined, imports excepted. Nothing if there is no file yet.
+fn undefined_symbols(path: &str) -> Vec<String> {
+    let Ok(data) = fs::read(path) else {
+        return Vec::new();
+    };
+    let Ok(image) = Image::parse(&data) else {
+        return Vec::new();
+    };
+    let undefined = image.dynamic.into_iter().filter(|s| !s.defined && !s.weak);
+    undefined
+        .map(|s| s.name)
+        .filter(|n| !n.starts_with(IMPORT_PREFIX))
+        .collect()
 }
 
 fn read(path: &str) -> Result<Vec<u8>, Error> {
