@@ -288,7 +288,7 @@ impl<'a> Function<'a> {
     pub(crate) fn find(&self, label: &str, from: u32) -> Option<u32> {
         let b = label.as_bytes();
         if b.first().is_some_and(u8::is_ascii_digit) {
-            let (name, way) = label.split_at(b.len() - 1);
+            let (name, way) = label.split_at_checked(b.len() - 1)?;
             return match way {
                 "f" => self
                     .numeric

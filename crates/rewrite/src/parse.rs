@@ -421,7 +421,8 @@ pub(crate) fn number(text: &str) -> Option<i64> {
             sum.wrapping_add(value)
         };
     }
-    Some(sum)
+    // Nothing real is larger; sums of two stay in range.
+    (-(1 << 62)..1 << 62).contains(&sum).then_some(sum)
 }
 
 #[cfg(test)]
