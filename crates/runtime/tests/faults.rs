@@ -2,9 +2,9 @@
 
 mod support;
 
-use ringfence_runtime::{Access, CallError, Domain, DomainOptions, FaultKind, Imports, Verdict};
+use ringfence_runtime::{Access, CallError, Domain, DomainOptions, FaultKind, Verdict};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use support::{call, domain, domain_with, fault, imports, in_child, module};
 
@@ -452,26 +452,4 @@ fn threads_with_blocked_signals_and_no_alternate_stack() {
             assert_eq!(fault(&d, "recurse", &[1 << 40]).kind, FaultKind::ControlStack);
         });
     });
-}
-
-#[test]
-fn a_host_function_that_comes_back_on_another_thread_is_refused() {
-    // A fiber, in short: the host function's stack is continued by another thread.
-    let slot: Arc<OnceLock<Domain>> = Arc::default();
-    let inner = slot.clone();
-    let counter = Arc::new(AtomicU32::new(0));
-    let seen = counter.clone();
-    let imports: Imports = imports().closure("host_enter", move |f| {
-        // Another thread enters the same domain meanwhile, on its own lane: no disorder.
-        std::thread::scope(|s| {
-            s.spawn(|| assert_eq!(call(inner.get().unwrap(), "add", &[1, 2]).unwrap(), 3));
-        });
-        seen.fetch_add(1, Ordering::SeqCst);
-        f.result[0] = 9;
-        Verdict::Return
-    });
-    let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
-    assert!(slot.set(d.clone()).is_ok());
-    assert_eq!(call(&d, "nest", &[1]).unwrap(), 10);
-    assert_eq!(counter.load(Ordering::SeqCst), 1);
 }
