@@ -1,9 +1,12 @@
-/* memcpy, memmove and memset beyond 32 bytes. */
+/* The functions on blocks of memory. */
 #include "vec.h"
 
 /* From here on a string instruction is faster than a loop, where the processor says so (ERMS). */
-#define REP_MOVE 4096
-#define REP_SET 4096
+#define REP_MOVE 16384
+#define REP_SET (1u << 20)
+
+/* Stores to one line pair up when they come in order; the compiler would not keep it. */
+#define IN_ORDER __asm__ volatile("" : : : "memory")
 
 static inline void rep_movsb(void *d, const void *s, size_t n)
 {
@@ -15,12 +18,36 @@ static inline void rep_stosb(void *d, int c, size_t n)
 	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
 }
 
-/* n > 32. Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
-void *VFN(memmove_large)(void *dst, const void *src, size_t n)
+/* Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
+BODY void *memmove_body(void *dst, const void *src, size_t n)
 {
 	unsigned char *d = dst;
 	const unsigned char *s = src;
 
+	if (n < 16) {
+		if (n >= 8) {
+			uint64_t a = *(const u64u *)s, b = *(const u64u *)(s + n - 8);
+			*(u64u *)d = a;
+			*(u64u *)(d + n - 8) = b;
+		} else if (n >= 4) {
+			uint32_t a = *(const u32u *)s, b = *(const u32u *)(s + n - 4);
+			*(u32u *)d = a;
+			*(u32u *)(d + n - 4) = b;
+		} else if (n >= 2) {
+			uint16_t a = *(const u16u *)s, b = *(const u16u *)(s + n - 2);
+			*(u16u *)d = a;
+			*(u16u *)(d + n - 2) = b;
+		} else if (n) {
+			*d = *s;
+		}
+		return dst;
+	}
+	if (n <= 32) {
+		v16 a = *(const v16u *)s, b = *(const v16u *)(s + n - 16);
+		*(v16u *)d = a;
+		*(v16u *)(d + n - 16) = b;
+		return dst;
+	}
 	if (n <= 2 * V) {
 		vec a = LOADU(s), b = LOADU(s + n - V);
 		STOREU(d, a);
@@ -62,19 +89,23 @@ void *VFN(memmove_large)(void *dst, const void *src, size_t n)
 			rep_movsb(d + skip, s + skip, n - skip);
 			return dst;
 		}
-		vec head = LOADU(s);
+		vec head0 = LOADU(s), head1 = LOADU(s + V);
 		vec t0 = LOADU(s + n - 4 * V), t1 = LOADU(s + n - 3 * V), t2 = LOADU(s + n - 2 * V),
 		    t3 = LOADU(s + n - V);
 		unsigned char *end = d + n - 4 * V;
-		size_t skip = V - ((uintptr_t)d & (V - 1));
+		size_t skip = 2 * V - ((uintptr_t)d & (2 * V - 1));
 		unsigned char *p = d + skip;
 		s += skip;
 		do {
 			vec a = LOADU(s), b = LOADU(s + V), c = LOADU(s + 2 * V), e = LOADU(s + 3 * V);
 			s += 4 * V;
+			IN_ORDER;
 			STORE(p, a);
+			IN_ORDER;
 			STORE(p + V, b);
+			IN_ORDER;
 			STORE(p + 2 * V, c);
+			IN_ORDER;
 			STORE(p + 3 * V, e);
 			p += 4 * V;
 		} while (p < end);
@@ -82,7 +113,8 @@ void *VFN(memmove_large)(void *dst, const void *src, size_t n)
 		STOREU(end + V, t1);
 		STOREU(end + 2 * V, t2);
 		STOREU(end + 3 * V, t3);
-		STOREU(d, head);
+		STOREU(d, head0);
+		STOREU(d + V, head1);
 		return dst;
 	}
 	/* Backward. */
@@ -95,10 +127,14 @@ void *VFN(memmove_large)(void *dst, const void *src, size_t n)
 		q -= 4 * V;
 		vec a = LOADU(q), b = LOADU(q + V), c = LOADU(q + 2 * V), e = LOADU(q + 3 * V);
 		p -= 4 * V;
-		STORE(p, a);
-		STORE(p + V, b);
-		STORE(p + 2 * V, c);
+		IN_ORDER;
 		STORE(p + 3 * V, e);
+		IN_ORDER;
+		STORE(p + 2 * V, c);
+		IN_ORDER;
+		STORE(p + V, b);
+		IN_ORDER;
+		STORE(p, a);
 	} while (p > stop);
 	STOREU(d, h0);
 	STOREU(d + V, h1);
@@ -108,11 +144,33 @@ void *VFN(memmove_large)(void *dst, const void *src, size_t n)
 	return dst;
 }
 
-/* n > 32. */
-void *VFN(memset_large)(void *dst, int c, size_t n)
+BODY void *memset_body(void *dst, int c, size_t n)
 {
 	unsigned char *d = dst;
+
+	if (n < 16) {
+		uint64_t w = (unsigned char)c * 0x0101010101010101u;
+		if (n >= 8) {
+			*(u64u *)d = w;
+			*(u64u *)(d + n - 8) = w;
+		} else if (n >= 4) {
+			*(u32u *)d = (uint32_t)w;
+			*(u32u *)(d + n - 4) = (uint32_t)w;
+		} else if (n >= 2) {
+			*(u16u *)d = (uint16_t)w;
+			*(u16u *)(d + n - 2) = (uint16_t)w;
+		} else if (n) {
+			*d = (unsigned char)c;
+		}
+		return dst;
+	}
 	vec v = splat(c);
+	if (n <= 32) {
+		v16 x = (v16){0} + (char)c;
+		*(v16u *)d = x;
+		*(v16u *)(d + n - 16) = x;
+		return dst;
+	}
 
 	STOREU(d, v);
 	STOREU(d + n - V, v);
@@ -131,7 +189,7 @@ void *VFN(memset_large)(void *dst, int c, size_t n)
 	STOREU(d + n - 3 * V, v);
 	STOREU(d + n - 4 * V, v);
 	unsigned char *end = d + n - 4 * V;
-	unsigned char *p = (unsigned char *)(((uintptr_t)d + 4 * V) & ~(uintptr_t)(V - 1));
+	unsigned char *p = (unsigned char *)(((uintptr_t)d + 4 * V) & ~(uintptr_t)(2 * V - 1));
 	while (p < end) {
 		STORE(p, v);
 		STORE(p + V, v);
@@ -147,7 +205,7 @@ static inline int byte_difference(const unsigned char *a, const unsigned char *b
 	return a[at] - b[at];
 }
 
-int VFN(memcmp)(const void *pa, const void *pb, size_t n)
+BODY int memcmp_body(const void *pa, const void *pb, size_t n)
 {
 	const unsigned char *a = pa, *b = pb;
 	uint32_t m;
@@ -205,7 +263,7 @@ int VFN(memcmp)(const void *pa, const void *pb, size_t n)
 	return m ? byte_difference(a, b, i + __builtin_ctz(m)) : 0;
 }
 
-void *VFN(memchr)(const void *p, int c, size_t n)
+BODY void *memchr_body(const void *p, int c, size_t n)
 {
 	const unsigned char *s = p;
 	uint32_t m;
@@ -252,7 +310,7 @@ void *VFN(memchr)(const void *p, int c, size_t n)
 	}
 }
 
-void *VFN(memrchr)(const void *p, int c, size_t n)
+BODY void *memrchr_body(const void *p, int c, size_t n)
 {
 	const unsigned char *s = p;
 	const vec k = splat(c);
@@ -269,7 +327,7 @@ void *VFN(memrchr)(const void *p, int c, size_t n)
 	return NULL;
 }
 
-void *VFN(rawmemchr)(const void *p, int c)
+BODY void *rawmemchr_body(const void *p, int c)
 {
 	const unsigned char *s = p;
 	const vec k = splat(c);
@@ -284,3 +342,17 @@ void *VFN(rawmemchr)(const void *p, int c)
 	} while (!m);
 	return (void *)(a + __builtin_ctz(m));
 }
+
+ENTRY(void *, memmove, (void *d, const void *s, size_t n), (d, s, n))
+ENTRY(void *, memset, (void *d, int c, size_t n), (d, c, n))
+ENTRY(int, memcmp, (const void *a, const void *b, size_t n), (a, b, n))
+ENTRY(void *, memchr, (const void *s, int c, size_t n), (s, c, n))
+ENTRY(void *, memrchr, (const void *s, int c, size_t n), (s, c, n))
+ENTRY(void *, rawmemchr, (const void *s, int c), (s, c))
+
+#if RF_VEC == 32
+/* One function for both: calls that overlap by mistake then work, too. */
+void *memcpy(void *restrict dst, const void *restrict src, size_t n) __attribute__((alias("memmove")));
+int bcmp(const void *a, const void *b, size_t n) __attribute__((alias("memcmp")));
+void *__memrchr(const void *s, int c, size_t n) __attribute__((alias("memrchr")));
+#endif

@@ -4,7 +4,7 @@
 
 static inline const char *align_down(const char *p) { return (const char *)((uintptr_t)p & ~(uintptr_t)(V - 1)); }
 
-size_t VFN(strlen)(const char *s)
+BODY size_t strlen_body(const char *s)
 {
 	const char *a = s;
 	uint32_t m;
@@ -41,7 +41,7 @@ size_t VFN(strlen)(const char *s)
 	}
 }
 
-char *VFN(strchrnul)(const char *s, int c)
+BODY char *strchrnul_body(const char *s, int c)
 {
 	const vec k = splat(c);
 	const char *a;
@@ -85,13 +85,19 @@ char *VFN(strchrnul)(const char *s, int c)
 	}
 }
 
-char *VFN(strrchr)(const char *s, int c)
+BODY char *strchr_body(const char *s, int c)
+{
+	char *p = strchrnul_body(s, c);
+	return *p == (char)c ? p : NULL;
+}
+
+BODY char *strrchr_body(const char *s, int c)
 {
 	const vec k = splat(c);
 	const char *a = align_down(s), *found = NULL;
 	uint32_t drop = ALL << (s - a);
 
-	for (;; a += V, drop = ALL) {
+	for (;;) {
 		vec x = LOAD(a);
 		uint32_t end = MASK(x == ZERO) & drop, hit = MASK(x == k) & drop;
 		if (end) {
@@ -100,6 +106,16 @@ char *VFN(strrchr)(const char *s, int c)
 		}
 		if (hit)
 			found = a + (31 - __builtin_clz(hit));
+		drop = ALL;
+		a += V;
+		/* Four at a time while there is nothing to see. */
+		while (!((uintptr_t)a & (4 * V - 1))) {
+			vec p = LOAD(a), q = LOAD(a + V), r = LOAD(a + 2 * V), t = LOAD(a + 3 * V);
+			vec u = MIN(MIN(p, p ^ k), MIN(q, q ^ k)), v = MIN(MIN(r, r ^ k), MIN(t, t ^ k));
+			if (MASK(MIN(u, v) == ZERO))
+				break;
+			a += 4 * V;
+		}
 	}
 }
 
@@ -108,8 +124,8 @@ static inline int difference(const char *a, const char *b)
 	return *(const unsigned char *)a - *(const unsigned char *)b;
 }
 
-/* Where a and b differ, or both end. */
-static inline uint32_t stop_mask(vec x, vec y) { return MASK(MIN(x, (vec)(x == y)) == ZERO); }
+/* 0 where x and y differ, or both end. */
+static inline vec stops(vec x, vec y) { return MIN(x, (vec)(x == y)); }
 
 /* Bytes until either of the two pointers reaches its next page. */
 static inline size_t page_room(const char *a, const char *b)
@@ -118,65 +134,111 @@ static inline size_t page_room(const char *a, const char *b)
 	return x < y ? x : y;
 }
 
-int VFN(strcmp)(const char *a, const char *b)
+/* Compares `room` bytes at the most, which lie within a page of both; whether it is decided then. */
+static inline int compare(const char **pa, const char **pb, size_t room, int *result)
 {
-	for (;;) {
-		size_t room = page_room(a, b);
-		uint32_t m;
-		while (room >= 4 * V) {
-			for (int i = 0; i < 4; i++) {
-				m = stop_mask(LOADU(a), LOADU(b));
-				if (m)
-					return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
-				a += V;
-				b += V;
-			}
-			room -= 4 * V;
-		}
-		while (room >= V) {
-			m = stop_mask(LOADU(a), LOADU(b));
-			if (m)
-				return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
-			a += V;
-			b += V;
-			room -= V;
-		}
-		for (; room; room--, a++, b++)
-			if (*a != *b || !*a)
-				return difference(a, b);
+	const char *a = *pa, *b = *pb;
+	uint32_t m;
+
+	while (room >= 4 * V) {
+		vec p = stops(LOADU(a), LOADU(b)), q = stops(LOADU(a + V), LOADU(b + V)),
+		    r = stops(LOADU(a + 2 * V), LOADU(b + 2 * V)), t = stops(LOADU(a + 3 * V), LOADU(b + 3 * V));
+		if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
+			break;
+		a += 4 * V;
+		b += 4 * V;
+		room -= 4 * V;
 	}
+	while (room >= V) {
+		m = MASK(stops(LOADU(a), LOADU(b)) == ZERO);
+		if (m) {
+			*result = difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
+			return 1;
+		}
+		a += V;
+		b += V;
+		room -= V;
+	}
+	for (; room; room--, a++, b++)
+		if (*a != *b || !*a) {
+			*result = difference(a, b);
+			return 1;
+		}
+	*pa = a;
+	*pb = b;
+	return 0;
 }
 
-int VFN(strncmp)(const char *a, const char *b, size_t n)
+BODY int strcmp_body(const char *a, const char *b)
 {
-	while (n) {
-		size_t room = page_room(a, b);
-		if (room > n)
-			room = n;
-		n -= room;
-		while (room >= V) {
-			uint32_t m = stop_mask(LOADU(a), LOADU(b));
+	int result;
+
+	if (LIKELY(WITHIN_PAGE(a, 4 * RF_VEC) && WITHIN_PAGE(b, 4 * RF_VEC))) {
+		/* Most strings are short. */
+		uint32_t m;
+		for (int i = 0; i < 4; i++) {
+			m = MASK(stops(LOADU(a), LOADU(b)) == ZERO);
 			if (m)
 				return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
 			a += V;
 			b += V;
-			room -= V;
 		}
-		if (room && !n && WITHIN_PAGE(a, RF_VEC) && WITHIN_PAGE(b, RF_VEC)) {
-			uint32_t m = stop_mask(LOADU(a), LOADU(b));
-			if (!m || (size_t)__builtin_ctz(m) >= room)
+	}
+	while (!compare(&a, &b, page_room(a, b), &result))
+		;
+	return result;
+}
+
+BODY int strncmp_body(const char *a, const char *b, size_t n)
+{
+	int result;
+
+	while (n) {
+		size_t room = page_room(a, b);
+		if (n < V && room >= V) {
+			uint32_t m = MASK(stops(LOADU(a), LOADU(b)) == ZERO);
+			if (!m || (size_t)__builtin_ctz(m) >= n)
 				return 0;
 			return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
 		}
-		for (; room; room--, a++, b++)
-			if (*a != *b || !*a)
-				return difference(a, b);
+		if (room > n)
+			room = n;
+		if (room > V && n - room < V) /* the rest by the vector above */
+			room -= room % V;
+		if (compare(&a, &b, room, &result))
+			return result;
+		n -= room;
 	}
 	return 0;
 }
 
+/* n bytes, 1 to one vector, as two overlapping pieces. */
+static inline void copy_tail(char *d, const char *s, unsigned n)
+{
+#if RF_VEC == 32
+	if (n >= 16) {
+		v16 p = *(const v16u *)s, q = *(const v16u *)(s + n - 16);
+		*(v16u *)d = p;
+		*(v16u *)(d + n - 16) = q;
+		return;
+	}
+#endif
+	if (n >= 8) {
+		uint64_t p = *(const u64u *)s, q = *(const u64u *)(s + n - 8);
+		*(u64u *)d = p;
+		*(u64u *)(d + n - 8) = q;
+	} else if (n >= 4) {
+		uint32_t p = *(const u32u *)s, q = *(const u32u *)(s + n - 4);
+		*(u32u *)d = p;
+		*(u32u *)(d + n - 4) = q;
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			d[i] = s[i];
+	}
+}
+
 /* Copies up to and with the terminating NUL; returns where it was put. */
-char *VFN(stpcpy)(char *d, const char *s)
+BODY char *stpcpy_body(char *d, const char *s)
 {
 	for (;;) {
 		size_t room = 4096 - ((uintptr_t)s & 4095);
@@ -184,36 +246,51 @@ char *VFN(stpcpy)(char *d, const char *s)
 			vec x = LOADU(s);
 			uint32_t m = MASK(x == ZERO);
 			if (m) {
-				unsigned at = __builtin_ctz(m), n = at + 1;
-				/* n bytes, as two overlapping halves */
-#if RF_VEC == 32
-				if (n >= 16) {
-					v16 p = *(const v16u *)s, q = *(const v16u *)(s + n - 16);
-					*(v16u *)d = p;
-					*(v16u *)(d + n - 16) = q;
-				} else
-#endif
-				if (n >= 8) {
-					uint64_t p = *(const u64u *)s, q = *(const u64u *)(s + n - 8);
-					*(u64u *)d = p;
-					*(u64u *)(d + n - 8) = q;
-				} else if (n >= 4) {
-					uint32_t p = *(const u32u *)s, q = *(const u32u *)(s + n - 4);
-					*(u32u *)d = p;
-					*(u32u *)(d + n - 4) = q;
-				} else {
-					for (unsigned i = 0; i < n; i++)
-						d[i] = s[i];
-				}
+				unsigned at = __builtin_ctz(m);
+				copy_tail(d, s, at + 1);
 				return d + at;
 			}
 			STOREU(d, x);
 			d += V;
 			s += V;
 			room -= V;
+			while (room >= 4 * V) {
+				vec p = LOADU(s), q = LOADU(s + V), r = LOADU(s + 2 * V), t = LOADU(s + 3 * V);
+				if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
+					break;
+				STOREU(d, p);
+				STOREU(d + V, q);
+				STOREU(d + 2 * V, r);
+				STOREU(d + 3 * V, t);
+				d += 4 * V;
+				s += 4 * V;
+				room -= 4 * V;
+			}
 		}
 		for (; room; room--, s++, d++)
 			if (!(*d = *s))
 				return d;
 	}
 }
+
+BODY char *strcpy_body(char *d, const char *s)
+{
+	stpcpy_body(d, s);
+	return d;
+}
+
+ENTRY(size_t, strlen, (const char *s), (s))
+ENTRY(char *, strchrnul, (const char *s, int c), (s, c))
+ENTRY(char *, strchr, (const char *s, int c), (s, c))
+ENTRY(char *, strrchr, (const char *s, int c), (s, c))
+ENTRY(int, strcmp, (const char *a, const char *b), (a, b))
+ENTRY(int, strncmp, (const char *a, const char *b, size_t n), (a, b, n))
+ENTRY(char *, stpcpy, (char *restrict d, const char *restrict s), (d, s))
+ENTRY(char *, strcpy, (char *restrict d, const char *restrict s), (d, s))
+
+#if RF_VEC == 32
+char *__strchrnul(const char *s, int c) __attribute__((alias("strchrnul")));
+char *index(const char *s, int c) __attribute__((alias("strchr")));
+char *rindex(const char *s, int c) __attribute__((alias("strrchr")));
+char *__stpcpy(char *restrict d, const char *restrict s) __attribute__((alias("stpcpy")));
+#endif

@@ -1,7 +1,7 @@
 /* What the memory and string functions share: vectors of RF_VEC bytes, and the choice between them.
  *
- * Every *_vec.c is compiled twice, with RF_VEC=16 (SSE2, any processor) and RF_VEC=32 (AVX2); dispatch.c
- * picks by the feature word of the window's header page. GNU C, because inline vectors are. */
+ * Every *_vec.c is compiled twice, with RF_VEC=16 (SSE2, any processor) and RF_VEC=32 (AVX2); which one runs is decided
+ * by the feature word of the window's header page. GNU C, because inline vectors are. */
 #ifndef RF_VEC_H
 #define RF_VEC_H
 
@@ -20,14 +20,12 @@ typedef char v32u __attribute__((vector_size(32), aligned(1), may_alias));
 #if RF_VEC == 32
 typedef v32 vec;
 typedef v32u vecu;
-#define VFN(name) __rf_##name##_avx2
 #define MASK(v) ((uint32_t)__builtin_ia32_pmovmskb256((v32)(v)))
 #define MIN(a, b) ((vec)__builtin_ia32_pminub256((v32)(a), (v32)(b)))
 #define ALL 0xFFFFFFFFu
 #else
 typedef v16 vec;
 typedef v16u vecu;
-#define VFN(name) __rf_##name##_sse2
 #define MASK(v) ((uint32_t)__builtin_ia32_pmovmskb128((v16)(v)))
 #define MIN(a, b) ((vec)__builtin_ia32_pminub128((v16)(a), (v16)(b)))
 #define ALL 0xFFFFu
@@ -59,21 +57,22 @@ extern uint32_t RF_FEATURES_SYMBOL;
 #define RF_FEATURES (*(const uint32_t *)0x1000C)
 #endif
 
-#define DECLARE(ret, name, ...)                                                                              \
-	ret __rf_##name##_sse2(__VA_ARGS__) HIDDEN;                                                          \
-	ret __rf_##name##_avx2(__VA_ARGS__) HIDDEN
-
-DECLARE(void *, memmove_large, void *, const void *, size_t);
-DECLARE(void *, memset_large, void *, int, size_t);
-DECLARE(int, memcmp, const void *, const void *, size_t);
-DECLARE(void *, memchr, const void *, int, size_t);
-DECLARE(void *, memrchr, const void *, int, size_t);
-DECLARE(void *, rawmemchr, const void *, int);
-DECLARE(size_t, strlen, const char *);
-DECLARE(char *, strchrnul, const char *, int);
-DECLARE(char *, strrchr, const char *, int);
-DECLARE(int, strcmp, const char *, const char *);
-DECLARE(int, strncmp, const char *, const char *, size_t);
-DECLARE(char *, stpcpy, char *, const char *);
+/* A function is written once, as NAME_body. The AVX2 build gives it its public name and goes to the SSE2 build's where
+ * the processor has no AVX2: the usual case then has no jump. */
+#define BODY static inline __attribute__((always_inline))
+#if !defined RF_VEC || RF_VEC == 32
+#define ENTRY(ret, name, params, args)                                                                       \
+	ret __rf_##name##_sse2 params HIDDEN;                                                                \
+	ret name params                                                                                      \
+	{                                                                                                    \
+		if (UNLIKELY(!(RF_FEATURES & RF_FEATURE_AVX2)))                                              \
+			return __rf_##name##_sse2 args;                                                      \
+		return name##_body args;                                                                     \
+	}
+#else
+#define ENTRY(ret, name, params, args)                                                                       \
+	ret __rf_##name##_sse2 params HIDDEN;                                                                \
+	ret __rf_##name##_sse2 params { return name##_body args; }
+#endif
 
 #endif
