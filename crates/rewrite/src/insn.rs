@@ -194,6 +194,12 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
             "compile with the flags of ringfence cc --print-flags, or write single loads",
         );
     }
+    if i.ops().iter().any(evex) {
+        return Class::Refused("AVX-512 is not allowed in a module", "compile with -mno-avx512f");
+    }
+    if hidden(m) {
+        return Class::Refused("this instruction is not allowed in a module", OTHER_WAY);
+    }
     if i.ops()
         .iter()
         .any(|o| matches!(o, Op::Reg(r, _) if r.class == RegClass::System))
@@ -204,6 +210,30 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
         );
     }
     Class::Plain
+}
+
+/// Whether an operand needs an EVEX prefix: wide or high registers, masks.
+fn evex(op: &Op<'_>) -> bool {
+    let Op::Reg(r, text) = op else { return false };
+    let high = |t: &str| {
+        t.get(4..)
+            .and_then(|n| n.parse::<u8>().ok())
+            .is_some_and(|n| n > 15)
+    };
+    r.class == RegClass::Vector
+        && (text.starts_with("%zmm")
+            || text.starts_with("%k")
+            || text.contains('{')
+            || (text.starts_with("%xmm") || text.starts_with("%ymm")) && high(text))
+}
+
+/// What the verifier never accepts and no compiler makes unasked: state of the processor, waiting, randomness.
+fn hidden(m: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "xgetbv", "xsetbv", "stmxcsr", "vstmxcsr", "monitorx", "mwaitx", "umonitor", "umwait", "tpause",
+        "clzero", "vmcall", "ptwrite",
+    ];
+    m.starts_with("rdrand") || m.starts_with("rdseed") || NAMES.contains(&m)
 }
 
 fn privileged() -> Class {
@@ -349,6 +379,10 @@ mod tests {
         ));
         assert!(matches!(class("jrcxz 1f"), Class::Refused(..)));
         assert_eq!(class("jne 1f"), Class::Jcc);
+        assert!(matches!(class("vaddps %zmm1, %zmm2, %zmm3"), Class::Refused(..)));
+        assert!(matches!(class("vaddps %ymm16, %ymm2, %ymm3"), Class::Refused(..)));
+        assert_eq!(class("vaddps %ymm15, %ymm2, %ymm3"), Class::Plain);
+        assert!(matches!(class("rdrand %eax"), Class::Refused(..)));
     }
 
     #[test]
