@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence_runtime::{Access, CallError, Domain, DomainOptions, FaultKind, Verdict};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::{call, domain, domain_with, fault, imports, in_child, module};
 

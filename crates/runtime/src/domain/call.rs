@@ -1,0 +1,185 @@
+//! Calling functions of a domain.
+
+use super::{Domain, MAX_STACK_WORDS};
+use crate::error::CallError;
+use crate::gate::{self, RawCall};
+use crate::lane::Target;
+use crate::thunk::Thunk;
+use crate::{fault, world};
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+/// What a gate must know of a C function's type to pass exactly what it uses. Everything else is cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// Integer arguments in registers, 0 to 6.
+    pub ints: u8,
+    /// Vector arguments in registers, 0 to 8.
+    pub floats: u8,
+    /// Words of stack arguments.
+    pub stack: u8,
+    /// Integer registers of the result, 0 to 2.
+    pub int_results: u8,
+    /// Vector registers of the result, 0 to 2.
+    pub float_results: u8,
+    /// x87 registers of the result, 0 to 2 (`long double`).
+    pub x87_results: u8,
+    /// Takes a variable number of arguments: `al` counts the vector ones.
+    pub variadic: bool,
+}
+
+impl Signature {
+    /// Not known: all argument and result registers are passed as they are, none from the stack.
+    pub const UNKNOWN: Signature = Signature {
+        ints: 6,
+        floats: 8,
+        stack: 0,
+        int_results: 2,
+        float_results: 2,
+        x87_results: 2,
+        variadic: true,
+    };
+}
+
+/// Arguments of a call in the raw form. Unused ones are 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call<'a> {
+    /// `rdi rsi rdx rcx r8 r9`.
+    pub ints: [u64; 6],
+    /// `xmm0` to `xmm7`, low halves.
+    pub floats: [f64; 8],
+    /// Arguments on the stack.
+    pub stack: &'a [u64],
+}
+
+impl Call<'_> {
+    /// Integer arguments only, up to six.
+    ///
+    /// # Panics
+    /// If there are more than six.
+    #[must_use]
+    pub fn ints(args: &[u64]) -> Self {
+        let mut ints = [0; 6];
+        ints[..args.len()].copy_from_slice(args);
+        Call {
+            ints,
+            ..Default::default()
+        }
+    }
+}
+
+/// Result registers after a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Returned {
+    /// `rax`.
+    pub rax: u64,
+    /// `rdx`.
+    pub rdx: u64,
+    /// `xmm0`, low half.
+    pub xmm0: f64,
+    /// `xmm1`, low half.
+    pub xmm1: f64,
+    /// `st0` in its 80-bit format (`long double` results), zero-padded.
+    pub st0: [u8; 16],
+}
+
+/// A function of a domain.
+#[derive(Clone)]
+pub struct Entry {
+    pub(super) domain: Domain,
+    pub(super) target: Arc<Target>,
+}
+
+impl Entry {
+    /// The domain.
+    #[must_use]
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// Address of the function.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.target.entry
+    }
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn call(&self, call: &mut Call<'_>) -> Result<Returned, CallError> {
+        if call.stack.len() > MAX_STACK_WORDS {
+            return Err(CallError::Arguments {
+                given: call.stack.len(),
+                limit: MAX_STACK_WORDS,
+            });
+        }
+        let t = &*self.target;
+        let target = self
+            .domain
+            .0
+            .target(t.entry, t.flags, call.stack.len() as u32, 2, t.gate);
+        let raw = RawCall {
+            ints: call.ints,
+            floats: call.floats,
+            stack: call.stack.as_ptr(),
+            words: call.stack.len() as u64,
+        };
+        // SAFETY: the entry is one that the verifier knows, the domain lives as long as `self`.
+        let returned = unsafe { gate::call(&target, &raw) };
+        if last_status() == 0 {
+            Ok(returned)
+        } else {
+            Err(take_error().unwrap_or(CallError::Gone))
+        }
+    }
+
+    /// A plain C function pointer that calls this entry; arguments and results in C's own registers. When the call fails
+    /// the result is 0, [`last_status`] is not 0, and [`take_error`] tells why.
+    ///
+    /// The pointer is good while the domain lives; afterwards it fails with [`CallError::Gone`].
+    ///
+    /// # Panics
+    /// If there is no memory for another thunk.
+    #[must_use]
+    pub fn thunk(&self, signature: Signature) -> *const c_void {
+        let inner = &self.domain.0;
+        let mut thunks = inner.thunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let thunk = thunks.entry((self.target.entry, signature)).or_insert_with(|| {
+            let target = inner.target_for(self.target.entry, &signature);
+            Thunk::new(target, &signature).expect("memory for a thunk")
+        });
+        thunk.code()
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry")
+            .field("address", &format_args!("{:#x}", self.address()))
+            .finish()
+    }
+}
+
+/// The [tag](Domain::set_tag) of the innermost domain that has called out on this thread; 0 if none has.
+#[must_use]
+pub fn current_tag() -> u64 {
+    // A lane with a call in progress has a domain that stays.
+    world::innermost().map_or(0, |lane| lane.domain().tag.load(Ordering::Relaxed))
+}
+
+/// Whether the last call through a thunk on this thread failed: 0 means it succeeded.
+#[inline]
+#[must_use]
+pub fn last_status() -> u64 {
+    // SAFETY: the calling thread's own words.
+    unsafe { (*gate::tls()).status }
+}
+
+/// Why the last failed call through a thunk on this thread failed; empties the slot.
+#[must_use]
+pub fn take_error() -> Option<CallError> {
+    fault::take_error()
+}

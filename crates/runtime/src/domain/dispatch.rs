@@ -1,0 +1,73 @@
+//! What the gate out calls when it is no plain function.
+
+use super::{DomainRef, Inner};
+use crate::fault;
+use crate::imports::{OutFrame, Verdict};
+use crate::lane::{Import, Lane};
+use crate::policy::{Answer, Syscall};
+use ringfence_isa::window;
+
+/// Called by the gate out for everything that is not a plain function. 0: the domain goes on; 1: the call in ends.
+pub(crate) unsafe extern "C" fn dispatch(frame: *mut OutFrame) -> u32 {
+    // SAFETY: the gate passes its own frame and lane.
+    let (frame, lane) = unsafe { (&mut *frame, &*(*frame).lane.cast::<Lane>()) };
+    let domain = lane.domain();
+    let number = (frame.import as usize - domain.imports.as_ptr() as usize) / size_of::<Import>();
+    let verdict = if number < window::STUB_FIRST_IMPORT as usize {
+        runtime_stub(domain, number as u32, frame)
+    } else {
+        let Some(f) = domain.closure(number) else {
+            return end(lane, frame, Err(number as u32));
+        };
+        let call = std::panic::AssertUnwindSafe(|| f(frame));
+        match std::panic::catch_unwind(call) {
+            Ok(verdict) => Some(verdict),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<&str>()
+                    .map(|s| (*s).to_string())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "panic".into());
+                Some(Verdict::Fail(format!("a host function panicked: {text}")))
+            }
+        }
+    };
+    match verdict {
+        Some(Verdict::Return) => 0,
+        Some(verdict) => end(lane, frame, Ok(verdict)),
+        None => end(lane, frame, Err(number as u32)),
+    }
+}
+
+fn end(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) -> u32 {
+    fault::end_call(lane, frame, why);
+    1
+}
+
+/// The runtime's own stubs. `None`: not bound.
+fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Verdict> {
+    use window::stub;
+    match number {
+        stub::SYSCALL => {
+            let [a, b, c, _, e, f] = frame.ints;
+            let call = Syscall {
+                number: frame.rax,
+                args: [a, b, c, frame.r10, e, f],
+            };
+            let policy = std::panic::AssertUnwindSafe(|| domain.policy.syscall(&DomainRef(domain), &call));
+            Some(match std::panic::catch_unwind(policy) {
+                Ok(Answer::Return(value)) => {
+                    frame.result[0] = value as u64;
+                    Verdict::Return
+                }
+                Ok(Answer::Exit(status)) => Verdict::Exit(status),
+                Ok(Answer::Abort(reason)) => Verdict::Abort(reason),
+                Ok(Answer::OutOfMemory) => Verdict::OutOfMemory,
+                Err(_) => Verdict::Fail("the policy panicked".into()),
+            })
+        }
+        stub::ABORT => Some(Verdict::Abort(frame.ints[0] as i32)),
+        stub::EXIT => Some(Verdict::Exit(frame.ints[0] as i32)),
+        _ => None,
+    }
+}

@@ -1,0 +1,167 @@
+//! Modules in a window: mapping, relocating, restoring, and the table of imports.
+
+use super::{Inner, PristinePages, Signature, avx};
+use crate::error::{DomainError, HostError};
+use crate::gate::{self, kind, vectors};
+use crate::imports::Binding;
+use crate::lane::Import;
+use crate::relocate::{self, Layout, Linker, Used};
+use crate::sys;
+use ringfence_isa::window;
+use ringfence_verify::SegmentKind;
+use std::sync::atomic::Ordering;
+
+pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
+    let inner = &p.module.0;
+    let image = base + u64::from(p.offset);
+    for load in &inner.parsed.loads {
+        let prot = match load.kind {
+            SegmentKind::Text => libc::PROT_READ | libc::PROT_EXEC,
+            SegmentKind::ReadOnly => libc::PROT_READ,
+            SegmentKind::Data => libc::PROT_READ | libc::PROT_WRITE,
+        };
+        let (start, file_end, end) = (
+            load.page_start(),
+            load.file_page_end().max(load.page_start()),
+            load.page_end(),
+        );
+        // SAFETY: inside our own fresh window.
+        unsafe {
+            if file_end > start {
+                let len = u64::from(file_end - start);
+                sys::map_file(image + u64::from(start), len, prot, &inner.file, start.into())?;
+            }
+            if end > file_end {
+                sys::map_anonymous(image + u64::from(file_end), u64::from(end - file_end), prot, true)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes all relocations, makes read-only what is to be, and keeps copies of the writable pages that have any.
+pub(super) fn relocate_all(
+    layout: &Layout,
+    linker: &mut Linker<'_>,
+    base: u64,
+) -> Result<PristinePages, DomainError> {
+    let mut pristine = Vec::new();
+    for (number, p) in layout.placed.iter().enumerate() {
+        let parsed = &p.module.0.parsed;
+        let image = base + u64::from(p.offset);
+        let relro = parsed.relro.unwrap_or((0, 0));
+        let mut pages: Vec<u64> = Vec::new();
+        for relocation in &parsed.relocations {
+            let value = linker.value(number, relocation, base)?;
+            let at = image + u64::from(relocation.offset);
+            // SAFETY: the parser checked that the eight bytes lie in a data segment, which is mapped writable.
+            unsafe { (at as *mut u64).write_unaligned(value) };
+            for page in [sys::page_down(at), sys::page_down(at + 7)] {
+                let offset = (page - image) as u32;
+                if !(relro.0..relro.1).contains(&offset) && pages.last() != Some(&page) {
+                    pages.push(page);
+                }
+            }
+        }
+        pages.sort_unstable();
+        pages.dedup();
+        for page in pages {
+            // SAFETY: a mapped page of the module's data.
+            let bytes = unsafe { std::slice::from_raw_parts(page as *const u8, sys::PAGE) };
+            pristine.push((page, bytes.into()));
+        }
+        if relro.1 > relro.0 {
+            // SAFETY: whole pages of the module's data, nobody inside.
+            unsafe {
+                sys::protect(
+                    image + u64::from(relro.0),
+                    (relro.1 - relro.0).into(),
+                    libc::PROT_READ,
+                )?
+            };
+        }
+    }
+    Ok(pristine)
+}
+
+/// Puts data and heap back as they were after relocation.
+pub(super) fn restore(inner: &Inner) -> Result<(), HostError> {
+    for p in &inner.layout.placed {
+        let parsed = &p.module.0.parsed;
+        let image = inner.base() + u64::from(p.offset);
+        for load in parsed.loads.iter().filter(|l| l.kind == SegmentKind::Data) {
+            let (start, end) = (load.page_start(), load.page_end());
+            let (a, b) = match parsed.relro {
+                Some((a, b)) if a >= start && b <= end => (a, b),
+                _ => (start, start),
+            };
+            // SAFETY: nobody is inside; read-only pages were never changed and are left alone.
+            unsafe {
+                sys::drop_pages(image + u64::from(start), (a - start).into())?;
+                sys::drop_pages(image + u64::from(b), (end - b).into())?;
+            }
+        }
+    }
+    for (page, bytes) in &inner.pristine {
+        // SAFETY: a mapped, writable page of a module's data.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), *page as *mut u8, bytes.len()) };
+    }
+    inner.memory().clear()
+}
+
+/// What the gate out needs for every stub of a window.
+pub(super) fn import_table(
+    used: &[Used],
+    uses_vectors: bool,
+    uses_x87: bool,
+) -> Result<Vec<Import>, DomainError> {
+    let x87_kind = if uses_x87 { kind::X87 } else { 0 };
+    let avx = if avx() { vectors::AVX } else { 0 };
+    let clear = |floats: u8| match (uses_vectors, floats, avx) {
+        (false, ..) => vectors::NONE,
+        (true, 0, vectors::AVX) => vectors::ZERO,
+        (true, 0, _) => vectors::GENERAL | avx,
+        (true, 1, _) => vectors::GENERAL | vectors::KEEP_0 | avx,
+        (true, ..) => vectors::GENERAL | vectors::KEEP_0 | vectors::KEEP_1 | avx,
+    };
+    let keep = |yes: bool| if yes { u64::MAX } else { 0 };
+    let closure = |floats| Import {
+        function: 0,
+        rax_mask: u64::MAX,
+        rdx_mask: u64::MAX,
+        kind: kind::CLOSURE | x87_kind,
+        vectors: clear(floats),
+        x87: 0,
+        pad: 0,
+    };
+    let plain = |function: u64, s: &Signature, extra: u32| Import {
+        function,
+        rax_mask: keep(s.int_results > 0),
+        rdx_mask: keep(s.int_results > 1),
+        kind: x87_kind | extra,
+        vectors: clear(s.float_results),
+        x87: s.x87_results.into(),
+        pad: 0,
+    };
+    let mut table: Vec<Import> = (0..window::STUB_FIRST_IMPORT).map(|_| closure(0)).collect();
+    for stub in [window::stub::SETJMP, window::stub::LONGJMP] {
+        table[stub as usize].kind = kind::JUMP;
+        table[stub as usize].rdx_mask = 0;
+    }
+    gate::HAS_AVX.store(avx, Ordering::Relaxed);
+    for import in used {
+        table.push(match &import.binding {
+            Binding::Plain { function, signature } => plain(*function as u64, signature, 0),
+            Binding::Closure(_) => closure(2),
+            Binding::Domain {
+                domain,
+                export,
+                signature,
+            } => {
+                let thunk = domain.entry(export)?.thunk(*signature);
+                plain(thunk as u64, signature, kind::DOMAIN)
+            }
+        });
+    }
+    Ok(table)
+}
