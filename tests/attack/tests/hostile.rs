@@ -390,3 +390,31 @@ fn a_record_dies_with_its_frame() {
     assert_ne!(status >> 8, 42, "the domain has jumped to a host function");
     assert_eq!(status, 0);
 }
+
+#[test]
+fn a_write_without_a_reader_is_an_error_number() {
+    let status = in_child(|| {
+        // As in a host that is not written in Rust.
+        // SAFETY: sets the default.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let monitor = ringfence_policy::Policy::new().start().unwrap();
+        let imports = Imports::new()
+            .closure("host", |_| Verdict::Return)
+            .policy(monitor);
+        let domain = domain_of(&module(), imports, &DomainOptions::default()).unwrap();
+        let base = domain.as_ref().base();
+        let buffer = base + u64::from(data(1024));
+        assert_eq!(system_call(&domain, &[libc::SYS_pipe as u64, buffer]), 0);
+        let mut ends = [0; 8];
+        domain.as_ref().read(buffer, &mut ends).unwrap();
+        let (read, write) = (u64::from(ends[0]), u64::from(ends[4]));
+        assert_eq!(system_call(&domain, &[libc::SYS_close as u64, read]), 0);
+        let vector = [buffer.to_le_bytes(), 8u64.to_le_bytes()].concat();
+        domain.as_ref().write(buffer + 64, &vector).unwrap();
+        let write_call = [libc::SYS_write as u64, write, buffer, 8];
+        assert_eq!(system_call(&domain, &write_call), -i64::from(libc::EPIPE));
+        let vector_call = [libc::SYS_writev as u64, write, buffer + 64, 1];
+        assert_eq!(system_call(&domain, &vector_call), -i64::from(libc::EPIPE));
+    });
+    assert_eq!(status, 0);
+}
