@@ -50,6 +50,15 @@ step() {
     printf -- '-- %s: %d passed, %d failed (%d s)\n\n' "$name" "$p" "$f" $((SECONDS - begin))
 }
 
+# needs COMMAND NAME…: whether it is there; if not, says which steps are left out
+needs() {
+    local command=$1
+    shift
+    command -v "$command" >/dev/null && return
+    echo "== $*: skipped, there is no $command (scripts/setup.sh test installs it)"
+    return 1
+}
+
 shell_files() {
     git ls-files | while read -r f; do
         if [[ -f $f ]] && { [[ $f == *.sh ]] || head -c 40 "$f" | head -1 | grep -aqE '^#!.*\b(ba)?sh\b'; }; then
@@ -68,7 +77,7 @@ check_shell() {
 
 step format cargo fmt --all --check
 step clippy cargo clippy --workspace --all-targets --quiet -- -D warnings
-step shell check_shell
+if needs shellcheck shell; then step shell check_shell; fi
 step pages scripts/check_docs.py
 step build cargo build --release --workspace --quiet
 step sysroot sysroot/build.sh
@@ -77,18 +86,20 @@ step unit cargo test --workspace --quiet
 step holes cargo test -p ringfence-verify --features holes --test holes --quiet
 # the verifier's decoder against three others: a sample, or everything
 mapfile -t share < <(if ((soak)); then printf '%s\n' --table "$logs/accepted.txt"; else printf '%s\n' --sample 1000; fi)
-step enumerate cargo run --release --quiet --manifest-path tests/enumerate/Cargo.toml --target-dir target/enumerate -- "${share[@]}"
+if needs cmake enumerate; then
+    step enumerate cargo run --release --quiet --manifest-path tests/enumerate/Cargo.toml --target-dir target/enumerate -- "${share[@]}"
+fi
 step api tests/api/run.sh
 if ((soak)); then
     for attack in step gates fuzz files; do
         step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
     done
-    step torture tests/torture/run.sh --all
-    step random tests/torture/run.sh --random 5000
+    count=5000 torture=(--all)
 else
-    step torture tests/torture/run.sh
-    step random tests/torture/run.sh --random 60
+    count=60 torture=()
 fi
+step torture tests/torture/run.sh "${torture[@]}"
+if needs csmith random; then step random tests/torture/run.sh --random "$count"; fi
 for recipe in modules/*/recipe.sh; do
     recipe=$(basename "$(dirname "$recipe")")
     step "module-$recipe" modules/make.sh check "$recipe"
