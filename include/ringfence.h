@@ -159,7 +159,8 @@ void *rf_dlsym(void *handle, const char *name) RF_WARN_UNUSED;
 void *rf_dlsym_args(void *handle, const char *name, size_t stack_bytes) RF_WARN_UNUSED;
 #define RF_STACK_ARGS_MAX 128
 
-/* Closes a handle of rf_dlopen. Threads inside the domain finish first; the memory goes when the last one has left.
+/* Closes a handle of rf_dlopen. Calls that are in progress in other threads end with an error when they next leave the
+ * domain's code (rf_interrupt ends them at once); the domain's memory goes when the last thread has left.
  * Returns 0, or -1 for something that is no open handle. */
 int rf_dlclose(void *handle);
 
@@ -226,8 +227,8 @@ typedef struct rf_domain_options {
 /* Makes a domain and runs the module's constructors. `options` may be NULL. `*domain` is NULL on failure. */
 rf_status rf_domain_create(rf_module *module, const rf_domain_options *options, rf_domain **domain) RF_WARN_UNUSED;
 
-/* Ends a domain. Its function pointers and handles give errors from now on; the window is given back when no
- * thread is inside any more. NULL is fine. */
+/* Ends a domain. Its function pointers and handles give errors from now on; calls in progress end as with rf_dlclose.
+ * NULL is fine. */
 rf_status rf_domain_destroy(rf_domain *domain);
 
 /* The domain behind a handle of rf_dlopen, for the functions below; it is the same handle by its proper type, closed with

@@ -97,6 +97,19 @@ impl Domain {
         self.0.reset()
     }
 
+    /// Bytes of heap, anonymous maps and host allocations that the domain uses now; its limit is
+    /// [`DomainOptions::heap_limit`].
+    #[must_use]
+    pub fn memory_used(&self) -> u64 {
+        self.0.as_ref().memory_used()
+    }
+
+    /// How often the domain was reset.
+    #[must_use]
+    pub fn resets(&self) -> u64 {
+        self.0.as_ref().resets()
+    }
+
     /// Ends all calls in progress, from any thread. Does nothing if there are none.
     pub fn interrupt(&self) {
         self.0.interrupt();

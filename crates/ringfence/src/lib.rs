@@ -51,6 +51,7 @@
 //! |---|---|
 //! | load and check a file | [`Module`] |
 //! | make an instance, reset it, limit its time | [`Domain`], [`DomainOptions`] |
+//! | give each request a clean one | [`Pool`] |
 //! | call it | [`Func`] |
 //! | give it host functions | [`Imports`], [`Caller`] |
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
@@ -66,6 +67,7 @@ mod func;
 mod imports;
 mod memory;
 mod module;
+mod pool;
 mod ptr;
 mod region;
 mod untrusted;
@@ -81,6 +83,7 @@ pub use func::Func;
 pub use imports::{Caller, HostFunction, HostResult, Imports};
 pub use memory::{Memory, Owned};
 pub use module::Module;
+pub use pool::{Pool, Pooled};
 pub use ptr::Ptr;
 pub use region::{Group, Region};
 pub use ringfence_runtime::policy::{Answer, NoPolicy};

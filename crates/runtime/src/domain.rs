@@ -428,6 +428,12 @@ impl Domain {
         }
     }
 
+    /// Whether this is the only handle: no other clone and no [`Entry`] of it is left.
+    #[must_use]
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// A number of the host's own that [`current_tag`] finds again. 0 at first.
     pub fn set_tag(&self, tag: u64) {
         self.0.tag.store(tag, Ordering::Relaxed);
