@@ -55,7 +55,7 @@ pub(crate) fn emit<'a>(
     let aligned = aligned_items(f, w);
     let mut classes = Classes::default();
     // Hand-written functions without directives get some: their states say all that is needed.
-    let own_cfi = place.handwritten && !f.has_cfi && f.items.iter().all(|i| !matches!(i, Item::Raw(_)));
+    let own_cfi = !f.has_cfi && !f.items.iter().any(changes_section);
     out.cfi = f.has_cfi || own_cfi;
     let mut unwind = out.cfi.then(|| Unwind::new(pushed(f, w)));
     let mut marked_entry = false;
@@ -179,11 +179,21 @@ pub(crate) fn emit<'a>(
     Ok(())
 }
 
+/// Whether an item may lead to another section, where the directives of a frame cannot follow.
+fn changes_section(item: &Item<'_>) -> bool {
+    const PASSED: [&str; 9] = [
+        ".globl", ".global", ".weak", ".type", ".size", ".hidden", ".local", ".loc", ".set",
+    ];
+    matches!(item, Item::Raw(text) if !PASSED.iter().any(|p| text.starts_with(p)))
+}
+
 /// What stands where control must not go on.
 fn end(f: &Function<'_>, i: u32, st: &State, place: &Place<'_>, out: &mut Out<'_>) {
     let last = i as usize + 1 == f.codes.len();
     match place.next {
-        Some(next) if last && place.handwritten && st.sp == Some((8, 0)) && st.ctl.len() == 0 => {
+        Some(next)
+            if last && (place.handwritten || !f.has_cfi) && st.sp == Some((8, 0)) && st.ctl.len() == 0 =>
+        {
             out.fmt(format_args!("\tjmp\t{next}\n"));
         }
         _ => out.line("ud2"),

@@ -346,7 +346,7 @@ impl<'a, 'o> File<'a, 'o> {
     }
 }
 
-/// The names that `.type` calls functions; in hand-written files also global labels.
+/// The names that `.type` calls functions; in hand-written code also global labels.
 fn function_names<'a>(stmts: &[Stmt<'a>], handwritten: bool) -> HashSet<&'a str> {
     let mut set = HashSet::new();
     for s in stmts {
@@ -362,7 +362,7 @@ fn function_names<'a>(stmts: &[Stmt<'a>], handwritten: bool) -> HashSet<&'a str>
                     set.insert(symbol.trim());
                 }
             }
-            ".globl" | ".global" | ".weak" if handwritten => {
+            ".globl" | ".global" | ".weak" if handwritten || s.app => {
                 set.extend(args.split(',').map(str::trim));
             }
             _ => {}

@@ -257,7 +257,8 @@ impl Step<'_, '_> {
             let named = if self.f.has_cfi && !code.stmt.app {
                 self.f.row_after(i).slot(r.n) == Some(-(s + 8))
             } else {
-                self.handwritten
+                // Without directives a save is what looks like one; in an `asm` statement nothing is.
+                !self.f.has_cfi || self.handwritten
             };
             if named
                 && self.mode != Mode::AllData
@@ -498,7 +499,12 @@ impl Step<'_, '_> {
                 self.check_slots(Some(m), "", st)?;
             }
             if self.f.targets(i).is_none() {
-                self.at_entry_depth(st)?;
+                self.at_entry_depth(st).map_err(|f| Fail {
+                    reason: "an indirect jump out of the function, with something on its stack".to_owned(),
+                    advice: "goto out of a nested function, __builtin_setjmp and __builtin_longjmp are not supported"
+                        .to_owned(),
+                    ..f
+                })?;
             }
             if let Some(k) = sink {
                 self.check_target(op, st, k);
