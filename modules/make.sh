@@ -140,7 +140,7 @@ run() { # PROGRAM ARGS...
 	elif [ -n "${RINGFENCE_RUNNER:-}" ]; then
 		"$RINGFENCE_RUNNER" "$out/$recipe/fenced/$program.rf" "$@"
 	else
-		"$RINGFENCE" run --dir "$PWD" --memory 2G "$out/$recipe/fenced/$program.rf" -- "$@"
+		"$RINGFENCE" run --dir "$PWD" --env HOME --memory 2G "$out/$recipe/fenced/$program.rf" -- "$@"
 	fi
 }
 
@@ -153,6 +153,7 @@ in_scratch() { # FUNCTION
 	(
 		set -e
 		cd "$scratch"
+		export HOME=$scratch # nobody's settings
 		"$1"
 	)
 	status=$?

@@ -1,4 +1,4 @@
-/* A database file through the C interface: 50,000 rows, indexes, joins, rollback, a corrupted file, out of memory. */
+/* A database file through the C interface: 50,000 rows, indexes, joins, rollback, a corrupted file, a full database. */
 #include "rfcheck.h"
 #include <sqlite3.h>
 #include <unistd.h>
@@ -93,8 +93,7 @@ int main(int argc, char **argv)
 	sqlite3_close(db);
 
 	RF_REQUIRE(!sqlite3_open(":memory:", &db));
-	sqlite3_hard_heap_limit64(3 << 20);
-	run("create table big(x); with recursive n(i) as (select 1 union all select i + 1 from n) insert into big select zeroblob(10000) from n");
+	run("pragma max_page_count = 300; create table big(x); with recursive n(i) as (select 1 union all select i + 1 from n) insert into big select zeroblob(10000) from n");
 	sqlite3_close(db);
 	RF_REQUIRE(sqlite3_open_v2("no/such/dir.db", &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_CANTOPEN);
 	sqlite3_close(db);
