@@ -20,6 +20,7 @@ mod insn;
 mod out;
 mod parse;
 mod regs;
+mod stack;
 mod state;
 mod step;
 mod strings;
