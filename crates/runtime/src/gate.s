@@ -361,6 +361,11 @@ __rf_out:
 16:
     RF_SSE_2_7
     RF_SSE_8_15
+    testl ${k_closure}, {i_kind}(%r11)
+    jnz 18f
+    movq %xmm0, %xmm0                   // what a compiler left above a number is the host's
+    movq %xmm1, %xmm1
+18:
     testl ${v_keep0}, %edi
     jnz 17f
     xorps %xmm0, %xmm0

@@ -137,8 +137,12 @@ fn encode((ints, floats, variadic): Kind, place: Place) -> [u8; SIZE] {
         for clear in CLEAR.iter().skip(ints.into()) {
             code.extend_from_slice(clear);
         }
-        // With no vector arguments the gate clears all.
+        // With no vector arguments the gate clears all. A number is in the lower half; what a compiler left in the upper
+        // one is the host's.
         if floats > 0 {
+            for register in 0..floats {
+                code.extend_from_slice(&[0xF3, 0x0F, 0x7E, 0xC0 | register << 3 | register]); // movq
+            }
             for register in floats..8 {
                 code.extend_from_slice(&[0x0F, 0x57, 0xC0 | register << 3 | register]); // xorps
             }
