@@ -42,12 +42,30 @@ global_asm!(
     "push rax; fild qword ptr [rsp]; fstp st(0); pop rax",
     "xor eax, eax",
     "ret",
+    // The same for a function of two numbers that gives one: only their upper halves are the host's.
+    ".globl rf_attack_dirty_numbers",
+    "rf_attack_dirty_numbers:",
+    "push rbx; mov r10, rdi",
+    "movabs rax, {secret}",
+    "RF_ATTACK_DIRTY_VECTORS",
+    "push 1; movlps xmm0, [rsp]; movlps xmm1, [rsp]; pop rbx",
+    "call r10",
+    "vzeroupper",
+    "pop rbx; ret",
+    ".globl rf_attack_dirty_number",
+    "rf_attack_dirty_number:",
+    "movabs rax, {secret}",
+    "RF_ATTACK_DIRTY_VECTORS",
+    "push 1; movlps xmm0, [rsp]; movlps xmm1, [rsp]; pop rax",
+    "ret",
     secret = const SECRET,
 );
 
 unsafe extern "C" {
     fn rf_attack_dirty_call(thunk: *const c_void, argument: u64) -> u64;
     fn rf_attack_dirty_host();
+    fn rf_attack_dirty_numbers(thunk: *const c_void);
+    fn rf_attack_dirty_number();
 }
 
 fn at(code: &mut Code, bytes: &[u8], slot: u32) {
@@ -212,4 +230,30 @@ fn nothing_of_the_host_is_visible() {
     // One after the other: a window is no secret, but it would look like one.
     look(false);
     look(true);
+    look_at_numbers();
+}
+
+fn look_at_numbers() {
+    if !std::arch::is_x86_feature_detected!("avx2") {
+        return;
+    }
+    let signature = Signature {
+        ints: 0,
+        floats: 2,
+        stack: 0,
+        int_results: 0,
+        float_results: 1,
+        x87_results: 0,
+        variadic: false,
+    };
+    // SAFETY: it takes two numbers and returns one.
+    let imports =
+        unsafe { Imports::new().plain("plain", rf_attack_dirty_number as *const c_void, signature) };
+    let imports = imports.closure("closure", |_| Verdict::Return);
+    let domain = domain_of(&module(false), imports, &DomainOptions::default()).expect("a domain");
+    let thunk = domain.entry("look").unwrap().thunk(signature);
+    // SAFETY: a thunk of a function of two numbers.
+    unsafe { rf_attack_dirty_numbers(thunk) };
+    assert_eq!(last_status(), 0);
+    search(&domain, "after a call with numbers");
 }
