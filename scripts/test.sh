@@ -82,6 +82,7 @@ if needs shellcheck shell; then step shell check_shell; fi
 step pages scripts/check_docs.py
 step build cargo build --release --workspace --quiet
 step sysroot sysroot/build.sh
+step libc make -s -C sysroot test
 step unit cargo test --workspace --quiet
 # mistakes planted in the verifier one at a time; its corpus has to notice each
 step holes cargo test -p ringfence-verify --features holes --test holes --quiet

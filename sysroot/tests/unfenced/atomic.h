@@ -1,0 +1,1 @@
+#define a_crash() __builtin_trap()
