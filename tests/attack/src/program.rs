@@ -443,8 +443,16 @@ impl Maker<'_> {
                 bytes[at + 2..at + 6].copy_from_slice(&to.to_le_bytes());
                 bytes[at + 6..at + 6 + immediate].copy_from_slice(&old[tail..tail + immediate]);
                 len = (at + 6 + immediate) as u8;
-                // REX.X or VEX.X would make r12 an index.
-                if decode(&bytes).is_ok_and(|new| new.mentioned.contains(12)) && !self.rng.one_in(50) {
+                // Bits that would extend base or index extend nothing now.
+                let first = bytes
+                    .iter()
+                    .position(|b| !matches!(b, 0x65..=0x67 | 0xF0 | 0xF2 | 0xF3));
+                match first.map(|i| (i, bytes[i])) {
+                    Some((i, 0x40..=0x4F)) => bytes[i] &= !3,
+                    Some((i, 0xC4)) => bytes[i + 1] |= 0x60,
+                    _ => {}
+                }
+                if !decode(&bytes).is_ok_and(|new| new.len == len) {
                     return;
                 }
             }
