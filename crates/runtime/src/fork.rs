@@ -1,12 +1,21 @@
 //! Children: a forked child has private copies of all windows, one thread, and no watchdog.
 
+use crate::domain::{Inner, LaneSet};
 use crate::error::HostError;
+use crate::memory::Memory;
 use crate::world::{self, Guard};
 use std::cell::UnsafeCell;
+use std::sync::MutexGuard;
 
-/// The world's lock, held across `fork` so that the child finds it free and the tables consistent.
-struct Held(UnsafeCell<Option<Guard>>);
-// SAFETY: touched by the thread that forks, which holds the lock meanwhile.
+/// Locks held across `fork`, so that the child finds them free and what they guard consistent. The last field first: the
+/// order of dropping is the reverse of that of taking.
+struct Locks {
+    _domains: Vec<(MutexGuard<'static, Memory>, MutexGuard<'static, LaneSet>)>,
+    world: Guard,
+}
+
+struct Held(UnsafeCell<Option<Locks>>);
+// SAFETY: touched by the thread that forks, which holds the locks meanwhile.
 unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
@@ -25,10 +34,30 @@ pub(crate) fn install() -> Result<(), HostError> {
 }
 
 unsafe extern "C" fn prepare() {
-    if let Some(guard) = world::lock() {
-        // SAFETY: we hold the lock.
-        unsafe { *HELD.0.get() = Some(guard) };
-    }
+    let Some(world) = world::lock() else { return };
+    let mut domains: Vec<*const Inner> = world
+        .all
+        .iter()
+        // SAFETY: lanes are never unmapped; their domains change under the world's lock only.
+        .map(|&lane| unsafe { (*lane).domain.cast::<Inner>() })
+        .filter(|domain| !domain.is_null())
+        .collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let take = |domain: *const Inner| {
+        // SAFETY: a domain with a lane lives; it cannot go while the world is locked, which it is until the guards go.
+        let domain: &'static Inner = unsafe { &*domain };
+        let lanes = domain.lanes();
+        (domain.memory(), lanes)
+    };
+    let domains = domains.into_iter().map(take).collect();
+    // SAFETY: we hold the world's lock.
+    unsafe {
+        *HELD.0.get() = Some(Locks {
+            _domains: domains,
+            world,
+        })
+    };
 }
 
 unsafe extern "C" fn parent() {
@@ -38,9 +67,14 @@ unsafe extern "C" fn parent() {
 
 unsafe extern "C" fn child() {
     // SAFETY: as above.
-    let guard = unsafe { (*HELD.0.get()).take() };
+    let held = unsafe { (*HELD.0.get()).take() };
     crate::watchdog::forget();
-    if let Some(mut world) = guard {
+    if let Some(Locks {
+        _domains: domains,
+        mut world,
+    }) = held
+    {
+        drop(domains);
         world::after_fork(&mut world);
     }
 }

@@ -163,8 +163,11 @@ fn set(
     } else {
         found
     };
-    // The same buffer in the same frame again: the old record cannot be meant any more.
-    records.list.retain(|r| r.slot != slot || r.buffer != buffer);
+    // No frame below the calling function's is live. And the same buffer in the same frame again: the old record cannot be
+    // meant any more.
+    records
+        .list
+        .retain(|r| r.slot >= slot && (r.slot != slot || r.buffer != buffer));
     if records.list.len() >= MOST {
         return Err("too many live setjmp records");
     }

@@ -1,6 +1,6 @@
 //! Thunks: plain C function pointers into domains.
 //!
-//! A thunk clears the argument registers that its function does not take, loads its target from a word beside the
+//! A thunk clears the argument registers (and parts of them) that its function does not take, loads its target from a word beside the
 //! code, and jumps to the gate. The code of a page is written once, before it becomes executable, for one signature;
 //! only the words change. Both are private memory, so that a forked child has its own.
 
@@ -137,6 +137,7 @@ fn encode((ints, floats, variadic): Kind, place: Place) -> [u8; SIZE] {
         for clear in CLEAR.iter().skip(ints.into()) {
             code.extend_from_slice(clear);
         }
+        code.extend_from_slice(&[0x31, 0xC0]); // xorl %eax, %eax
         // With no vector arguments the gate clears all. A number is in the lower half; what a compiler left in the upper
         // one is the host's.
         if floats > 0 {

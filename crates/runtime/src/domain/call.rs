@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError};
 pub struct Signature {
     /// Integer arguments in registers, 0 to 6.
     pub ints: u8,
-    /// Vector arguments in registers, 0 to 8.
+    /// `float` and `double` arguments in registers, 0 to 8. Upper halves are cleared unless the function is variadic.
     pub floats: u8,
     /// Words of stack arguments.
     pub stack: u8,
