@@ -66,6 +66,7 @@ fn main() {
     );
     let entry = a.entry("add").expect("entry");
     let crash = b.entry("crash").expect("entry");
+    let forever = b.entry("forever").expect("entry");
     let native: Add = black_box(host_add);
     const MANY: u32 = 200_000;
     let mut figures: Vec<(&str, Vec<f64>)> = Vec::new();
@@ -105,6 +106,15 @@ fn main() {
         }
         note("fault to the caller", fault.as_secs_f64() * 1e9 / 50.0);
         note("reset", reset.as_secs_f64() * 1e9 / 50.0);
+        b.set_time_limit(Some(Duration::from_millis(5)));
+        let start = Instant::now();
+        assert!(forever.call(&mut Call::default()).is_err());
+        note(
+            "late after a time limit",
+            (start.elapsed().as_secs_f64() - 0.005) * 1e9,
+        );
+        b.set_time_limit(None);
+        b.reset().expect("reset");
         let start = Instant::now();
         let many: Vec<Domain> = (0..50).map(|_| domain(&module, plain())).collect();
         note("domain made", start.elapsed().as_secs_f64() * 1e9 / 50.0);

@@ -2,7 +2,10 @@
 
 mod support;
 
-use ringfence_runtime::{Access, CallError, Domain, DomainOptions, FaultKind, Verdict};
+use ringfence_runtime::{
+    Access, CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, LoadError, LoadOptions,
+    Module, Verdict,
+};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -71,6 +74,21 @@ fn every_kind_of_fault() {
         assert_eq!(f.kind, FaultKind::BadTarget, "{target:#x}: {f}");
         d.reset().unwrap();
     }
+}
+
+#[test]
+fn a_process_in_which_all_memory_is_executable_is_refused() {
+    in_child("a_process_in_which_all_memory_is_executable_is_refused", || {
+        const READ_IMPLIES_EXEC: u64 = 0x0040_0000;
+        let (module, domain) = (module(), domain());
+        // SAFETY: changes what this child's later mappings allow.
+        unsafe { libc::personality(READ_IMPLIES_EXEC) };
+        let e = Domain::new(&[module], imports(), &DomainOptions::default()).unwrap_err();
+        assert!(matches!(e, DomainError::Host(HostError::ReadImpliesExec)), "{e}");
+        let e = Module::from_bytes("basic.rf", support::bytes(), &LoadOptions::default()).unwrap_err();
+        assert!(matches!(e, LoadError::Host(HostError::ReadImpliesExec)), "{e}");
+        assert_eq!(call(&domain, "add", &[1, 2]).unwrap(), 3);
+    });
 }
 
 #[test]
