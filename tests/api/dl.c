@@ -20,6 +20,7 @@ static void opening(const char *path) {
     CHECK(rf_dlopen(NULL, 0) == NULL && rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);
     CHECK(rf_dlopen("/nonexistent/x.rf", 0) == NULL && rf_error()->status == RF_ERROR_FILE);
     CHECK(strstr(rf_error()->message, "/nonexistent/x.rf") != NULL);
+    CHECK(rf_dlopen("/nonexistent/\xff\xfe", 0) == NULL && rf_error()->status == RF_ERROR_FILE); /* any bytes */
     CHECK(rf_dlopen("/proc/self/exe", 0) == NULL && rf_error()->status == RF_ERROR_FORMAT);
     CHECK(rf_dlopen(path, 1 << 20) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
     /* Nothing was provided yet: the import is named. */

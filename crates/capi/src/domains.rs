@@ -58,7 +58,7 @@ pub unsafe extern "C" fn rf_dlopen(path: *const c_char, flags: i32) -> *mut c_vo
         |_| ptr::null_mut(),
         || {
             // SAFETY: the caller's promise.
-            let path = unsafe { text(path, "path") }?;
+            let path = unsafe { objects::path(path) }?;
             let module = Module::open(path, &load_options(flags)?)?;
             objects::add_domain(
                 module,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn rf_module_open(path: *const c_char, flags: i32, module:
         // SAFETY: not null, so writable.
         unsafe { *module = ptr::null_mut() };
         // SAFETY: the caller's promise.
-        let path = unsafe { text(path, "path") }?;
+        let path = unsafe { objects::path(path) }?;
         let opened = objects::add_module(Module::open(path, &load_options(flags)?)?)?;
         // SAFETY: not null, so writable.
         unsafe { *module = opened };

@@ -1,7 +1,9 @@
 //! What the handles of the C interface stand for.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use ringfence_runtime::{Domain, DomainOptions, Entry, Imports, LoadOptions, Module};
@@ -160,6 +162,20 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str()
         .map_err(|_| Failure::new(Status::ERROR_ARGUMENT, format!("{what} is not UTF-8")))
+}
+
+/// A path argument: any bytes but NUL.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, Failure> {
+    if path.is_null() {
+        return Err(Failure::new(Status::ERROR_ARGUMENT, "path is NULL"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(Path::new(OsStr::from_bytes(
+        unsafe { CStr::from_ptr(path) }.to_bytes(),
+    )))
 }
 
 /// Checks that an output argument is there.

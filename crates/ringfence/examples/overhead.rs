@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ringfence::{Error, Imports, Module};
+use ringfence::{Error, Imports, Module, Pool, Region, Rights, Signature};
 
 const ROUNDS: usize = 41;
 const CALLS: u32 = 20_000;
@@ -74,6 +74,98 @@ fn main() -> Result<(), Error> {
         times.sort_by(f64::total_cmp);
         let median = times[ROUNDS / 2] / if name.contains("two domains") { 2.0 } else { 1.0 };
         println!("{name:34} {median:6.2} ns");
+    }
+    slow_things(&module)
+}
+
+/// What takes microseconds.
+fn slow_things(module: &Module) -> Result<(), Error> {
+    let two_ints = Signature {
+        ints: 2,
+        floats: 0,
+        stack: 0,
+        int_results: 1,
+        float_results: 0,
+        x87_results: 0,
+        variadic: false,
+    };
+    let callee = module.instantiate(imports())?;
+    let caller = module.instantiate(imports().export("host_add", &callee, "add", two_ints))?;
+    let through = caller.func::<(i32, i32), i32>("call_host_add")?;
+    let again = module.clone();
+    let pool = Pool::new(1, move || again.instantiate(imports()));
+    let (ten, region) = (
+        (0..10)
+            .map(|_| module.instantiate(imports()))
+            .collect::<Result<Vec<_>, _>>()?,
+        Region::new(4096)?,
+    );
+    let faulty = module.instantiate(imports())?;
+    let divide = faulty.func::<(i32, i32), i32>("divide")?;
+    let page = [1u8; 65_536];
+
+    type Case<'a> = (&'a str, u32, Box<dyn FnMut() + 'a>);
+    let mut cases: Vec<Case<'_>> = vec![
+        (
+            "host, domain, other domain, and back",
+            10_000,
+            Box::new(|| drop(black_box(through.call(1, 2)))),
+        ),
+        (
+            "domain made and dropped",
+            50,
+            Box::new(|| drop(module.instantiate(imports()))),
+        ),
+        (
+            "fault delivered, and reset",
+            50,
+            Box::new(|| {
+                let _ = black_box(divide.call(1, 0));
+                faulty.reset().expect("nobody is inside");
+            }),
+        ),
+        (
+            "reset",
+            50,
+            Box::new(|| faulty.reset().expect("nobody is inside")),
+        ),
+        (
+            "pool: take, touch nothing, give back",
+            50,
+            Box::new(|| drop(pool.take())),
+        ),
+        (
+            "pool: take, write 64 KiB, give back",
+            50,
+            Box::new(|| {
+                let domain = pool.take().expect("a domain");
+                domain.memory().put_slice(&page).expect("memory").leak();
+            }),
+        ),
+        (
+            "rights to 4 KiB in 10 domains changed",
+            50,
+            Box::new(|| {
+                for rights in [Rights::Write, Rights::Read] {
+                    for domain in &ten {
+                        region.give(domain, rights).expect("rights");
+                    }
+                }
+            }),
+        ),
+    ];
+    for (name, count, f) in &mut cases {
+        let mut times = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            for _ in 0..*count {
+                f();
+            }
+            times.push(start.elapsed().as_nanos() as f64 / f64::from(*count));
+        }
+        times.sort_by(f64::total_cmp);
+        let half = if name.starts_with("rights") { 2.0 } else { 1.0 };
+        println!("{name:38} {:9.1} ns", times[ROUNDS / 2] / half);
     }
     Ok(())
 }
