@@ -36,6 +36,35 @@ fn default_output_is_that_of_gcc() {
 }
 
 #[test]
+fn fenced_assembly_may_come_back() {
+    let d = Dir::new();
+    d.write("t.c", "int g(int *p, int x) { switch (x) { case 0: return p[1]; case 1: return 5; case 2: return p[3]; case 3: return 1; case 4: return 2; } return 0; }\nint f(int x) { int a[4] = {1, 2, 3, 4}; return g(a, x); }\n");
+    d.sh("$RF cc -O1 -S t.c && $RF cc -c t.s && $RF cc t.o -o t.rf && $RF cc t.s -o u.rf && cmp t.rf u.rf")
+        .ok();
+    assert_eq!(d.rf(&["call", "t.rf", "f", "2"]).ok().out, "4\n");
+}
+
+#[test]
+fn check_mode_traps_at_the_access() {
+    let d = Dir::new();
+    d.write(
+        "t.c",
+        "int f(int *p)\n{\n\tint x = 1;\n\tx += *p;\n\treturn x;\n}\n",
+    );
+    d.rf(&["cc", "--check", "-g", "-O1", "t.c", "-o", "t.rf"]).ok();
+    assert!(d.rf(&["inspect", "t.rf"]).ok().out.contains("with checks"));
+    d.rf(&["call", "--sig", "i32(ptr)", "t.rf", "f", "0x123456789000"])
+        .fails(139, &["t.c:4"]);
+    assert_eq!(
+        d.rf(&["call", "--sig", "i32(str)", "t.rf", "f", "abc"])
+            .ok()
+            .out
+            .trim(),
+        (0x0063_6261 + 1).to_string()
+    );
+}
+
+#[test]
 fn a_makefile_with_archives_subdirectories_and_parallel_jobs() {
     let d = Dir::new();
     for i in 0..12 {

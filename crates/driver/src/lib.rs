@@ -111,6 +111,11 @@ fn run(front: Front, args: Vec<String>) -> Result<i32, Error> {
                 if tools.dry_run() {
                     continue;
                 }
+                let text = if inv.own.no_rewrite {
+                    text
+                } else {
+                    format!("{}\n{text}", compile::FENCED)
+                };
                 if output == "-" {
                     print!("{text}");
                 } else {

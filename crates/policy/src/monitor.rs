@@ -117,6 +117,12 @@ impl Monitor {
 
 impl Hook for Monitor {
     fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+        if self.policy.callback.is_none()
+            && self.policy.trace.is_none()
+            && let Some(result) = calls::files::fast(&self.table, Memory(*domain), call)
+        {
+            return Answer::Return(result.unwrap_or_else(|errno| -i64::from(errno)));
+        }
         let Some(print) = &self.policy.trace else {
             return self.decide(domain, call);
         };

@@ -118,6 +118,16 @@ impl Table {
         slot.map(|s| s.open.clone()).ok_or(libc::EBADF)
     }
 
+    /// Calls `f` with what `number` stands for, without counting a reference: for what cannot keep anybody waiting, for the
+    /// table is locked meanwhile.
+    pub fn with<T>(&self, number: u64, f: impl FnOnce(&Kind) -> Option<T>) -> Option<T> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots
+            .get(number as u32 as usize)
+            .and_then(Option::as_ref)
+            .and_then(|s| f(&s.open))
+    }
+
     /// Gives `open` the lowest free number that is at least `from`.
     pub fn add(&self, open: Arc<Kind>, from: u64, close_on_exec: bool) -> Outcome {
         let mut slots = self.write();

@@ -1,6 +1,6 @@
 //! Which handler answers which call. What is not here is denied.
 
-mod files;
+pub(crate) mod files;
 mod network;
 mod paths;
 mod process;

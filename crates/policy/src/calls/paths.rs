@@ -156,10 +156,10 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
             ],
         )?;
     }
-    let open = if kind == libc::S_IFDIR {
-        Kind::Directory { fd, name, writable }
-    } else {
-        Kind::File { fd, writable }
+    let open = match kind {
+        libc::S_IFDIR => Kind::Directory { fd, name, writable },
+        libc::S_IFIFO => Kind::Pipe(fd, (wanted & libc::O_NONBLOCK != 0).into()),
+        _ => Kind::File { fd, writable },
     };
     cx.monitor
         .table
