@@ -411,6 +411,9 @@ fn pipes_and_streams() {
         OK(S1(CLOSE, p[1]));
         IS(0, S3(READ, p[0], b, 64));
         IS(-ESPIPE, S3(LSEEK, 1, 0, 0));
+        OK(S1(PIPE, p));
+        OK(S1(CLOSE, p[0]));
+        IS(-32, S3(WRITE, p[1], "x", 1));
         long n = S3(READ, 0, b, 64);
         S3(WRITE, 1, b, n);
         IS(0, S1(CLOSE, 0));

@@ -206,6 +206,48 @@ pub fn at_once(write: bool, fd: BorrowedFd<'_>, spans: &[Span]) -> Outcome {
     if write { quietly(call) } else { call() }
 }
 
+/// Runs `f`, which writes, so that a SIGPIPE or SIGXFSZ that it brings on never reaches the host: by default either would end
+/// the process, for something that a domain did.
+pub fn quietly<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    // SAFETY: the sets and the time are ours; the thread's mask is put back as it was.
+    unsafe {
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        let mut old: libc::sigset_t = std::mem::zeroed();
+        let mut pending: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut signals);
+        libc::sigaddset(&raw mut signals, libc::SIGPIPE);
+        libc::sigaddset(&raw mut signals, libc::SIGXFSZ);
+        libc::sigpending(&raw mut pending);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, &raw mut old);
+        let result = f();
+        if let Err(errno @ (libc::EPIPE | libc::EFBIG)) = result {
+            // Not one that was waiting before: that one is the host's.
+            let signal = if errno == libc::EPIPE {
+                libc::SIGPIPE
+            } else {
+                libc::SIGXFSZ
+            };
+            if libc::sigismember(&raw const pending, signal) == 0 {
+                libc::sigemptyset(&raw mut signals);
+                libc::sigaddset(&raw mut signals, signal);
+                let zero: libc::timespec = std::mem::zeroed();
+                libc::sigtimedwait(&raw const signals, std::ptr::null_mut(), &raw const zero);
+            }
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        result
+    }
+}
+
+/// Whether the process has a limit on the size of files, and so could get SIGXFSZ.
+pub fn file_size_limited() -> bool {
+    // SAFETY: the structure is ours.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 && limit.rlim_cur != libc::RLIM_INFINITY
+    }
+}
+
 /// `getrandom` into the domain's memory.
 pub fn random(span: Span, flags: u64) -> Outcome {
     // SAFETY: the span lies in the domain's window.
@@ -517,4 +559,41 @@ fn bytes<const WORDS: usize, const BYTES: usize>(words: &[u64; WORDS]) -> [u8; B
         chunk.copy_from_slice(&word.to_ne_bytes());
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    /// Runs in a process of its own, where SIGPIPE ends the process as it does in C programs.
+    #[test]
+    fn child_writes_to_a_closed_pipe() {
+        if std::env::var_os("RF_POLICY_CHILD").is_none() {
+            return;
+        }
+        // SAFETY: no other code depends on these signals here.
+        unsafe {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+        }
+        let [read, write] = pipe().unwrap();
+        drop(read);
+        let fd = write.as_fd().as_raw_fd();
+        let result = quietly(|| {
+            // SAFETY: writes one byte of ours.
+            outcome(unsafe { libc::syscall(libc::SYS_write, fd, c"x".as_ptr(), 1) })
+        });
+        std::process::exit(if result == Err(libc::EPIPE) { 77 } else { 1 });
+    }
+
+    #[test]
+    fn a_closed_pipe_does_not_end_the_host() {
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "sys::tests::child_writes_to_a_closed_pipe"])
+            .env("RF_POLICY_CHILD", "1")
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(77), "{status}");
+    }
 }

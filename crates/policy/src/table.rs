@@ -68,6 +68,14 @@ impl Kind {
         }
     }
 
+    /// Whether a write can bring on SIGPIPE.
+    pub fn breaks(&self) -> bool {
+        matches!(
+            self,
+            Kind::Pipe(..) | Kind::Socket(..) | Kind::Standard { waits: true, .. }
+        )
+    }
+
     /// Whether reading or writing can take for ever.
     pub fn waits(&self) -> bool {
         match self {

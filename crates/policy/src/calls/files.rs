@@ -69,23 +69,20 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         };
         return within(cx, &open, write, &spans);
     };
-    if open.waits() && at.is_none() {
-        return if vector {
-            cx.stream(write, fd, &mut cx.memory.spans(pointer, len)?)
-        } else {
-            cx.stream(write, fd, &mut [cx.memory.span(pointer, len)?])
-        };
-    }
-    if vector {
-        return sys::vectored(write, fd, &cx.memory.spans(pointer, len)?, at);
-    }
-    let call = match (write, at) {
-        (false, None) => Transfer::Read,
-        (true, None) => Transfer::Write,
-        (false, Some(_)) => Transfer::Pread,
-        (true, Some(_)) => Transfer::Pwrite,
+    let mut spans = if vector {
+        cx.memory.spans(pointer, len)?
+    } else {
+        vec![cx.memory.span(pointer, len)?]
     };
-    sys::transfer(call, fd, cx.memory.span(pointer, len)?, at.unwrap_or(0))
+    let mut go = || match open.waits() && at.is_none() {
+        true => cx.stream(write, fd, &mut spans),
+        false => sys::vectored(write, fd, &spans, at),
+    };
+    if write && open.breaks() {
+        sys::quietly(go)
+    } else {
+        go()
+    }
 }
 
 /// Streams that no descriptor of the host's stands behind.

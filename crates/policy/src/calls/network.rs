@@ -57,10 +57,16 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
         return Err(libc::EINVAL);
     }
     // Copied once: what is checked is what is used.
-    let bytes = cx.memory.get_bytes(cx.args[1], len)?;
+    let mut bytes = cx.memory.get_bytes(cx.args[1], len)?;
     let target = address(&bytes).ok_or(libc::EAFNOSUPPORT)?;
     if !cx.monitor.policy.connect.contains(&target) {
         return Err(libc::EACCES);
+    }
+    if target.is_ipv6() {
+        // Flow and scope were not checked.
+        bytes[4..8].fill(0);
+        bytes.truncate(28);
+        bytes[24..].fill(0);
     }
     sys::connect(fd.as_fd(), &bytes)
 }
