@@ -51,11 +51,7 @@ fn outcome(result: c_long) -> Outcome {
 /// A call with integers only.
 pub fn plain(call: Plain, args: [u64; 4]) -> Outcome {
     // SAFETY: no argument of these calls is an address.
-    let make = || outcome(unsafe { libc::syscall(call as c_long, args[0], args[1], args[2], args[3]) });
-    match call {
-        Plain::Ftruncate | Plain::Fallocate => quietly(make),
-        _ => make(),
-    }
+    outcome(unsafe { libc::syscall(call as c_long, args[0], args[1], args[2], args[3]) })
 }
 
 /// Calls of the form `f(fd, buffer, length, extra…)` on the domain's memory.
@@ -78,55 +74,8 @@ pub enum Transfer {
     Send = libc::SYS_sendto,
 }
 
-/// Makes a call that writes. To a pipe without a reader, or beyond the limit of file sizes, the kernel also sends the
-/// thread a signal whose default is to end the process: the host is not to be ended by what a domain writes.
-fn quietly(call: impl FnOnce() -> Outcome) -> Outcome {
-    // SAFETY: asks for a handler and a limit, changes and restores the calling thread's own mask, and takes a signal that
-    // only this thread's own call can have raised.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut action);
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit);
-        if action.sa_sigaction == libc::SIG_IGN && limit.rlim_cur == libc::RLIM_INFINITY {
-            return call();
-        }
-        let mut both: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut both);
-        libc::sigaddset(&raw mut both, libc::SIGPIPE);
-        libc::sigaddset(&raw mut both, libc::SIGXFSZ);
-        let mut old: libc::sigset_t = std::mem::zeroed();
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const both, &raw mut old);
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigpending(&raw mut before);
-        let result = call();
-        let signal = match result {
-            Err(libc::EPIPE) => libc::SIGPIPE,
-            Err(libc::EFBIG) => libc::SIGXFSZ,
-            _ => 0,
-        };
-        if signal != 0 && libc::sigismember(&raw const before, signal) == 0 {
-            let mut mine: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut mine);
-            libc::sigaddset(&raw mut mine, signal);
-            let now: libc::timespec = std::mem::zeroed();
-            libc::sigtimedwait(&raw const mine, std::ptr::null_mut(), &raw const now);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
-        result
-    }
-}
-
 /// Moves bytes between a descriptor and the domain's memory.
 pub fn transfer(call: Transfer, fd: BorrowedFd<'_>, span: Span, extra: u64) -> Outcome {
-    match call {
-        Transfer::Write | Transfer::Pwrite => quietly(|| move_bytes(call, fd, span, extra)),
-        // Sending to a socket has a flag for it.
-        _ => move_bytes(call, fd, span, extra),
-    }
-}
-
-fn move_bytes(call: Transfer, fd: BorrowedFd<'_>, span: Span, extra: u64) -> Outcome {
     // SAFETY: the span lies in the domain's window, to which only the kernel and the domain itself have access; the
     // two last arguments (addresses, for the socket calls) are null.
     outcome(unsafe {
@@ -157,20 +106,17 @@ pub fn vectored(write: bool, fd: BorrowedFd<'_>, spans: &[Span], offset: Option<
         (false, Some(_)) => libc::SYS_preadv,
         (true, Some(_)) => libc::SYS_pwritev,
     };
-    let call = || {
-        // SAFETY: the vectors are ours, and what they name lies in the domain's window.
-        outcome(unsafe {
-            libc::syscall(
-                number,
-                fd.as_raw_fd(),
-                vectors.as_ptr(),
-                vectors.len(),
-                offset.unwrap_or(0),
-                0,
-            )
-        })
-    };
-    if write { quietly(call) } else { call() }
+    // SAFETY: the vectors are ours, and what they name lies in the domain's window.
+    outcome(unsafe {
+        libc::syscall(
+            number,
+            fd.as_raw_fd(),
+            vectors.as_ptr(),
+            vectors.len(),
+            offset.unwrap_or(0),
+            0,
+        )
+    })
 }
 
 /// `preadv2` or `pwritev2` at the stream's position, without waiting: `EAGAIN` where it would have to, `EOPNOTSUPP` where
@@ -199,11 +145,10 @@ pub fn at_once(write: bool, fd: BorrowedFd<'_>, spans: &[Span]) -> Outcome {
             )
         })
     };
-    let call = || match spans {
+    match spans {
         [one] => call(&[vector(one)]),
         several => call(&several.iter().map(vector).collect::<Vec<_>>()),
-    };
-    if write { quietly(call) } else { call() }
+    }
 }
 
 /// Runs `f`, which writes, so that a SIGPIPE or SIGXFSZ that it brings on never reaches the host: by default either would end
