@@ -184,7 +184,10 @@ fn time_limits() -> Result<(), Error> {
         let took = start.elapsed();
         assert!(matches!(f.kind, FaultKind::TimeLimit), "{f}");
         assert!(took >= Duration::from_millis(19), "{took:?} is too early");
-        assert!(took < Duration::from_secs(2), "{took:?} is too late");
+        assert!(
+            took < Duration::from_secs(20),
+            "{took:?} is too late, even for a loaded machine"
+        );
         expect(&d, &f, "spin", None);
     }
     // Short calls are not hurt by a limit that passed long ago for others.
