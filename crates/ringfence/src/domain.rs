@@ -45,6 +45,35 @@ impl Domain {
         runtime::Domain::new(&modules, imports.0, options).map(Self)
     }
 
+    /// Runs the program (a module with a `main`) under a policy, with the policy's arguments and environment, and returns its
+    /// exit status. The same monitor must have been given to the domain's imports.
+    ///
+    /// # Errors
+    /// [`RunError`](crate::policy::program::RunError): the module is no program, or it failed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use ringfence::policy::{Captured, Policy, Rights, Stream};
+    /// use ringfence::{Domain, Imports, Module};
+    ///
+    /// let output = Captured::default();
+    /// let monitor = Policy::new()
+    ///     .args(["wc", "/data/words"])
+    ///     .dir("words", "/data", Rights::ReadOnly)
+    ///     .stdout(Stream::Capture(output.clone()))
+    ///     .start()?;
+    /// let domain = Domain::new(&Module::open("wc.rf")?, Imports::new().policy(monitor.clone()))?;
+    /// let status = domain.run_program(&monitor)?;
+    /// println!("{status}: {}", String::from_utf8_lossy(&output.take()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_program(
+        &self,
+        monitor: &crate::policy::Monitor,
+    ) -> Result<i32, crate::policy::program::RunError> {
+        crate::policy::program::run(&self.0, monitor)
+    }
+
     /// Finds an exported function. `A` is the tuple of its arguments and `R` its result, as the host claims them.
     ///
     /// # Errors

@@ -86,6 +86,8 @@ pub use module::Module;
 pub use pool::{Pool, Pooled};
 pub use ptr::Ptr;
 pub use region::{Group, Region};
+/// What a domain may ask of the operating system: directories, streams, clocks, connections. Deny by default.
+pub use ringfence_policy as policy;
 pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{Row, matrix};

@@ -1,0 +1,81 @@
+//! Programs under a policy, through the public interface.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ringfence::policy::{Captured, Decision, Policy, Stream};
+use ringfence::{Domain, Imports, Module};
+
+/// Reads standard input, writes it to standard output twice, asks for a process number, exits with it.
+const PROGRAM: &str = r#"
+static long call(long n, long a, long b, long c)
+{
+	register long r10 __asm__("r10") = 0;
+	register long r8 __asm__("r8") = 0;
+	register long r9 __asm__("r9") = 0;
+	__asm__ volatile("call __rf_syscall" : "+a"(n), "+D"(a), "+S"(b), "+d"(c), "+r"(r10), "+r"(r8), "+r"(r9) : :
+		"rcx", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+		"xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+	return n;
+}
+int __rf_main(int argc, char **argv)
+{
+	char b[64];
+	long n = call(0, 0, (long)b, sizeof b);
+	call(1, 1, (long)b, n);
+	call(1, 1, (long)argv[argc - 1], 2);
+	return call(39, 0, 0, 0);
+}
+"#;
+
+fn program() -> Module {
+    let dir = std::env::temp_dir().join(format!("rf-policy-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (source, module) = (dir.join("p.c"), dir.join("p.rf"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let args = ["-O1", "--sysroot-rf=/nonexistent", "-o"].map(std::ffi::OsString::from);
+    let mut args = Vec::from(args);
+    args.extend([module.clone().into_os_string(), source.into_os_string()]);
+    assert_eq!(ringfence_driver::cc(ringfence_driver::args::Front::C, args), 0);
+    let module = Module::open(&module).unwrap();
+    let _ = std::fs::remove_dir_all(&dir);
+    module
+}
+
+#[test]
+fn streams_are_the_hosts_to_give_and_calls_its_to_answer() {
+    let output = Captured::default();
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = seen.clone();
+    let monitor = Policy::new()
+        .args(["p", "ab"])
+        .stdin(Stream::Bytes(b"in ".to_vec()))
+        .stdout(Stream::Capture(output.clone()))
+        .callback(move |request| {
+            count.fetch_add(1, Ordering::Relaxed);
+            if request.name == Some("getpid") {
+                Decision::Return(42)
+            } else {
+                Decision::Policy
+            }
+        })
+        .start()
+        .unwrap();
+    let domain = Domain::new(&program(), Imports::new().policy(monitor.clone())).unwrap();
+    assert_eq!(domain.run_program(&monitor).unwrap(), 42);
+    assert_eq!(output.take(), b"in ab");
+    assert_eq!(seen.load(Ordering::Relaxed), 4);
+    // A reset gives the streams back as they were.
+    domain.reset().unwrap();
+    assert_eq!(domain.run_program(&monitor).unwrap(), 42);
+    assert_eq!(output.take(), b"in ab");
+}
+
+#[test]
+fn a_module_without_main_is_no_program() {
+    let monitor = Policy::new().start().unwrap();
+    let error = support::basic().run_program(&monitor).unwrap_err();
+    assert!(error.to_string().contains("not a program"), "{error}");
+}
