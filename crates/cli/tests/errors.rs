@@ -232,6 +232,40 @@ fn every_single_byte_of_the_headers_may_be_wrong() {
 }
 
 #[test]
+fn random_damage_anywhere_is_survived() {
+    let d = Dir::new();
+    d.write(
+        "a.c",
+        "__thread int v; int t[9] = {1}; int *p = t; int h(int); int a(int x) { return h(x) + t[x] + v; }\n",
+    );
+    d.rf(&["cc", "-O2", "-g", "--import=h", "a.c", "-o", "a.rf"]).ok();
+    let good = d.read("a.rf");
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    };
+    for _ in 0..1500 {
+        let mut bad = good.clone();
+        for _ in 0..1 + random() % 6 {
+            let at = random() % bad.len();
+            bad[at] = random() as u8;
+            if random() % 4 == 0 {
+                let end = (at + 8).min(bad.len());
+                bad[at..end].fill(0xFF);
+            }
+        }
+        if random() % 8 == 0 {
+            bad.truncate(random() % good.len());
+        }
+        let _ = ringfence_driver::check::check(&bad, &ringfence_driver::check::Rules::default());
+        let _ = ringfence_driver::inspect::inspect(&bad);
+    }
+}
+
+#[test]
 fn bare_code() {
     let d = Dir::new();
     d.write("ret", [0xC3]);

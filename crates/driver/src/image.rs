@@ -243,7 +243,7 @@ impl<'a> Image<'a> {
             .filter(|s| s.defined && text.contains(&s.address) && s.kind != SymbolKind::Tls)
             // The nearest symbols first; a function that covers the place beats a label in it.
             .take(64)
-            .find(|s| s.kind == SymbolKind::Function && address < s.address + s.size.max(1))
+            .find(|s| s.kind == SymbolKind::Function && address < s.address.saturating_add(s.size.max(1)))
             .or_else(|| {
                 self.symbols[..after].iter().rev().find(|s| {
                     s.defined && text.contains(&s.address) && s.kind != SymbolKind::Tls && !s.name.is_empty()
