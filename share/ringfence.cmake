@@ -23,6 +23,8 @@ list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RINGFENCE)
 set(CMAKE_C_COMPILER "${RINGFENCE}" cc)
 set(CMAKE_CXX_COMPILER "${RINGFENCE}" c++)
 set(CMAKE_ASM_COMPILER "${RINGFENCE}" cc)
+# CMake asks an assembler for its name in a way that drops the second word.
+set(CMAKE_ASM_COMPILER_ID GNU)
 set(CMAKE_CROSSCOMPILING_EMULATOR "${RINGFENCE}" run)
 
 # Libraries and headers of the host's are of no use; programs (code generators) are.
