@@ -83,6 +83,7 @@ step pages scripts/check_docs.py
 step build cargo build --release --workspace --quiet
 step sysroot sysroot/build.sh
 step libc make -s -C sysroot test
+step cxx sysroot/tests/cxx.sh
 step unit cargo test --workspace --quiet --no-fail-fast
 # mistakes planted in the verifier one at a time; its corpus has to notice each
 step holes cargo test -p ringfence-verify --features holes --test holes --quiet

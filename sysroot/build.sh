@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds what modules are linked with into build/sysroot: headers, the libc, the small support library (min/), the
-# compiler's runtime. Needs a built `ringfence` (variable RINGFENCE, default: the one under target/release or on PATH).
+# Builds what modules are linked with into build/sysroot: headers, the libc, the C++ library, the small support library
+# (min/), the compiler's runtime. Needs a built `ringfence` (variable RINGFENCE, default: the one under target/release or
+# on PATH).
 #
-#   sysroot/build.sh [min|builtins|libc|all]...
+#   sysroot/build.sh [min|builtins|libc|cxx|all]...
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,11 +29,11 @@ for target; do
 	min) ;;
 	builtins) "$here/fetch.sh" gcc >/dev/null ;;
 	libc) "$here/fetch.sh" musl >/dev/null ;;
-	all)
+	cxx | all)
 		"$here/fetch.sh" gcc >/dev/null
 		"$here/fetch.sh" musl >/dev/null
 		;;
-	*) die "unknown target '$target': min, builtins, libc or all" ;;
+	*) die "unknown target '$target': min, builtins, libc, cxx or all" ;;
 	esac
 	make -s -j"${JOBS:-$(nproc)}" -C "$here" SOURCES="${RINGFENCE_SOURCES:-$root/build/sources}" "$target"
 done

@@ -2,7 +2,7 @@
 # Fetches a pinned source and unpacks it below build/sources; does nothing if it is there already.
 # Sources come through apt, pip and cargo by package name; what arrives is checked against a hash.
 #
-#   sysroot/fetch.sh gcc      libgcc and the torture programs, from Debian's gcc-12-source
+#   sysroot/fetch.sh gcc      libgcc, libstdc++ and the torture programs, from Debian's gcc-12-source
 #   sysroot/fetch.sh musl     musl, libc++ and libunwind, from PyPI's ziglang
 #   sysroot/fetch.sh crate NAME VERSION SHA256
 #
