@@ -2,7 +2,7 @@
 
 use crate::Cost;
 use crate::build::{Configuration, Kitchen, Native};
-use crate::measure::{Subject, interleave, nanoseconds};
+use crate::measure::{Subject, interleave, thread_nanoseconds};
 use ringfence_runtime::{
     Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Signature, Verdict,
 };
@@ -64,11 +64,11 @@ fn add(entry: &Entry) -> Add {
 }
 
 fn loop_nothing(count: u32, f: Nothing) -> f64 {
-    nanoseconds(count, || black_box(f)())
+    thread_nanoseconds(count, || black_box(f)())
 }
 
 fn loop_add(count: u32, f: Add) -> f64 {
-    nanoseconds(count, || {
+    thread_nanoseconds(count, || {
         black_box(black_box(f)(black_box(2), black_box(3)));
     })
 }
@@ -100,7 +100,7 @@ impl Calls {
     }
 
     /// Measures calls, faults and the making of domains.
-    pub fn measure(&self, runs: usize, quick: bool) -> Result<Vec<Cost>, String> {
+    pub fn measure(&self, runs: usize) -> Result<Vec<Cost>, String> {
         let Calls {
             native,
             one,
@@ -108,8 +108,8 @@ impl Calls {
             module,
         } = self;
         let (other, closure, faulty) = (domain(module)?, with_closure(module)?, domain(module)?);
-        let count = if quick { 200_000 } else { 2_000_000 };
-        let few = if quick { 20 } else { 200 };
+        let count = 200_000; // about a millisecond: most rounds pass without an interruption
+        let few = 20;
 
         // SAFETY: plain.c defines it with this type
         let plain = unsafe { std::mem::transmute::<*const c_void, Nothing>(native.symbol("nothing")?) };
@@ -150,7 +150,7 @@ impl Calls {
             (
                 "null call by the checked interface",
                 Box::new(|| {
-                    Ok(nanoseconds(count, || {
+                    Ok(thread_nanoseconds(count, || {
                         black_box(entry.call(&mut Call::ints(&[]))).ok();
                     }))
                 }),
@@ -158,7 +158,7 @@ impl Calls {
             (
                 "null call with window switch",
                 Box::new(|| {
-                    Ok(nanoseconds(count / 2, || {
+                    Ok(thread_nanoseconds(count / 2, || {
                         black_box(fenced_nothing)();
                         black_box(other_nothing)();
                     }) / 2.0)

@@ -26,6 +26,9 @@ usage: bench [--quick] [--runs N] [--only NAME,…] [--json FILE] [--plots DIR] 
   --json FILE      where to write the figures (default build/bench.json)
   --plots DIR      draw light and dark plots there";
 
+/// Rounds of short measurements for one of workloads.
+const SHORT: usize = 5;
+
 /// The command line.
 struct Options {
     runs: usize,
@@ -112,8 +115,8 @@ fn run() -> Result<(), String> {
     let (mut costs, mut strings) = (Vec::new(), Vec::new());
     if options.calls {
         let calls = calls::Calls::new(&kitchen)?;
-        costs = calls.measure(options.runs, options.quick)?;
-        costs.push(verifier::measure(&kitchen, options.runs)?);
+        costs = calls.measure(SHORT * options.runs)?;
+        costs.push(verifier::measure(&kitchen, SHORT * options.runs)?);
         print_costs(&costs);
         strings = strings::measure(&calls.native, &calls.one, options.runs, options.quick)?;
     }

@@ -46,6 +46,26 @@ pub fn interleave(runs: usize, subjects: &mut [Subject]) -> Result<Vec<Summary>,
     Ok(samples.into_iter().map(Summary::of).collect())
 }
 
+/// Seconds that the calling thread has spent on a processor: what others take in between does not count.
+pub fn thread_seconds() -> f64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the struct is ours; the clock exists since Linux 2.6
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Nanoseconds of processor time for one of `count` turns of `body`.
+pub fn thread_nanoseconds(count: u32, mut body: impl FnMut()) -> f64 {
+    let start = thread_seconds();
+    for _ in 0..count {
+        body();
+    }
+    (thread_seconds() - start) * 1e9 / f64::from(count)
+}
+
 /// Nanoseconds for one of `count` turns of `body`.
 pub fn nanoseconds(count: u32, mut body: impl FnMut()) -> f64 {
     let start = Instant::now();

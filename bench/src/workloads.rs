@@ -1,12 +1,11 @@
 //! Whole workloads, fenced against native.
 
 use crate::build::{Configuration, Kitchen, Native};
-use crate::measure::{Subject, Summary, geometric_mean, interleave};
+use crate::measure::{Subject, Summary, geometric_mean, interleave, thread_seconds};
 use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
 use serde::Serialize;
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// What one workload came to. Ratios are of medians; the yardstick is the faster of the two native builds.
 #[derive(Serialize)]
@@ -102,9 +101,9 @@ fn one(
         subjects.push((
             configuration.name(),
             Box::new(move || {
-                let start = Instant::now();
+                let start = thread_seconds();
                 let sum = work()?;
-                let seconds = start.elapsed().as_secs_f64();
+                let seconds = thread_seconds() - start;
                 check(sum)?;
                 Ok(seconds)
             }),
