@@ -109,6 +109,34 @@ static void close_under_a_call(void) {
     }
 }
 
+/* The same at each thread's first call, which makes its lane: of two rivals one finds the domain, or finds it gone. */
+static pthread_barrier_t start;
+static void *first_call(void *argument) {
+    int (*add_many)(int) = (int (*)(int))(uintptr_t)argument;
+    rf_clear_error();
+    pthread_barrier_wait(&start);
+    return (void *)(long)(add_many(3) != 3 && !rf_error());
+}
+static void close_at_the_first_call(void) {
+    for (int i = 0; i < 400; i++) {
+        pthread_t t[3];
+        rf_domain *d = make();
+        void *result, *f = rf_dlsym(d, "add_many");
+        pthread_barrier_init(&start, NULL, 4);
+        for (int k = 0; k < 3; k++)
+            pthread_create(&t[k], NULL, first_call, f);
+        pthread_barrier_wait(&start);
+        for (volatile int spin = 0; spin < i * 100; spin++)
+            ;
+        CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+        for (int k = 0; k < 3; k++) {
+            pthread_join(t[k], &result);
+            CHECK(result == NULL);
+        }
+        pthread_barrier_destroy(&start);
+    }
+}
+
 static long run(int count, void *(*f)(void *)) {
     pthread_t threads[16];
     long wrong = 0;
@@ -203,6 +231,7 @@ int main(int argc, char **argv) {
         CHECK(result == NULL);
     }
     close_under_a_call();
+    close_at_the_first_call();
     own_handlers();
     after_fork();
     CHECK_STATUS(rf_domain_destroy(shared), RF_OK);

@@ -239,9 +239,16 @@ impl Lane {
     }
 }
 
-/// What [`prepare`] may find while it creates a lane.
-fn create(domain: &Inner) -> Result<*mut Lane, CallError> {
+/// Makes a lane for the calling thread in the target's domain; `None` if the domain is gone.
+///
+/// # Safety
+/// The target is one that a gate was given.
+unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> {
     let mut world = world::lock().ok_or(CallError::Inside)?;
+    // SAFETY: the caller's promise; see `alive` for the domain.
+    let Some(domain) = (unsafe { alive(target, &world) }) else {
+        return Ok(None);
+    };
     let thread = world::this_thread(&mut world)?;
     let mut set = domain.lanes();
     let slot = match set.free.pop() {
@@ -289,7 +296,18 @@ fn create(domain: &Inner) -> Result<*mut Lane, CallError> {
     }
     set.lanes.push(lane);
     thread.bind(domain.index, lane);
-    Ok(lane)
+    Ok(Some(lane))
+}
+
+/// The domain of a target, unless it is gone. A raw thunk keeps its domain from nothing: another thread may close it at
+/// any moment. That clears the target's index first and takes the world's lock then, so a domain whose index is found
+/// under the lock stays until the lock is released.
+///
+/// # Safety
+/// The target is one that a gate was given. What is returned is not used after the lock is released.
+unsafe fn alive<'a>(target: *const Target, _world: &world::Guard) -> Option<&'a Inner> {
+    // SAFETY: targets are never freed while they can be called; the domain lives while the lock is held, as said above.
+    unsafe { ((*target).index.load(Ordering::Acquire) != 0).then(|| &*(*target).domain.cast::<Inner>()) }
 }
 
 /// The slow way in: finds out what is amiss. 1: try again; 0: the call fails, status and slot tell why.
@@ -300,7 +318,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         unsafe { (*tls).status = code };
         0
     };
-    // SAFETY: the thread's own words; the gate passes a target; a target with an index has a live domain.
+    // SAFETY: the thread's own words; the gate passes a target; lanes are never unmapped.
     unsafe {
         if (*(*tls).current).top.load(Ordering::Relaxed) == 0 {
             return fail(status::INSIDE);
@@ -312,11 +330,11 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         if index == 0 {
             return fail(status::GONE);
         }
-        let domain = &*(*target).domain.cast::<Inner>();
         let mut lane = *(*tls).lanes.byte_add(index as usize);
         if lane.is_null() {
-            lane = match create(domain) {
-                Ok(lane) => lane,
+            lane = match create(target) {
+                Ok(Some(lane)) => lane,
+                Ok(None) => return fail(status::GONE),
                 Err(e) => {
                     crate::fault::set_error(e);
                     return fail(status::SLOT);
@@ -339,6 +357,12 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             lane.attention.fetch_and(!ending, Ordering::AcqRel);
         }
         if bits & attention::RESERVE_OPEN != 0 {
+            let Some(world) = world::lock() else {
+                return fail(status::INSIDE);
+            };
+            if alive(target, &world).is_none() {
+                return fail(status::GONE); // and the stack with its reserve is unmapped
+            }
             lane.attention
                 .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
             lane.slot.close_reserve();
