@@ -175,6 +175,7 @@ typedef struct rf_module rf_module;     /* a verified module; any number of doma
 typedef struct rf_domain rf_domain;     /* a running instance */
 typedef struct rf_function rf_function; /* one exported function of one domain, looked up once */
 typedef struct rf_caller rf_caller;     /* a call out of a domain, during a callback */
+typedef struct rf_policy rf_policy;     /* what domains may ask of the operating system */
 
 #define RF_INTEGRITY 1 /* flag: accept modules whose loads are not confined */
 
@@ -216,10 +217,11 @@ typedef struct rf_domain_options {
     uint64_t time_limit_ns;   /* for each call from the host; 0: none */
     uint64_t memory_limit;    /* heap, maps and host allocations together, in bytes; 0: none but the window */
     uint64_t stack_size;      /* data stack of each lane, in bytes; 0: the default */
+    const rf_policy *policy;  /* answers the domain's system calls; NULL: memory and exit only */
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0 }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif
@@ -326,6 +328,100 @@ rf_status rf_time_limit(rf_domain *domain, uint64_t nanoseconds);
 /* RF_OK if the domain takes calls, RF_ERROR_FAULTED if it waits for rf_reset, RF_ERROR_HANDLE. Sets no rf_error. */
 rf_status rf_domain_state(rf_domain *domain);
 
+/* ------------------------------------------------------------------------------------------------ policy
+ *
+ * A domain has no system calls of its own: its C library asks, and the policy of the domain answers. What is not granted is
+ * denied with the errno that portable programs expect. A new policy grants nothing; build it up, then make domains with it
+ * (rf_domain_options.policy). Each domain gets the policy as it is at that moment, with descriptors, directories and
+ * captured output of its own; changing or closing the policy afterwards changes nothing for it. Limits of memory and time
+ * belong to the domain: rf_domain_options.
+ *
+ *     rf_policy *p;
+ *     rf_policy_create(&p);
+ *     rf_policy_dir(p, "/srv/data", "/data", RF_READ);
+ *     rf_policy_stream(p, 1, RF_STREAM_CAPTURE);
+ *     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+ *     o.policy = p;
+ *     rf_domain *d;
+ *     int exit_status;
+ *     if (rf_domain_create(module, &o, &d) == RF_OK && rf_run_program(d, &exit_status) == RF_OK) ...
+ */
+
+/* Rights to a directory, or to memory. RF_WRITE includes reading. */
+typedef enum rf_rights { RF_NONE = 0, RF_READ = 1, RF_WRITE = 2 } rf_rights;
+
+/* Makes a policy that grants nothing. `*policy` is NULL on failure. */
+rf_status rf_policy_create(rf_policy **policy) RF_WARN_UNUSED;
+
+/* Gives the handle back. Domains that were made with it live on. NULL is fine. */
+rf_status rf_policy_close(rf_policy *policy);
+
+/* Grants the host's directory `host` and all below it under the absolute name `guest`: RF_READ, or RF_WRITE for both.
+ * Neither symbolic links nor ".." lead out of it. The first one is where programs start. It is opened when a domain is made:
+ * one that cannot be opened is then RF_ERROR_FILE, one of procfs, sysfs and their like RF_ERROR_RIGHTS. */
+rf_status rf_policy_dir(rf_policy *policy, const char *host, const char *guest, rf_rights rights);
+
+/* Where a standard stream goes: not open (the default); reads end and writes vanish; the host's own stream of that
+ * number; kept for rf_captured (1 and 2 only). */
+typedef enum rf_stream { RF_STREAM_CLOSED = 0, RF_STREAM_NULL = 1, RF_STREAM_INHERIT = 2, RF_STREAM_CAPTURE = 3 } rf_stream;
+
+/* Sets standard stream 0, 1 or 2. */
+rf_status rf_policy_stream(rf_policy *policy, int number, rf_stream stream);
+
+/* Standard input is these bytes, which are copied. */
+rf_status rf_policy_input(rf_policy *policy, const void *bytes, size_t length);
+
+/* How many bytes a captured stream may hold before writes fail with ENOSPC. The default is 64 MiB. */
+rf_status rf_policy_capture_limit(rf_policy *policy, size_t bytes);
+
+/* A program's arguments, its name first; they replace earlier ones. Copied. UTF-8. */
+rf_status rf_policy_args(rf_policy *policy, const char *const *args, size_t count);
+
+/* Adds an environment variable. Copied. UTF-8. */
+rf_status rf_policy_env(rf_policy *policy, const char *name, const char *value);
+
+/* Whether (0 or 1) the time can be asked for and waited for. */
+rf_status rf_policy_clocks(rf_policy *policy, int granted);
+
+/* Whether (0 or 1) the kernel's random numbers can be had. */
+rf_status rf_policy_randomness(rf_policy *policy, int granted);
+
+/* How many descriptors a domain may have open, 3 to 65536. The default is 64. */
+rf_status rf_policy_descriptors(rf_policy *policy, unsigned limit);
+
+/* Lets domains connect to this address, "127.0.0.1:80" or "[::1]:80", by TCP or UDP; may be called several times. */
+rf_status rf_policy_connect(rf_policy *policy, const char *address);
+
+/* A system call that a domain makes, before anything is decided. */
+typedef struct rf_syscall {
+    size_t size;       /* of this struct, as the library knows it */
+    uint64_t number;   /* x86-64 Linux */
+    const char *name;  /* NULL for an unusual one */
+    uint64_t args[6];  /* pointers are the domain's: rf_read, rf_write */
+    rf_domain *domain; /* NULL while its constructors run; belongs to the library */
+    int64_t result;    /* for the callback to set */
+} rf_syscall;
+
+/* A callback's answer: the policy decides; denied, with the errno in call->result; the callback has done it itself, and the
+ * domain gets call->result (-errno for a failure). Anything else denies with EPERM. */
+typedef enum rf_decision { RF_BY_POLICY = 0, RF_DENY = 1, RF_DONE = 2 } rf_decision;
+
+/* Asks `decide` about each call first; NULL: no longer. It runs on the thread that calls, several at once if several threads
+ * are inside, and must not leave by longjmp, a C++ exception or pthread_exit. */
+rf_status rf_policy_callback(rf_policy *policy, rf_decision (*decide)(rf_syscall *call, void *context), void *context);
+
+/* Gives each call, with its result, to `print` as a line like strace's. As for rf_policy_callback. */
+rf_status rf_policy_trace(rf_policy *policy, void (*print)(const char *line, void *context), void *context);
+
+/* Runs the program that the domain holds: its main, with the policy's arguments and environment. RF_OK when it returned or
+ * called exit; *exit_status (may be NULL) then has the status. A fault or a limit is the failure that rf_call would give. Each
+ * run needs a domain that is new or was reset. RF_ERROR_NO_FUNCTION if the module has no main. */
+rf_status rf_run_program(rf_domain *domain, int *exit_status);
+
+/* Moves the first bytes of what was captured of stream 1 or 2 to `to`, at most `capacity`, and returns how many; 0 when
+ * there are none left. From any thread, also while the domain runs. */
+size_t rf_captured(rf_domain *domain, int number, void *to, size_t capacity);
+
 /* ---------------------------------------------------------------------------------- memory shared between domains
  *
  * A region is memory that any number of domains map, each with its own rights, at the same offset in every window.
@@ -335,8 +431,6 @@ rf_status rf_domain_state(rf_domain *domain);
 
 typedef struct rf_region rf_region;
 typedef struct rf_group rf_group;
-
-typedef enum rf_rights { RF_NONE = 0, RF_READ = 1, RF_WRITE = 2 } rf_rights; /* RF_WRITE includes reading */
 
 /* `length` bytes of zeroed shared memory, owned by `owner` (NULL: the host). Nobody but its owner has rights to it yet. */
 rf_status rf_region_create(uint64_t length, rf_domain *owner, rf_region **region) RF_WARN_UNUSED;

@@ -48,6 +48,7 @@ build() {
 }
 build basic
 build readme
+build program
 module=$work/basic.rf
 export LD_LIBRARY_PATH=$work/lib
 
@@ -61,21 +62,22 @@ check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconvers
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl checked threads regions readme; do
-    module=$work/basic.rf
-    if [[ $t == readme ]]; then
-        module=$work/readme.rf
-    fi
+for t in dl checked threads regions policy readme; do
+    modules=("$work/basic.rf")
+    case $t in
+    readme) modules=("$work/readme.rf") ;;
+    policy) modules=("$work/program.rf" "$work/readme.rf") ;;
+    esac
     check "$t: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t" -L"$work/lib" -lringfence -pthread
-    check "$t" "$work/$t" "$module"
+    check "$t" "$work/$t" "${modules[@]}"
     check "$t: compile, non-PIE" gcc -std=c11 -O1 -g -no-pie -fno-pie "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t-nopie" \
         -L"$work/lib" -lringfence -pthread
-    check "$t, non-PIE" "$work/$t-nopie" "$module"
+    check "$t, non-PIE" "$work/$t-nopie" "${modules[@]}"
     # word splitting of the private libraries is wanted
     # shellcheck disable=SC2086
     check "$t: compile, static library" gcc -std=c11 -O1 -g -no-pie "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t-static" \
         -L"$work/static" -lringfence $private -pthread
-    check "$t, static library" "$work/$t-static" "$module"
+    check "$t, static library" "$work/$t-static" "${modules[@]}"
 done
 
 module=$work/basic.rf

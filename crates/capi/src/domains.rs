@@ -9,6 +9,7 @@ use ringfence_runtime::{DomainError, DomainOptions, Module, Signature};
 use crate::error::{Failure, Info, Status, border, clear, pending, status};
 use crate::imports::{Import, provided, read_imports};
 use crate::objects::{self, LateHandle, load_options, not_null, text};
+use crate::policy;
 
 /// `rf_domain_options` of the header.
 #[repr(C)]
@@ -19,6 +20,7 @@ pub struct Options {
     time_limit_ns: u64,
     memory_limit: u64,
     stack_size: u64,
+    policy: *const c_void,
 }
 
 /// Most bytes of stack arguments that a pointer of `rf_dlsym_args` passes.
@@ -65,6 +67,7 @@ pub unsafe extern "C" fn rf_dlopen(path: *const c_char, flags: i32) -> *mut c_vo
                 provided(),
                 &DomainOptions::default(),
                 &LateHandle::default(),
+                None,
             )
         },
     )
@@ -206,6 +209,7 @@ unsafe fn read_options(options: *const Options) -> Result<Options, Failure> {
         time_limit_ns: 0,
         memory_limit: 0,
         stack_size: 0,
+        policy: ptr::null(),
     };
     if options.is_null() {
         return Ok(all);
@@ -248,6 +252,7 @@ pub unsafe extern "C" fn rf_domain_create(
         let late = LateHandle::default();
         // SAFETY: the caller's promise.
         let imports = unsafe { read_imports(options.imports, options.import_count, &late) }?;
+        let policy = policy::start(options.policy, &late)?;
         let mut limits = DomainOptions::default();
         limits.time_limit = time_limit(options.time_limit_ns);
         if options.memory_limit > 0 {
@@ -256,7 +261,7 @@ pub unsafe extern "C" fn rf_domain_create(
         if options.stack_size > 0 {
             limits.data_stack = u32::try_from(options.stack_size).unwrap_or(u32::MAX);
         }
-        let made = objects::add_domain(module, imports, &limits, &late)?;
+        let made = objects::add_domain(module, imports, &limits, &late, policy)?;
         // SAFETY: not null, so writable.
         unsafe { *domain = made };
         Ok(())

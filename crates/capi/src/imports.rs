@@ -41,7 +41,7 @@ thread_local! {
 static PROVIDED: OnceLock<Mutex<BTreeMap<String, usize>>> = OnceLock::new();
 
 /// `context` of a callback: the C program's, and its business.
-struct Context(*mut c_void);
+pub(crate) struct Context(pub(crate) *mut c_void);
 // SAFETY: never followed by us; the header says that callbacks run on any thread.
 unsafe impl Send for Context {}
 // SAFETY: as above.

@@ -12,6 +12,7 @@ mod handles;
 mod imports;
 mod memory;
 mod objects;
+mod policy;
 mod regions;
 
 pub use calls::*;
@@ -19,4 +20,5 @@ pub use domains::*;
 pub use error::{CFrame, Info, Status};
 pub use imports::*;
 pub use memory::*;
+pub use policy::*;
 pub use regions::*;

@@ -10,6 +10,7 @@ use ringfence_runtime::{Domain, DomainOptions, Entry, Imports, LoadOptions, Modu
 
 use crate::error::{Failure, Status};
 use crate::handles::Table;
+use crate::policy::InForce;
 
 static MODULES: Table<Module> = Table::new(0x5A1);
 static DOMAINS: Table<Arc<DomainObject>> = Table::new(0x5A2);
@@ -19,6 +20,8 @@ static FUNCTIONS: Table<Arc<FunctionObject>> = Table::new(0x5A3);
 pub(crate) struct DomainObject {
     pub(crate) domain: Domain,
     pub(crate) module: Module,
+    /// What answers its system calls, if it was made with one.
+    pub(crate) policy: Option<InForce>,
     /// Handles of its functions, to be closed with it. `None` once it is closed.
     functions: Mutex<Option<HashSet<u64>>>,
 }
@@ -32,7 +35,7 @@ pub(crate) struct FunctionObject {
 /// The number of a domain's handle, for its imports: known once the domain is made.
 pub(crate) type LateHandle = Arc<OnceLock<u64>>;
 
-fn bad_handle(what: &str, handle: *const c_void) -> Failure {
+pub(crate) fn bad_handle(what: &str, handle: *const c_void) -> Failure {
     let reason = if handle.is_null() {
         "NULL is"
     } else {
@@ -41,7 +44,7 @@ fn bad_handle(what: &str, handle: *const c_void) -> Failure {
     Failure::new(Status::ERROR_HANDLE, format!("{handle:?}: {reason} no {what}"))
 }
 
-fn full(what: &str) -> Failure {
+pub(crate) fn full(what: &str) -> Failure {
     Failure::new(Status::ERROR_LIMIT, format!("too many open {what} handles"))
 }
 
@@ -82,12 +85,18 @@ pub(crate) fn add_domain(
     imports: Imports,
     options: &DomainOptions,
     late: &LateHandle,
+    policy: Option<InForce>,
 ) -> Result<*mut c_void, Failure> {
+    let imports = match &policy {
+        Some(policy) => imports.policy(policy.monitor.clone()),
+        None => imports,
+    };
     let domain = Domain::new(std::slice::from_ref(&module), imports, options)?;
     let tag = domain.clone();
     let object = Arc::new(DomainObject {
         domain,
         module,
+        policy,
         functions: Mutex::new(Some(HashSet::new())),
     });
     let handle = DOMAINS.insert(object).map_err(|_| full("domain"))?;

@@ -1,0 +1,480 @@
+//! Policies: what a domain may ask of the operating system, and programs that run under one.
+
+use std::ffi::{CString, c_char, c_void};
+use std::path::Path;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringfence_policy::program::{self, RunError};
+use ringfence_policy::{Captured, Decision, Monitor, Policy, PolicyError, Request, Rights, Stream};
+
+use crate::error::{Failure, Status, border, status};
+use crate::handles::Table;
+use crate::imports::Context;
+use crate::objects::{self, LateHandle, not_null, path, pointer, text};
+
+/// `rf_syscall` of the header.
+#[repr(C)]
+pub struct Syscall {
+    size: usize,
+    number: u64,
+    name: *const c_char,
+    args: [u64; 6],
+    domain: *mut c_void,
+    result: i64,
+}
+
+type Decide = unsafe extern "C" fn(call: *mut Syscall, context: *mut c_void) -> i32;
+type Print = unsafe extern "C" fn(line: *const c_char, context: *mut c_void);
+
+const BY_POLICY: i32 = 0;
+const DENY: i32 = 1;
+const DONE: i32 = 2;
+
+const CLOSED: i32 = 0;
+const NULL: i32 = 1;
+const INHERIT: i32 = 2;
+const CAPTURE: i32 = 3;
+
+/// A policy behind its handle.
+#[derive(Default, Clone)]
+struct PolicyObject {
+    policy: Policy,
+    /// Which streams each domain captures for itself.
+    captured: [bool; 3],
+    args: Vec<String>,
+    callback: Option<(Decide, usize)>,
+}
+
+static POLICIES: Table<Arc<Mutex<PolicyObject>>> = Table::new(0x5A6);
+
+/// A policy in force for one domain.
+pub(crate) struct InForce {
+    pub(crate) monitor: Arc<Monitor>,
+    captured: [Option<Captured>; 3],
+}
+
+impl From<PolicyError> for Failure {
+    fn from(e: PolicyError) -> Self {
+        let status = match &e {
+            PolicyError::Directory { .. } => Status::ERROR_FILE,
+            PolicyError::KernelFiles { .. } => Status::ERROR_RIGHTS,
+            _ => Status::ERROR_ARGUMENT,
+        };
+        Self::new(status, e.to_string())
+    }
+}
+
+fn policy(handle: *const c_void) -> Result<Arc<Mutex<PolicyObject>>, Failure> {
+    POLICIES
+        .get(handle as usize as u64)
+        .map_err(|_| objects::bad_handle("policy", handle))
+}
+
+/// Puts the policy of this handle into force for a domain whose own handle comes `late`. A null handle: none.
+pub(crate) fn start(handle: *const c_void, late: &LateHandle) -> Result<Option<InForce>, Failure> {
+    if handle.is_null() {
+        return Ok(None);
+    }
+    let object = policy(handle)?
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let mut policy = object.policy.args(object.args);
+    let mut captured = [None, None, None];
+    for (number, slot) in captured.iter_mut().enumerate() {
+        if object.captured[number] {
+            let buffer = slot.insert(Captured::default()).clone();
+            policy = set_stream(policy, number, Stream::Capture(buffer));
+        }
+    }
+    if let Some((decide, context)) = object.callback {
+        let (late, context) = (late.clone(), Context(context as *mut c_void));
+        policy = policy.callback(move |request| ask(decide, &context, &late, request));
+    }
+    Ok(Some(InForce {
+        monitor: policy.start()?,
+        captured,
+    }))
+}
+
+fn ask(decide: Decide, context: &Context, late: &LateHandle, request: &Request<'_>) -> Decision {
+    let name = request.name.and_then(|n| CString::new(n).ok());
+    let mut call = Syscall {
+        size: size_of::<Syscall>(),
+        number: request.number,
+        name: name.as_ref().map_or(ptr::null(), |n| n.as_ptr()),
+        args: request.args,
+        domain: pointer(late.get().copied().unwrap_or(0)),
+        result: 0,
+    };
+    // SAFETY: the header says what a callback is; the struct lives until it returns.
+    match unsafe { decide(&raw mut call, context.0) } {
+        BY_POLICY => Decision::Policy,
+        DONE => Decision::Return(call.result),
+        DENY => Decision::Deny(i32::try_from(call.result).unwrap_or(libc::EPERM)),
+        // What nobody defined is no permission.
+        _ => Decision::Deny(libc::EPERM),
+    }
+}
+
+fn set_stream(policy: Policy, number: usize, stream: Stream) -> Policy {
+    match number {
+        0 => policy.stdin(stream),
+        1 => policy.stdout(stream),
+        _ => policy.stderr(stream),
+    }
+}
+
+/// Changes the policy behind a handle.
+fn change(handle: *const c_void, f: impl FnOnce(&mut PolicyObject) -> Result<(), Failure>) -> Status {
+    status(|| {
+        let object = policy(handle)?;
+        f(&mut object.lock().unwrap_or_else(PoisonError::into_inner))
+    })
+}
+
+/// Passes the policy through one of its builder's functions.
+fn build(object: &mut PolicyObject, f: impl FnOnce(Policy) -> Policy) {
+    object.policy = f(std::mem::take(&mut object.policy));
+}
+
+/// See the header.
+///
+/// # Safety
+/// `made` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_create(made: *mut *mut c_void) -> Status {
+    status(|| {
+        not_null(made, "policy")?;
+        // SAFETY: not null, so writable.
+        unsafe { *made = ptr::null_mut() };
+        let handle = POLICIES
+            .insert(Arc::default())
+            .map_err(|_| objects::full("policy"))?;
+        // SAFETY: not null, so writable.
+        unsafe { *made = pointer(handle) };
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_close(handle: *mut c_void) -> Status {
+    status(|| {
+        if handle.is_null() {
+            return Ok(());
+        }
+        POLICIES
+            .remove(handle as usize as u64)
+            .map(drop)
+            .map_err(|_| objects::bad_handle("policy", handle))
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `host` and `guest` are null or strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_dir(
+    handle: *mut c_void,
+    host: *const c_char,
+    guest: *const c_char,
+    rights: i32,
+) -> Status {
+    change(handle, |object| {
+        // SAFETY: the caller's promise.
+        let (host, guest): (&Path, _) = unsafe { (path(host)?, text(guest, "guest")?) };
+        let rights = match rights {
+            1 => Rights::ReadOnly,
+            2 => Rights::ReadWrite,
+            other => {
+                let message = format!("{other} is no right to a directory: RF_READ or RF_WRITE");
+                return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+            }
+        };
+        if !guest.starts_with('/') {
+            let name = guest.to_owned();
+            return Err(PolicyError::GuestName { name }.into());
+        }
+        build(object, |p| p.dir(host, guest, rights));
+        Ok(())
+    })
+}
+
+fn standard(number: i32) -> Result<usize, Failure> {
+    usize::try_from(number).ok().filter(|n| *n < 3).ok_or_else(|| {
+        let message = format!("{number} is no standard stream: 0, 1 or 2");
+        Failure::new(Status::ERROR_ARGUMENT, message)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_stream(handle: *mut c_void, number: i32, stream: i32) -> Status {
+    change(handle, |object| {
+        let number = standard(number)?;
+        let (kind, captured) = match stream {
+            CLOSED => (Stream::Closed, false),
+            NULL => (Stream::Null, false),
+            INHERIT => (Stream::Inherit, false),
+            // The buffer is made for each domain.
+            CAPTURE if number > 0 => (Stream::Closed, true),
+            other => {
+                let message = format!("{other} is no rf_stream that stream {number} can have");
+                return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+            }
+        };
+        object.captured[number] = captured;
+        build(object, |p| set_stream(p, number, kind));
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `bytes` is null or has `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_input(handle: *mut c_void, bytes: *const c_void, length: usize) -> Status {
+    change(handle, |object| {
+        let bytes = if length == 0 {
+            Vec::new()
+        } else {
+            not_null(bytes, "bytes")?;
+            // SAFETY: the caller's promise.
+            unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) }.to_vec()
+        };
+        build(object, |p| p.stdin(Stream::Bytes(bytes)));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_capture_limit(handle: *mut c_void, bytes: usize) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.capture_limit(bytes));
+        Ok(())
+    })
+}
+
+/// A copy of a string that a domain is to see.
+///
+/// # Safety
+/// As [`text`].
+unsafe fn owned(string: *const c_char, what: &str) -> Result<String, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { text(string, what) }.map(str::to_owned)
+}
+
+/// See the header.
+///
+/// # Safety
+/// `args` is null or has `count` strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_args(
+    handle: *mut c_void,
+    args: *const *const c_char,
+    count: usize,
+) -> Status {
+    change(handle, |object| {
+        if count > 0 {
+            not_null(args, "args")?;
+        }
+        let one = |i| {
+            // SAFETY: the caller's promise.
+            unsafe { owned(*args.add(i), "an argument") }
+        };
+        object.args = (0..count).map(one).collect::<Result<_, _>>()?;
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` and `value` are null or strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_env(
+    handle: *mut c_void,
+    name: *const c_char,
+    value: *const c_char,
+) -> Status {
+    change(handle, |object| {
+        // SAFETY: the caller's promise.
+        let (name, value) = unsafe { (owned(name, "name")?, owned(value, "value")?) };
+        if name.is_empty() || name.contains('=') {
+            let message = format!("{name:?} cannot be the name of an environment variable");
+            return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+        }
+        build(object, |p| p.env(&name, &value));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_clocks(handle: *mut c_void, granted: i32) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.clocks(granted != 0));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_randomness(handle: *mut c_void, granted: i32) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.randomness(granted != 0));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_descriptors(handle: *mut c_void, limit: u32) -> Status {
+    change(handle, |object| {
+        if !(3..=1 << 16).contains(&limit) {
+            let message = format!("{limit} descriptors: the limit must be 3 to 65536");
+            return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+        }
+        build(object, |p| p.descriptors(limit as usize));
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `address` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_connect(handle: *mut c_void, address: *const c_char) -> Status {
+    change(handle, |object| {
+        // SAFETY: the caller's promise.
+        let address = unsafe { text(address, "address") }?;
+        let parsed = address.parse().map_err(|_| {
+            let message = format!("{address:?} is no address: write 127.0.0.1:80 or [::1]:80");
+            Failure::new(Status::ERROR_ARGUMENT, message)
+        })?;
+        build(object, |p| p.connect(parsed));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_callback(
+    handle: *mut c_void,
+    decide: Option<Decide>,
+    context: *mut c_void,
+) -> Status {
+    change(handle, |object| {
+        object.callback = decide.map(|d| (d, context as usize));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_trace(handle: *mut c_void, print: Option<Print>, context: *mut c_void) -> Status {
+    change(handle, |object| {
+        let Some(print) = print else {
+            return Err(Failure::new(Status::ERROR_ARGUMENT, "print is NULL"));
+        };
+        let context = Context(context);
+        build(object, |p| {
+            p.trace(move |line| {
+                let context: &Context = &context;
+                let line = CString::new(line.replace('\0', "\u{FFFD}")).unwrap_or_default();
+                // SAFETY: the header says what such a function is; the line lives until it returns.
+                unsafe { print(line.as_ptr(), context.0) };
+            })
+        });
+        Ok(())
+    })
+}
+
+fn in_force<'a>(object: &'a objects::DomainObject, what: &str) -> Result<&'a InForce, Failure> {
+    object.policy.as_ref().ok_or_else(|| {
+        let message = format!("{what}: the domain was made without a policy (rf_domain_options.policy)");
+        Failure::new(Status::ERROR_ARGUMENT, message)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `exit_status` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_run_program(domain: *mut c_void, exit_status: *mut i32) -> Status {
+    status(|| {
+        let object = objects::domain(domain)?;
+        let policy = in_force(&object, "running a program")?;
+        let result = program::run(&object.domain, &policy.monitor).map_err(|e| match e {
+            RunError::NoMain(_) => Failure::new(Status::ERROR_NO_FUNCTION, e.to_string()),
+            RunError::Arguments(e) => e.into(),
+            RunError::Call(e) => e.into(),
+            other => Failure::new(Status::ERROR_INTERNAL, other.to_string()),
+        })?;
+        if !exit_status.is_null() {
+            // SAFETY: not null, so writable.
+            unsafe { *exit_status = result };
+        }
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `to` is null or has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_captured(
+    domain: *mut c_void,
+    number: i32,
+    to: *mut c_void,
+    capacity: usize,
+) -> usize {
+    border(
+        |_| 0,
+        || {
+            let object = objects::domain(domain)?;
+            let policy = in_force(&object, "captured output")?;
+            let Some(buffer) = &policy.captured[standard(number)?] else {
+                let message = format!("the policy does not capture stream {number}");
+                return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+            };
+            if capacity == 0 {
+                return Ok(0);
+            }
+            not_null(to, "to")?;
+            let bytes = buffer.take_first(capacity);
+            // SAFETY: the caller's promise; not more than `capacity` were taken.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast::<u8>(), bytes.len()) };
+            Ok(bytes.len())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_have_the_numbers_of_the_header() {
+        let header = include_str!("../../../include/ringfence.h");
+        for (name, number) in [
+            ("RF_BY_POLICY", BY_POLICY),
+            ("RF_DENY", DENY),
+            ("RF_DONE", DONE),
+            ("RF_STREAM_CLOSED", CLOSED),
+            ("RF_STREAM_NULL", NULL),
+            ("RF_STREAM_INHERIT", INHERIT),
+            ("RF_STREAM_CAPTURE", CAPTURE),
+        ] {
+            assert!(header.contains(&format!(" {name} = {number}")), "{name}");
+        }
+    }
+}
