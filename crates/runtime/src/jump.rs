@@ -50,7 +50,8 @@ struct Record {
 pub(crate) struct Records {
     list: Vec<Record>,
     next: u64,
-    /// Depths at return addresses; `None` where `setjmp` is refused.
+    /// Depths at return addresses; `None` where `setjmp` is refused. A wrong one would be an escape: they hold for the code
+    /// that is in the window now, and no longer.
     known: [(u64, Option<u32>); KNOWN],
 }
 
@@ -73,9 +74,11 @@ pub(crate) struct OutWords {
 }
 
 impl Records {
-    /// Forgets everything: the frames are gone.
+    /// Forgets everything: the frames are gone, and what comes next in this lane may be another domain, in the same
+    /// window, with other code at the same addresses.
     pub(crate) fn clear(&mut self) {
         self.list.clear();
+        self.known = Default::default();
     }
 
     /// The return address that a hook stands for.

@@ -1,5 +1,6 @@
 //! Hostile modules against the runtime.
 
+use ringfence_attack::child::in_child;
 use ringfence_attack::code::{Code, data};
 use ringfence_attack::elf::Builder;
 use ringfence_attack::fuzz::domain_of;
@@ -18,22 +19,6 @@ const ONE: Signature = Signature {
     x87_results: 0,
     variadic: false,
 };
-
-/// Runs `f` in a child; gives its wait status. The child ends with 0, with 1 after a panic, or by a signal.
-fn in_child(f: impl FnOnce()) -> i32 {
-    // SAFETY: the child does not go back into the test harness.
-    unsafe {
-        let child = libc::fork();
-        assert!(child >= 0);
-        if child == 0 {
-            let fine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_ok();
-            libc::_exit(i32::from(!fine));
-        }
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        status
-    }
-}
 
 /// A module that passes any system call on (`call`), calls its import (`out`), crashes (`crash`).
 fn module() -> Builder {
@@ -310,85 +295,6 @@ fn a_masked_store_over_the_windows_top_reaches_nothing() {
         }
         domains.remove(1);
     }
-}
-
-/// A jump back to a record at a greater depth than the frame has now lays frames that are left, hooked return addresses
-/// among them, into what the frame takes for its own pushes. Their records must not outlive that.
-#[test]
-fn a_record_dies_with_its_frame() {
-    extern "C" fn escaped() -> ! {
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(42) }
-    }
-    let (outer, inner, wanted, leaked) = (data(256), data(264), data(272), data(280));
-    let jump = |code: &mut Code, stub: u32, buffer: u32| {
-        code.put(&[0xBF]).put(&buffer.to_le_bytes()); // mov $buffer, %edi
-        code.put(&[0xBE, 1, 0, 0, 0]); // mov $1, %esi
-        code.load_target(Code::stub(stub)).call();
-    };
-    let mut code = Code::default();
-    let main = code.function();
-    code.put(&[0x65, 0x67, 0x48, 0x89, 0x3C, 0x25])
-        .put(&wanted.to_le_bytes()); // mov %rdi, %gs:wanted
-    code.put(&[0x50; 4]); // push %rax, four times: depth 32
-    jump(&mut code, window::stub::SETJMP, outer);
-    code.put(&[0x85, 0xC0, 0x75, 10]); // test %eax, %eax; jne past what follows
-    code.put(&[0x58; 4]); // pop %rax, four times
-    code.put(&[0xE8, 0, 0, 0, 0, 0xC3]); // call middle; ret
-    let call_middle = code.here() - 5;
-    // Back again, at depth 32: above a word of its own lie the callee's return address and the middle's.
-    code.put(&[0x59, 0x59, 0x5E, 0x5A]); // pop %rcx; pop %rcx; pop %rsi; pop %rdx
-    code.put(&[0x65, 0x67, 0x48, 0x89, 0x34, 0x25])
-        .put(&leaked.to_le_bytes()); // mov %rsi, %gs:leaked
-    code.put(&[0x65, 0x67, 0x48, 0x8B, 0x04, 0x25])
-        .put(&wanted.to_le_bytes()); // mov %gs:wanted, %rax
-    code.put(&[0x50, 0x56]); // push %rax; push %rsi
-    code.put(&[0xE8, 0, 0, 0, 0, 0x0F, 0x0B]); // call again; ud2
-    let call_again = code.here() - 6;
-    let middle = code.function();
-    code.put(&[0xE8, 0, 0, 0, 0, 0xC3]); // call callee; ret
-    let call_callee = code.here() - 5;
-    let callee = code.function();
-    jump(&mut code, window::stub::SETJMP, inner);
-    code.put(&[0x85, 0xC0, 0x74, 1, 0xC3]); // test %eax, %eax; je 1f; ret; 1:
-    code.put(&[0x50; 4]);
-    jump(&mut code, window::stub::LONGJMP, outer);
-    code.put(&[0x0F, 0x0B]);
-    let again = code.function();
-    jump(&mut code, window::stub::LONGJMP, inner);
-    code.put(&[0x0F, 0x0B]);
-    for (place, target) in [(call_middle, middle), (call_again, again), (call_callee, callee)] {
-        let distance = target.wrapping_sub(place + 4);
-        code.0[place as usize..][..4].copy_from_slice(&distance.to_le_bytes());
-    }
-    let builder = Builder {
-        text: code.0,
-        data: vec![0; 64],
-        exports: vec![("main".into(), main)],
-        ..Builder::default()
-    };
-    let status = in_child(|| {
-        let domain = domain_of(&builder, Imports::new(), &DomainOptions::default()).expect("a domain");
-        let target = escaped as *const () as u64;
-        let result = domain.entry("main").unwrap().call(&mut Call::ints(&[target]));
-        let error = result.expect_err("the second record is dead");
-        let CallError::Fault(fault) = error else {
-            panic!("{error}")
-        };
-        assert!(matches!(fault.kind, FaultKind::Host(_)), "{fault:?}");
-        let mut word = [0; 8];
-        domain
-            .as_ref()
-            .read(domain.as_ref().base() + u64::from(leaked), &mut word)
-            .unwrap();
-        let word = u64::from_le_bytes(word);
-        assert!(
-            word >> 32 == 0 || word >> 32 == domain.as_ref().base() >> 32,
-            "host address {word:#x}"
-        );
-    });
-    assert_ne!(status >> 8, 42, "the domain has jumped to a host function");
-    assert_eq!(status, 0);
 }
 
 #[test]
