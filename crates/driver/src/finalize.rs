@@ -54,7 +54,7 @@ struct Run {
 
 #[derive(Default)]
 struct Survey {
-    /// Identifier places in order: offset of the four bytes.
+    /// Identifier places of labels in order: offset of the four bytes.
     labels: Vec<usize>,
     /// Offsets of all markers' identifiers, function markers included.
     markers: HashSet<usize>,
@@ -97,11 +97,36 @@ fn needs_replacing(bytes: &[u8]) -> bool {
     count > 1 || other
 }
 
+/// Where the identifier stands in the compare of a checked jump or call, if the instruction at `at` is one.
+fn compare_place(bytes: &[u8], at: usize) -> Option<usize> {
+    let found = bytes.len() == sequence::CMP.len() + 4 && bytes[..sequence::CMP.len()] == sequence::CMP;
+    found.then_some(at + sequence::CMP.len())
+}
+
+/// The values that checked jumps compare with. A long no-op with any other value marks nothing: it is a filler that
+/// somebody wrote, or a landing pad, which no jump of the module goes to.
+fn compared(text: &[u8], base: u64) -> HashSet<u32> {
+    let mut values = HashSet::new();
+    let mut decoder = Decoder::with_ip(64, text, base, DecoderOptions::NONE);
+    let mut i = Instruction::default();
+    while decoder.can_decode() {
+        let at = decoder.position();
+        decoder.decode_out(&mut i);
+        if let Some(place) = compare_place(&text[at..at + i.len()], at) {
+            values.insert(read32(text, place));
+        }
+    }
+    values.remove(&identifier::FUNCTION);
+    values.remove(&0);
+    values
+}
+
 fn survey(text: &[u8], base: u64) -> Survey {
     let mut s = Survey::default();
     let mut decoder = Decoder::with_ip(64, text, base, DecoderOptions::NONE);
     let mut i = Instruction::default();
     let mut falls = false;
+    let compared = compared(text, base);
     while decoder.can_decode() {
         let at = decoder.position();
         decoder.decode_out(&mut i);
@@ -110,16 +135,19 @@ fn survey(text: &[u8], base: u64) -> Survey {
         if bytes.len() == identifier::MARKER_LEN
             && bytes[..4] == identifier::MARKER_HEAD
             && (base as usize + at).is_multiple_of(8)
-            && read32(text, at + 4) != 0
         {
-            s.markers.insert(at + 4);
-            if read32(text, at + 4) == identifier::FUNCTION {
+            let value = read32(text, at + 4);
+            let label = compared.contains(&value) || identifier::is_reserved(value);
+            if value == identifier::FUNCTION {
                 s.entries.insert(base + at as u64);
-            } else {
+            } else if label {
                 s.labels.push(at + 4);
             }
-            falls = true;
-            continue;
+            if label || value == identifier::FUNCTION {
+                s.markers.insert(at + 4);
+                falls = true;
+                continue;
+            }
         }
         if is_filler(&i) {
             let bad = needs_replacing(bytes);
@@ -145,11 +173,10 @@ fn survey(text: &[u8], base: u64) -> Survey {
             falls = false;
             continue;
         }
-        if bytes.len() == sequence::CMP.len() + 4 && bytes[..sequence::CMP.len()] == sequence::CMP {
-            let place = at + sequence::CMP.len();
-            if read32(text, place) != identifier::FUNCTION {
-                s.labels.push(place);
-            }
+        if let Some(place) = compare_place(bytes, at)
+            && read32(text, place) != identifier::FUNCTION
+        {
+            s.labels.push(place);
         }
         let flow = i.flow_control();
         // By operand, not by flow: `syscall` is a call of some kind too.

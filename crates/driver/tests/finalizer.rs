@@ -108,6 +108,28 @@ fn label_numbers_are_compact_and_each_function_has_its_own() {
 }
 
 #[test]
+fn a_filler_that_looks_like_a_marker_stays_a_filler() {
+    // The same long no-op in two functions: as a label it would belong to both, which no verifier accepts.
+    let function = |name: &str| {
+        format!(
+            "\t.globl {name}\n\t.type {name}, @function\n\t.p2align 3\n{name}:\tnopl 0x629affff(%rax,%rax,1)\n\
+             \tnopl 0x100(%rax,%rax,1)\n\tmovl $1, %eax\n\tret\n\t.size {name}, .-{name}\n"
+        )
+    };
+    let text = function("f") + &function("g") + "\t.section .note.GNU-stack,\"\",@progbits\n";
+    let d = Dir::new();
+    let (source, module) = (d.write("t.s", &text), d.path("t.rf"));
+    assert_eq!(cc(&["--no-rewrite", &source, "-o", &module]), 0);
+    let data = std::fs::read(&module).unwrap();
+    let image = Image::parse(&data).unwrap();
+    let filler = [0x0F, 0x1F, 0x84, 0x00, 0x00, 0x01, 0x00, 0x00];
+    let kept = image.text_bytes().windows(8).filter(|w| *w == filler).count();
+    assert_eq!(kept, 2, "the fillers are as they were written");
+    let places = ringfence_verify::identifiers(&image.text_pages(), image.text.address as u32).unwrap();
+    assert!(places.is_empty(), "{places:?}");
+}
+
+#[test]
 fn builds_are_reproducible() {
     let text = "int t[64]; int f(int x) { switch (x) { case 1: return t[2]; case 2: return t[5]; case 3: return 9; \
                 case 4: return t[1]; case 5: return 3; } return t[x]; }\n";

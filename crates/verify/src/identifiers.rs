@@ -6,9 +6,11 @@ use crate::reason::Reason;
 use crate::report::{IdKind, IdPlace, Rejection};
 use crate::scan::dword;
 use ringfence_isa::{identifier, sequence};
+use std::collections::HashSet;
 
-/// Finds the places of label identifiers in text, finalized or not, in order of address. Function identifiers and
-/// plain fillers (value 0) are left out.
+/// Finds the places of label identifiers in text, finalized or not, in order of address. Function identifiers are left
+/// out, and so is every long no-op that only looks like a marker: one whose number no checked jump of the text
+/// compares with, unless the number has the reserved prefix.
 ///
 /// # Errors
 ///
@@ -44,6 +46,12 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
         }
         at += usize::from(i.len);
     }
+    let compared: HashSet<u32> = places
+        .iter()
+        .filter(|p| p.kind == IdKind::Compare)
+        .map(|p| p.id)
+        .collect();
+    places.retain(|p| compared.contains(&p.id) || identifier::is_reserved(p.id));
     Ok(places)
 }
 
@@ -56,4 +64,45 @@ fn compare_before(text: &[u8], at: usize) -> Option<usize> {
         && s[14..].starts_with(&sequence::CMOV)
         && s[18..].starts_with(&sequence::ADD);
     complete.then_some(start + sequence::ID_OFFSET)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nop(value: u32) -> [u8; 8] {
+        let v = value.to_le_bytes();
+        [0x0F, 0x1F, 0x84, 0x00, v[0], v[1], v[2], v[3]]
+    }
+
+    fn jump(value: u32) -> Vec<u8> {
+        let mut code = [&sequence::AND[..], &sequence::CMP].concat();
+        code.extend(value.to_le_bytes());
+        code.extend([&sequence::CMOV[..], &sequence::ADD, &sequence::JMP].concat());
+        code
+    }
+
+    #[test]
+    fn a_long_nop_marks_a_label_only_if_a_jump_compares_with_its_value() {
+        // A filler with a displacement, twice the label that the jump asks for, the jump, and a filler again.
+        let mut text = [nop(0x100), nop(0x11), nop(0x11), nop(identifier::FUNCTION)].concat();
+        text.extend(jump(0x11));
+        text.extend([nop(0x100), nop(0)].concat());
+        let found = identifiers(&text, 0x1000).unwrap();
+        let places: Vec<(u32, IdKind)> = found.iter().map(|p| (p.offset, p.kind)).collect();
+        let compare = 0x1020 + sequence::ID_OFFSET as u32;
+        let wanted = [
+            (0x100C, IdKind::Marker),
+            (0x1014, IdKind::Marker),
+            (compare, IdKind::Compare),
+        ];
+        assert_eq!(places, wanted);
+    }
+
+    #[test]
+    fn what_has_the_reserved_prefix_is_told_whatever_compares_with_it() {
+        let id = 0x629A_0007;
+        let found = identifiers(&nop(id), 0x1000).unwrap();
+        assert_eq!(found.iter().map(|p| p.id).collect::<Vec<_>>(), [id]);
+    }
 }
