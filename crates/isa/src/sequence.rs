@@ -30,3 +30,7 @@ pub const CALL: [u8; 3] = [0x41, 0xFF, 0xD3];
 pub const ID_OFFSET: usize = AND.len() + CMP.len();
 /// Length of the whole sequence in bytes.
 pub const LEN: usize = ID_OFFSET + 4 + CMOV.len() + ADD.len() + JMP.len();
+
+/// What a module built with `--check` ends in when an address is outside its window: `nopl 0x63(%rax)`, `ud2`. The
+/// no-op tells this trap from any other. No rule depends on it; the address is in `r11`.
+pub const CHECK_TRAP: [u8; 6] = [0x0F, 0x1F, 0x40, 0x63, 0x0F, 0x0B];

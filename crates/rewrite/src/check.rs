@@ -12,6 +12,9 @@ use crate::state::State;
 /// How far ahead the flags are followed.
 const LOOK_AHEAD: u32 = 12;
 
+/// `ringfence_isa::sequence::CHECK_TRAP`: not every `ud2` of a module built so is about an address.
+const TRAP: &str = "\tnopl\t0x63(%rax)\n\tud2\n";
+
 impl Out<'_> {
     /// Whether loads are confined too.
     pub(crate) fn confine_loads(&self) -> bool {
@@ -71,7 +74,7 @@ impl Out<'_> {
         let n = self.local;
         if flags_dead {
             self.fmt(format_args!(
-                "\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n{load}\tud2\n.Lrf_c{n}:\n"
+                "\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n{load}{TRAP}.Lrf_c{n}:\n"
             ));
             return;
         }
@@ -87,7 +90,7 @@ impl Out<'_> {
         };
         self.fmt(format_args!(
             "\tpushq\t%rax\n{push}\tlahf\n\tseto\t%al\n\tsubq\t%r14, %r11\n\tshrq\t$32, %r11\n\tje\t.Lrf_c{n}\n\
-             \tpopq\t%rax\n{pop}{load}\tud2\n{again}\
+             \tpopq\t%rax\n{pop}{load}{TRAP}{again}\
              .Lrf_c{n}:\n\taddb\t$127, %al\n\tsahf\n\tpopq\t%rax\n{pop}"
         ));
     }

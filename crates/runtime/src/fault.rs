@@ -421,7 +421,12 @@ fn outside(lane: &Lane, raw: &RawFault) -> Option<FaultKind> {
         (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip)
             && module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK != 0
     });
-    (checked && address.wrapping_sub(lane.base) >= window::SIZE)
+    // Other traps of the module, `__builtin_trap` for one, have anything in r11.
+    use ringfence_isa::sequence::CHECK_TRAP;
+    let mut code = [0; CHECK_TRAP.len()];
+    let start = rip.wrapping_sub(CHECK_TRAP.len() as u64 - 2);
+    let marked = DomainRef::of(lane.domain()).read(start, &mut code).is_ok() && code == CHECK_TRAP;
+    (checked && marked && address.wrapping_sub(lane.base) >= window::SIZE)
         .then_some(FaultKind::OutsideWindow { address })
 }
 
