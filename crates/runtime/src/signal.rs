@@ -5,6 +5,7 @@ use crate::fault::RawFault;
 use crate::gate;
 use crate::lane::{Lane, attention};
 use crate::{fork, guarded, sys, watchdog};
+use core::arch::global_asm;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -33,7 +34,17 @@ struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 32]>);
 // SAFETY: written before the handler that reads it is installed, afterwards only for SA_RESETHAND.
 unsafe impl Sync for Previous {}
 
-static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; 32]));
+impl Previous {
+    const fn new() -> Previous {
+        Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; 32]))
+    }
+}
+
+/// The handlers that were there before ours.
+static FIRST: Previous = Previous::new();
+/// Those that the host has put in the place of ours since, from which the signals were taken back. Set where
+/// [`REPLACED`] says so.
+static LATER: Previous = Previous::new();
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static INSTALLING: Mutex<()> = Mutex::new(());
 
@@ -48,9 +59,9 @@ pub(crate) fn install() -> Result<(), HostError> {
     }
     fork::install()?;
     for signal in FAULTS {
-        take(signal, fault_handler as *const () as usize)?;
+        take(signal, entry(signal), &FIRST)?;
     }
-    take(TICK, tick_handler as *const () as usize)?;
+    take(TICK, entry(TICK), &FIRST)?;
     INSTALLED.store(true, Ordering::Release);
     Ok(())
 }
@@ -59,21 +70,18 @@ pub(crate) fn install() -> Result<(), HostError> {
 pub(crate) fn check_installed() {
     let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     for signal in FAULTS.into_iter().chain([TICK]) {
-        let ours = if signal == TICK {
-            tick_handler as *const () as usize
-        } else {
-            fault_handler as *const () as usize
-        };
+        let ours = entry(signal);
         // SAFETY: asks only.
         let now = unsafe {
             let mut now: libc::sigaction = zeroed();
             libc::sigaction(signal, null(), &raw mut now);
             now
         };
-        // A host that chains to us would be chained to in a circle.
-        if now.sa_sigaction != ours && !REPLACED[signal as usize].load(Ordering::Relaxed) {
-            REPLACED[signal as usize].store(true, Ordering::Relaxed);
-            let _ = take(signal, ours);
+        // Only once: which of two later handlers passes signals on to which other, nobody knows.
+        let replaced = &REPLACED[signal as usize];
+        if now.sa_sigaction != ours && !replaced.load(Ordering::Relaxed) && take(signal, ours, &LATER).is_ok()
+        {
+            replaced.store(true, Ordering::Release);
         }
     }
 }
@@ -81,14 +89,63 @@ pub(crate) fn check_installed() {
 /// Signals that were taken back once: no second time.
 static REPLACED: [AtomicBool; 32] = [const { AtomicBool::new(false) }; 32];
 
-fn take(signal: i32, handler: usize) -> Result<(), HostError> {
+global_asm!(
+    ".pushsection .text",
+    ".globl __rf_fault_entry",
+    ".hidden __rf_fault_entry",
+    ".type __rf_fault_entry, @function",
+    "__rf_fault_entry:",
+    ".cfi_startproc",
+    "endbr64",
+    "leaq 8(%rsp), %rcx",
+    "jmp {fault}",
+    ".cfi_endproc",
+    ".size __rf_fault_entry, . - __rf_fault_entry",
+    ".globl __rf_tick_entry",
+    ".hidden __rf_tick_entry",
+    ".type __rf_tick_entry, @function",
+    "__rf_tick_entry:",
+    ".cfi_startproc",
+    "endbr64",
+    "leaq 8(%rsp), %rcx",
+    "jmp {tick}",
+    ".cfi_endproc",
+    ".size __rf_tick_entry, . - __rf_tick_entry",
+    ".popsection",
+    fault = sym fault_handler,
+    tick = sym tick_handler,
+    options(att_syntax)
+);
+
+unsafe extern "C" {
+    /// The handlers as the kernel knows them: they add the address behind the return address to the arguments.
+    fn __rf_fault_entry();
+    fn __rf_tick_entry();
+}
+
+/// Our handler of a signal.
+fn entry(signal: i32) -> usize {
+    if signal == TICK {
+        __rf_tick_entry as *const () as usize
+    } else {
+        __rf_fault_entry as *const () as usize
+    }
+}
+
+/// Who called our handler. The kernel puts the context straight behind the return address, and nobody else does: a
+/// handler of the host that took our place, and passes signals on to the one before, calls from further down.
+fn called_by_the_kernel(context: *const c_void, behind_return: u64) -> bool {
+    context as u64 == behind_return
+}
+
+fn take(signal: i32, handler: usize, previous: &Previous) -> Result<(), HostError> {
     // SAFETY: asks for and sets a handler; the old one is stored before the new one can run.
     unsafe {
         let mut old: libc::sigaction = zeroed();
         if libc::sigaction(signal, null(), &raw mut old) != 0 {
             return Err(HostError::last("asking for a signal's handler"));
         }
-        (*PREVIOUS.0.get())[signal as usize].write(old);
+        (*previous.0.get())[signal as usize].write(old);
         let mut new: libc::sigaction = zeroed();
         new.sa_sigaction = handler;
         new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
@@ -269,7 +326,12 @@ fn leave(lane: &Lane, context: &mut libc::ucontext_t, signal: i32, info: &libc::
     g[libc::REG_EFL as usize] &= !0x4_0500;
 }
 
-unsafe extern "C" fn fault_handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn fault_handler(
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+    behind_return: u64,
+) {
     // SAFETY: the kernel passes valid pointers.
     let (i, c) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
     let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
@@ -299,15 +361,20 @@ unsafe extern "C" fn fault_handler(signal: i32, info: *mut libc::siginfo_t, cont
         }
     }
     // SAFETY: as above.
-    unsafe { chain(signal, info, context) };
+    unsafe { chain(signal, info, context, behind_return) };
 }
 
-unsafe extern "C" fn tick_handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn tick_handler(
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+    behind_return: u64,
+) {
     // SAFETY: the kernel passes valid pointers.
     let (i, c) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
     if !watchdog::is_ours(i) {
         // SAFETY: as above.
-        return unsafe { chain(signal, info, context) };
+        return unsafe { chain(signal, info, context, behind_return) };
     }
     let Some(lane) = inside() else { return };
     let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
@@ -319,10 +386,17 @@ unsafe extern "C" fn tick_handler(signal: i32, info: *mut libc::siginfo_t, conte
     }
 }
 
-/// Does what would have happened without us.
-unsafe fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+/// Does what would have happened without us. A later handler of the host that passes the signal on to us, as if we were
+/// still below it, gets the one below us: else the two would call each other for ever.
+unsafe fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, behind_return: u64) {
+    let later = REPLACED[signal as usize].load(Ordering::Acquire);
+    let previous = if later && called_by_the_kernel(context, behind_return) {
+        &LATER
+    } else {
+        &FIRST
+    };
     // SAFETY: stored when our handler was installed.
-    let old = unsafe { (*PREVIOUS.0.get())[signal as usize].assume_init_mut() };
+    let old = unsafe { (*previous.0.get())[signal as usize].assume_init_mut() };
     // SAFETY: the kernel passed valid pointers to our handler, which passes them on.
     unsafe {
         match old.sa_sigaction {

@@ -77,6 +77,51 @@ fn every_kind_of_fault() {
 }
 
 #[test]
+fn check_mode_tells_the_whole_address() {
+    let flags = [
+        "--check",
+        "--import=host_add,host_call,host_enter,host_stack,host_scale",
+    ];
+    let file = support::build("basic", &flags);
+    let module = Module::open(&file, &LoadOptions::default()).unwrap();
+    std::fs::remove_file(file).unwrap();
+    let d = Domain::new(&[module], imports(), &DomainOptions::default()).unwrap();
+    let base = d.as_ref().base();
+    let inside = d.symbol("counter").unwrap();
+    let outside = [
+        0,
+        8,
+        0x1234_5678_9ABC,
+        0xFFFF_8000_0000_0000,
+        inside - (1 << 32),
+        inside + (1 << 32),
+        base - 4,
+    ];
+    for address in outside {
+        for (name, args) in [("read_at", &[address][..]), ("write_at", &[address, 9])] {
+            let f = fault(&d, name, args);
+            assert_eq!(f.kind, FaultKind::OutsideWindow { address }, "{name}: {f}");
+            assert!(f.to_string().contains(&format!("{address:#x}")), "{f}");
+            assert_eq!(f.backtrace()[0].function.as_deref(), Some(name));
+            // Every other register is as it was.
+            assert_eq!(f.registers.general[7], address);
+            d.reset().unwrap();
+        }
+    }
+    assert_eq!(call(&d, "read_at", &[inside]).unwrap(), 5);
+    // What is inside the window is told as ever, and so are other traps.
+    let kind = FaultKind::BadAccess {
+        address: base + 64,
+        access: Access::Read,
+    };
+    assert_eq!(fault(&d, "read_at", &[base + 64]).kind, kind);
+    d.reset().unwrap();
+    assert_eq!(fault(&d, "illegal", &[]).kind, FaultKind::IllegalInstruction);
+    d.reset().unwrap();
+    assert_eq!(fault(&d, "trap", &[]).kind, FaultKind::Trap);
+}
+
+#[test]
 fn a_process_in_which_all_memory_is_executable_is_refused() {
     in_child("a_process_in_which_all_memory_is_executable_is_refused", || {
         const READ_IMPLIES_EXEC: u64 = 0x0040_0000;
@@ -315,6 +360,89 @@ fn without_a_handler_a_host_fault_kills_as_ever() {
         // SAFETY: sends a signal.
         let status = forked(|| unsafe {
             libc::raise(libc::SIGSEGV);
+        });
+        assert!(
+            libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV,
+            "{status:#x}"
+        );
+    });
+}
+
+extern "C" fn faulty_handler(_: i32) {
+    // SAFETY: meant to crash.
+    unsafe { (64 as *mut u64).write_volatile(1) };
+}
+
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// Does its part, then passes the signal to the handler that was there before, as handlers are advised to.
+extern "C" fn passing_handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    if SEEN.fetch_add(1, Ordering::SeqCst) > 100 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(9) };
+    }
+    let before = BEFORE.get().unwrap().sa_sigaction;
+    // SAFETY: the handler before was installed with SA_SIGINFO.
+    unsafe {
+        let before: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = std::mem::transmute(before);
+        before(signal, info, context);
+    }
+}
+
+#[test]
+fn a_handler_of_the_host_that_faults_itself_kills_as_ever() {
+    in_child("a_handler_of_the_host_that_faults_itself_kills_as_ever", || {
+        for flags in [
+            0,
+            libc::SA_NODEFER,
+            libc::SA_ONSTACK,
+            libc::SA_NODEFER | libc::SA_ONSTACK,
+        ] {
+            let status = forked(|| {
+                install(libc::SIGSEGV, faulty_handler as *const () as usize, flags);
+                let d = domain();
+                let _ = fault(&d, "read_at", &[64]);
+                faulty_handler(0);
+            });
+            assert!(
+                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV,
+                "{status:#x} with flags {flags:#x}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_handler_that_passes_signals_on_is_called_once() {
+    in_child("a_handler_that_passes_signals_on_is_called_once", || {
+        install(libc::SIGSEGV, libc::SIG_DFL, 0);
+        let d = domain();
+        // SAFETY: asks for the handler, which is the runtime's.
+        let before = unsafe {
+            let mut before: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGSEGV, std::ptr::null(), &raw mut before);
+            before
+        };
+        assert!(BEFORE.set(before).is_ok());
+        install(
+            libc::SIGSEGV,
+            passing_handler as *const () as usize,
+            libc::SA_SIGINFO | libc::SA_ONSTACK,
+        );
+        let _ = fault(&d, "read_at", &[64]);
+        d.reset().unwrap();
+        // The runtime takes the signal back when the next domain is made, and has a handler to pass it to that passes
+        // it to the runtime.
+        let e = domain();
+        SEEN.store(0, Ordering::SeqCst);
+        let _ = fault(&e, "read_at", &[64]);
+        assert_eq!(
+            SEEN.load(Ordering::SeqCst),
+            0,
+            "a domain's fault is none of the host's"
+        );
+        let status = forked(|| {
+            faulty_handler(0);
         });
         assert!(
             libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV,
