@@ -49,6 +49,8 @@ pub(crate) struct LaneSet {
     pub lanes: Vec<*mut Lane>,
     /// Slots without a lane, used before.
     pub free: Vec<Slot>,
+    /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
+    pub lost: Vec<Slot>,
     /// Slots below this number were used.
     pub next: u32,
 }
@@ -498,9 +500,16 @@ impl Domain {
             };
             for lane in poisoned {
                 set.lanes.retain(|&l| l != lane);
+                // SAFETY: as above.
+                let slot = unsafe { (*lane).slot };
+                set.lost.push(slot);
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
                 // stack is not given back, because the lane's thread may still be between two checks.
                 unsafe { world::revoke(&mut world, inner.index, lane) };
+            }
+            // All of the window is the domain's to read: stacks that nobody uses too.
+            for slot in set.free.iter().chain(&set.lost) {
+                slot.refresh(inner, true)?;
             }
             for &lane in &set.lanes {
                 // SAFETY: nobody is in the lane.

@@ -5,7 +5,7 @@ use crate::error::{CallError, HostError};
 use crate::fault::RawFault;
 use crate::gate::{self, status};
 use crate::jump::Records;
-use crate::{host, signal, sys, watchdog, world};
+use crate::{host, pages, signal, sys, watchdog, world};
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -207,8 +207,8 @@ impl Slot {
             let data = u64::from(domain.options.data_stack);
             // SAFETY: nobody is in the lane.
             unsafe {
-                sys::drop_pages(start, domain.thread_area())?;
-                sys::drop_pages(start + u64::from(window::LANE_SLOT) - data, data)?;
+                pages::zero(start, domain.thread_area())?;
+                pages::zero(start + u64::from(window::LANE_SLOT) - data, data)?;
             }
         }
         domain.write_thread_block(start);

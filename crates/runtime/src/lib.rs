@@ -30,6 +30,7 @@ mod labels;
 mod lane;
 mod memory;
 pub mod module;
+mod pages;
 pub mod policy;
 mod relocate;
 pub mod rights;

@@ -2,13 +2,16 @@
 //!
 //! All bookkeeping is in host memory. Nothing here ever maps executable memory, and nothing leaves the heap area.
 
-use crate::error::MemoryError;
-use crate::{host, sys};
+use crate::error::{HostError, MemoryError};
+use crate::{host, pages, sys};
 use ringfence_isa::{PAGE, window};
 use std::collections::BTreeMap;
 
 /// Most separate mappings that a domain may have: the process has 65,530 for all.
 const MOST_PIECES: usize = 2048;
+
+/// A heap of more pieces is not cleared piece by piece.
+const FEW: usize = 8;
 
 /// Mappings are counted by so many.
 const CHUNK: u64 = 32;
@@ -84,15 +87,35 @@ impl Memory {
         self.used
     }
 
-    /// Everything is inaccessible again.
-    pub(crate) fn clear(&mut self) -> Result<(), crate::error::HostError> {
-        if !self.pieces.is_empty() {
+    /// Everything is inaccessible again, and holds nothing.
+    pub(crate) fn clear(&mut self) -> Result<(), HostError> {
+        let kept: usize = self.pieces.len();
+        if kept > 0 && !(kept <= FEW && self.pieces.iter().all(|(&at, piece)| self.hide(at, *piece))) {
             let len = u64::from(window::HEAP_END - window::HEAP);
             // SAFETY: nobody is in the domain; the area stays reserved.
             unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
         }
         *self = Memory::new(self.base, self.limit);
         Ok(())
+    }
+
+    /// Zeroes a piece where it is and takes its rights away, so that the next user of its memory has no page faults. False if
+    /// that cannot be done, or not quickly.
+    fn hide(&self, at: u32, piece: Piece) -> bool {
+        let (start, len) = (self.base + u64::from(at), u64::from(piece.len));
+        // What the domain cannot write now may hold what it wrote before.
+        if piece.rights.0 != libc::PROT_READ | libc::PROT_WRITE {
+            return false;
+        }
+        let Some(own) = pages::own(start, start + len) else {
+            return false;
+        };
+        for (from, to) in own.iter() {
+            // SAFETY: pages of a piece that is mapped writable; nobody is in the domain.
+            unsafe { std::ptr::write_bytes(from as *mut u8, 0, (to - from) as usize) };
+        }
+        // SAFETY: as above.
+        unsafe { sys::protect(start, len, libc::PROT_NONE) }.is_ok()
     }
 
     fn over(&self, wanted: u64) -> MemoryError {
@@ -145,9 +168,18 @@ impl Memory {
             Some(_) => return Err(self.over(wanted)),
             None => self.place(len).ok_or_else(|| self.over(wanted))?,
         };
+        let address = self.base + u64::from(at);
+        // Memory that is not in use is zero: it was mapped anew when it was given back, or zeroed by `hide`.
+        let free = self.mapped_in(at, len) == 0;
         // SAFETY: inside the domain's heap area, to which the host holds no references.
-        unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), rights.0, true) }
-            .map_err(|_| self.over(wanted))?;
+        unsafe {
+            if free {
+                sys::protect(address, len.into(), rights.0)
+            } else {
+                sys::map_anonymous(address, len.into(), rights.0, true).map(drop)
+            }
+        }
+        .map_err(|_| self.over(wanted))?;
         self.cut(at, len);
         self.used += u64::from(len);
         self.pieces.insert(at, Piece { len, rights });

@@ -104,6 +104,8 @@ pub(crate) struct Inner {
     /// The file itself: its symbols and debug information serve messages.
     original: Vec<u8>,
     pub debug: OnceLock<Option<crate::symbolize::Debug>>,
+    /// The whole image, for resets to copy from.
+    image: OnceLock<Option<View>>,
     /// Keeps the numbers of its labels from being handed out again.
     _labels: labels::Range,
 }
@@ -227,6 +229,7 @@ impl Module {
             verify_segments,
             original: bytes,
             debug: OnceLock::new(),
+            image: OnceLock::new(),
             _labels: range,
         })))
     }
@@ -286,6 +289,14 @@ impl Module {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if matches!(self.image.get(), Some(Some(_))) {
+            host::give_mappings(1);
+        }
+    }
+}
+
 impl std::fmt::Debug for Module {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Module")
@@ -295,6 +306,17 @@ impl std::fmt::Debug for Module {
 }
 
 impl Inner {
+    /// `len` bytes of the pristine image. `None` if there is no room for a view of it.
+    pub(crate) fn pristine(&self, offset: u32, len: usize) -> Option<&[u8]> {
+        let view = self.image.get_or_init(|| {
+            host::take_mappings(1).ok()?;
+            View::new(&self.file, 0, self.parsed.image_len.into())
+                .inspect_err(|_| host::give_mappings(1))
+                .ok()
+        });
+        view.as_ref()?.bytes().get(offset as usize..offset as usize + len)
+    }
+
     /// Bytes on the control stack at an instruction, the return address not counted.
     pub(crate) fn depth_at(&self, offset: u32) -> Option<u32> {
         let function = self.report.function_at(offset)?;

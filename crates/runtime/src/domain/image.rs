@@ -6,7 +6,7 @@ use crate::gate::{self, kind, vectors};
 use crate::imports::Binding;
 use crate::lane::Import;
 use crate::relocate::{self, Layout, Linker, Used};
-use crate::sys;
+use crate::{pages, sys};
 use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
 use std::sync::atomic::Ordering;
@@ -88,25 +88,62 @@ pub(super) fn relocate_all(
 pub(super) fn restore(inner: &Inner) -> Result<(), HostError> {
     for p in &inner.layout.placed {
         let parsed = &p.module.0.parsed;
-        let image = inner.base() + u64::from(p.offset);
         for load in parsed.loads.iter().filter(|l| l.kind == SegmentKind::Data) {
             let (start, end) = (load.page_start(), load.page_end());
             let (a, b) = match parsed.relro {
                 Some((a, b)) if a >= start && b <= end => (a, b),
                 _ => (start, start),
             };
-            // SAFETY: nobody is inside; read-only pages were never changed and are left alone.
-            unsafe {
-                sys::drop_pages(image + u64::from(start), (a - start).into())?;
-                sys::drop_pages(image + u64::from(b), (end - b).into())?;
-            }
+            // Read-only pages were never changed and are left alone.
+            restore_data(inner, p, start, a, load.file_page_end())?;
+            restore_data(inner, p, b, end, load.file_page_end())?;
         }
     }
-    for (page, bytes) in &inner.pristine {
+    inner.memory().clear()
+}
+
+/// Puts writable pages of a module back; those from `file_end` on are zero at first.
+fn restore_data(
+    inner: &Inner,
+    p: &relocate::Placed,
+    start: u32,
+    end: u32,
+    file_end: u32,
+) -> Result<(), HostError> {
+    let image = inner.base() + u64::from(p.offset);
+    let (from, to) = (image + u64::from(start), image + u64::from(end));
+    let relocated = |from: u64, to: u64| {
+        let first = inner.pristine.partition_point(|(page, _)| *page < from);
+        let count = inner.pristine[first..].partition_point(|(page, _)| *page < to);
+        &inner.pristine[first..first + count]
+    };
+    if start >= end {
+        return Ok(());
+    }
+    if let Some(own) = pages::own(from, to)
+        && p.module.0.pristine(start, 0).is_some()
+    {
+        for page in own.iter().flat_map(|(a, b)| (a..b).step_by(sys::PAGE)) {
+            let offset = (page - image) as u32;
+            // SAFETY: a writable page of a module's data, in which nobody is.
+            let to = unsafe { std::slice::from_raw_parts_mut(page as *mut u8, sys::PAGE) };
+            if let [(_, bytes)] = relocated(page, page + 1) {
+                to.copy_from_slice(bytes);
+            } else if offset >= file_end {
+                to.fill(0);
+            } else if let Some(bytes) = p.module.0.pristine(offset, sys::PAGE) {
+                to.copy_from_slice(bytes);
+            }
+        }
+        return Ok(());
+    }
+    // SAFETY: nobody is inside.
+    unsafe { sys::drop_pages(from, to - from)? };
+    for (page, bytes) in relocated(from, to) {
         // SAFETY: a mapped, writable page of a module's data.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), *page as *mut u8, bytes.len()) };
     }
-    inner.memory().clear()
+    Ok(())
 }
 
 /// What the gate out needs for every stub of a window.
