@@ -1,9 +1,14 @@
 //! gcc's command line, taken apart far enough to know what each argument means for a fenced build.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ringfence_isa::Isolation;
+mod linker;
+mod own;
+mod refused;
+mod response;
+
+pub use own::Own;
 
 use crate::error::Error;
 
@@ -111,27 +116,6 @@ pub struct Invocation {
     pub own: Own,
 }
 
-/// Options that gcc does not know.
-#[derive(Clone, Debug, Default)]
-pub struct Own {
-    /// `--isolation=`.
-    pub isolation: Isolation,
-    /// `--check`: accesses outside the window trap at the instruction.
-    pub check: bool,
-    /// `--no-rewrite`: assembly is linked as it is.
-    pub no_rewrite: bool,
-    /// `--no-verify`: a module that breaks the rules is written all the same.
-    pub no_verify: bool,
-    /// `--print-flags`.
-    pub print_flags: bool,
-    /// `--sysroot-rf`.
-    pub sysroot: Option<PathBuf>,
-    /// `--import=`, and the names in `--imports-from=` files.
-    pub imports: Vec<String>,
-    /// `--import-data=`.
-    pub data_imports: Vec<String>,
-}
-
 /// Options of gcc whose argument may be the next word; the flag tells whether the compiler wants to see them.
 const SEPARATE: &[&str] = &[
     "-I",
@@ -171,59 +155,15 @@ pub(crate) fn is_question(arg: &str) -> bool {
             | "-dumpfullversion"
             | "--help"
             | "--target-help"
+            // Meson and others ask the linker through the compiler.
+            | "-Wl,--version"
+            | "-Wl,-v"
+            | "-Wl,-V"
+            | "-Wl,--help"
     ) || arg.starts_with("-print-")
         || arg.starts_with("--print-")
         || arg.starts_with("--help=")
         || arg.starts_with("-Q")
-}
-
-/// Replaces `@FILE` arguments by what the files hold, as gcc does: words separated by white space, with quotes and
-/// backslashes; a file that cannot be read leaves the word alone.
-fn expand_response_files(args: Vec<String>) -> Result<Vec<String>, Error> {
-    let mut out = Vec::new();
-    let mut stack: Vec<String> = args.into_iter().rev().collect();
-    let mut budget = 2000;
-    while let Some(arg) = stack.pop() {
-        if let Some(name) = arg.strip_prefix('@')
-            && Path::new(name).is_file()
-        {
-            budget -= 1;
-            if budget == 0 {
-                return Err(Error::ResponseFileLoop(name.to_owned()));
-            }
-            let text = std::fs::read_to_string(name).map_err(|e| Error::read(name, e))?;
-            stack.extend(split_words(&text).into_iter().rev());
-            continue;
-        }
-        out.push(arg);
-    }
-    Ok(out)
-}
-
-fn split_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (c, quote) {
-            ('\\', _) => {
-                if let Some(next) = chars.next() {
-                    word.get_or_insert_default().push(next);
-                }
-            }
-            (c, Some(q)) if c == q => quote = None,
-            (c, Some(_)) => word.get_or_insert_default().push(c),
-            ('\'' | '"', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, None) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 impl Language {
@@ -238,6 +178,19 @@ impl Language {
             ) => Language::Source(None),
             _ => Language::Linker,
         }
+    }
+
+    /// Sources that gcc would compile, and the rewriter was not made for.
+    fn foreign(path: &str) -> Option<&'static str> {
+        Some(match Path::new(path).extension()?.to_str()? {
+            "f" | "for" | "ftn" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F90" | "F95" | "F03"
+            | "F08" => "Fortran",
+            "m" | "mi" | "mm" | "M" | "mii" => "Objective-C",
+            "adb" | "ads" => "Ada",
+            "go" => "Go",
+            "d" | "di" | "dd" => "D",
+            _ => return None,
+        })
     }
 
     fn of_x(name: &str) -> Result<Option<Language>, Error> {
@@ -269,7 +222,7 @@ impl Invocation {
     ///
     /// Options that cannot work in a fenced build, missing arguments, unreadable response files.
     pub fn parse(front: Front, args: Vec<String>) -> Result<Invocation, Error> {
-        let args = expand_response_files(args)?;
+        let args = response::expand_response_files(args)?;
         let mut inv = Invocation {
             front,
             mode: Mode::Link,
@@ -301,6 +254,9 @@ impl Invocation {
             if inv.own_option(&arg, &mut it)? {
                 continue;
             }
+            if let Some(why) = refused::why(&arg) {
+                return Err(Error::Unsupported { option: arg, why });
+            }
             inv.raw.push(arg.clone());
             let mut next = |inv: &mut Invocation, name: &str| -> Result<String, Error> {
                 let value = it.next().ok_or_else(|| Error::MissingArgument(name.to_owned()))?;
@@ -308,8 +264,8 @@ impl Invocation {
                 Ok(value)
             };
             match arg.as_str() {
-                "-" => inv.input(&arg, language.clone()),
-                a if !a.starts_with('-') => inv.input(a, language.clone()),
+                "-" => inv.input(&arg, language.clone())?,
+                a if !a.starts_with('-') => inv.input(a, language.clone())?,
                 "-c" => inv.mode = inv.mode.at_most(Mode::Object),
                 "-S" => inv.mode = inv.mode.at_most(Mode::Assembly),
                 "-E" | "-M" | "-MM" => {
@@ -421,15 +377,6 @@ impl Invocation {
                     inv.note("-gsplit-dwarf is not used: debug information stays in the object");
                 }
                 "-m64" => {}
-                "-m32" | "-mx32" | "-m16" | "-pg" | "-p" | "-fsplit-stack" | "-fprofile-arcs"
-                | "-ftest-coverage" | "--coverage" | "-coverage" => return Err(Error::Unsupported(arg)),
-                a if a.starts_with("-fprofile-generate")
-                    || a.starts_with("-mcmodel=large")
-                    || a.starts_with("-mcmodel=medium") =>
-                {
-                    return Err(Error::Unsupported(arg));
-                }
-                a if a.starts_with("-fsanitize=") => return Err(Error::Unsupported(arg)),
                 a if SEPARATE.contains(&a) => {
                     let value = next(&mut inv, a)?;
                     inv.compile.extend([arg, value]);
@@ -437,6 +384,7 @@ impl Invocation {
                 _ => inv.compile.push(arg),
             }
         }
+        refused::sanitizers(&inv.compile)?;
         Ok(inv)
     }
 
@@ -446,12 +394,21 @@ impl Invocation {
         }
     }
 
-    fn input(&mut self, path: &str, forced: Option<Language>) {
+    fn input(&mut self, path: &str, forced: Option<Language>) -> Result<(), Error> {
+        if forced.is_none()
+            && let Some(other) = Language::foreign(path)
+        {
+            return Err(Error::Input {
+                path: path.to_owned(),
+                what: format!("{other} is not supported; fenced code is C, C++ or assembly"),
+            });
+        }
         let language = forced.unwrap_or_else(|| Language::of_name(path));
         self.items.push(Item::Input {
             path: path.to_owned(),
             language,
         });
+        Ok(())
     }
 
     /// Whether any input is there at all.
@@ -460,120 +417,6 @@ impl Invocation {
         self.items
             .iter()
             .any(|i| matches!(i, Item::Input { .. } | Item::Library(_)))
-    }
-
-    /// Ringfence's own options; true when `arg` was one.
-    fn own_option(&mut self, arg: &str, it: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
-        let (name, value) = match arg.split_once('=') {
-            Some((n, v)) => (n, Some(v.to_owned())),
-            None => (arg, None),
-        };
-        let mut value = |what: &str| {
-            value
-                .clone()
-                .or_else(|| it.next())
-                .ok_or_else(|| Error::MissingArgument(what.to_owned()))
-        };
-        match name {
-            "--isolation" => {
-                self.own.isolation = match value(name)?.as_str() {
-                    "full" => Isolation::Full,
-                    "integrity" => Isolation::Integrity,
-                    other => {
-                        return Err(Error::BadValue {
-                            option: "--isolation",
-                            value: other.to_owned(),
-                            choices: "full, integrity",
-                        });
-                    }
-                }
-            }
-            "--check" => self.own.check = true,
-            "--no-rewrite" => self.own.no_rewrite = true,
-            "--no-verify" => self.own.no_verify = true,
-            "--print-flags" => self.own.print_flags = true,
-            "--sysroot-rf" => self.own.sysroot = Some(PathBuf::from(value(name)?)),
-            "--import" => {
-                let names = value(name)?;
-                self.own.imports.extend(names.split(',').map(str::to_owned));
-            }
-            "--import-data" => {
-                let names = value(name)?;
-                self.own.data_imports.extend(names.split(',').map(str::to_owned));
-            }
-            "--imports-from" => {
-                let file = value(name)?;
-                let text = std::fs::read_to_string(&file).map_err(|e| Error::read(&file, e))?;
-                for line in text.lines().map(|l| l.split('#').next().unwrap_or("").trim()) {
-                    match line.split_once(char::is_whitespace) {
-                        Some(("data", n)) => self.own.data_imports.push(n.trim().to_owned()),
-                        Some(_) => {
-                            return Err(Error::ImportsFile {
-                                file,
-                                line: line.to_owned(),
-                            });
-                        }
-                        None if line.is_empty() => {}
-                        None => self.own.imports.push(line.to_owned()),
-                    }
-                }
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Words meant for ld: libraries among them are looked up like any other, and those that would undo what a
-    /// module is are left out.
-    fn linker_words(&mut self, words: Vec<String>, pending: &mut bool) {
-        let mut it = words.into_iter().peekable();
-        while let Some(w) = it.next() {
-            // An option whose argument came in a `-Wl` of its own.
-            if std::mem::take(pending) {
-                self.linker_pair_end(w, pending);
-                continue;
-            }
-            match w.as_str() {
-                "-z" | "-rpath" | "-rpath-link" | "-soname" | "-h" | "-u" | "-e" | "--undefined"
-                | "--entry" | "-Map" | "--version-script" | "--dynamic-list" | "-T" | "--defsym"
-                | "--wrap" | "--dynamic-linker" | "-I" | "-L" | "-l" => {
-                    self.items.push(Item::Flag(w));
-                    match it.next() {
-                        Some(v) => self.linker_pair_end(v, pending),
-                        None => *pending = true,
-                    }
-                }
-                "--no-undefined" | "-pie" | "--pie" | "-static" | "-Bstatic" | "-Bdynamic" | "-dn"
-                | "-dy" | "-no-pie" | "--export-dynamic" | "-E" | "--relax" | "-call_shared"
-                | "-non_shared" => {}
-                a if a.starts_with("-l") => self.items.push(Item::Library(a[2..].to_owned())),
-                a if a.starts_with("-L") => self.library_dirs.push(a[2..].to_owned()),
-                a if a.starts_with("--unresolved-symbols") || a.starts_with("--dynamic-linker") => {}
-                a if a.starts_with('-') => self.items.push(Item::Flag(format!("-Wl,{a}"))),
-                a => self.items.push(Item::Input {
-                    path: a.to_owned(),
-                    language: Language::Linker,
-                }),
-            }
-        }
-    }
-
-    fn linker_pair_end(&mut self, value: String, pending: &mut bool) {
-        *pending = false;
-        let Some(Item::Flag(name)) = self.items.pop() else {
-            return;
-        };
-        match (name.as_str(), value.as_str()) {
-            (
-                "-z",
-                "defs" | "undefs" | "execstack" | "nognustack" | "lazy" | "norelro" | "noseparate-code"
-                | "text" | "notext",
-            )
-            | ("--dynamic-linker" | "-I", _) => {}
-            ("-l", _) => self.items.push(Item::Library(value)),
-            ("-L", _) => self.library_dirs.push(value),
-            _ => self.items.push(Item::Flag(format!("-Wl,{name},{value}"))),
-        }
     }
 }
 
@@ -595,6 +438,7 @@ impl Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringfence_isa::Isolation;
 
     fn parse(line: &str) -> Invocation {
         Invocation::parse(Front::C, line.split_whitespace().map(str::to_owned).collect()).unwrap()
@@ -631,33 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn linker_words_are_paired_and_filtered() {
-        let inv =
-            parse("-Wl,-z,defs -Wl,-rpath -Wl,/x -Wl,--gc-sections -Wl,-lfoo -Xlinker -z -Xlinker relro");
-        assert_eq!(
-            inv.items,
-            [
-                Item::Flag("-Wl,-rpath,/x".into()),
-                Item::Flag("-Wl,--gc-sections".into()),
-                Item::Library("foo".into()),
-                Item::Flag("-Wl,-z,relro".into())
-            ]
-        );
-    }
-
-    #[test]
-    fn response_file_words() {
-        assert_eq!(
-            split_words("a 'b c' \"d\\\"e\" f\\ g\n\n''"),
-            ["a", "b c", "d\"e", "f g", ""]
-        );
-    }
-
-    #[test]
-    fn what_cannot_work_is_refused() {
-        for flag in ["-m32", "-pg", "-fsanitize=address", "-mcmodel=large"] {
-            assert!(Invocation::parse(Front::C, vec![flag.into()]).is_err(), "{flag}");
-        }
+    fn missing_and_bad_arguments() {
         assert!(Invocation::parse(Front::C, vec!["-o".into()]).is_err());
         assert!(Invocation::parse(Front::C, vec!["--isolation=none".into()]).is_err());
     }

@@ -186,7 +186,10 @@ impl<'a> Compiler<'a> {
             if !self.inv.deps_file {
                 args.extend([
                     "-MF".to_owned(),
-                    format!("{}.d", object.strip_suffix(".o").unwrap_or(object)),
+                    std::path::Path::new(object)
+                        .with_extension("d")
+                        .to_string_lossy()
+                        .into_owned(),
                 ]);
             }
             if !self.inv.deps_target {
@@ -290,8 +293,9 @@ pub(crate) fn flags(inv: &Invocation, tools: &Tools) -> Result<Vec<String>, Erro
         return Ok(flags);
     }
     flags.extend(compile_flags(FlagKind::Compile).iter().map(|s| (*s).to_owned()));
-    // EVEX is refused as a whole, and `-march=native` may switch it on.
-    flags.push("-mno-avx512f".to_owned());
+    // EVEX is refused as a whole, and `-march=native` may switch it on. The assembler takes EVEX for what AVX-VNNI has
+    // in both encodings.
+    flags.extend(["-mno-avx512f", "-mno-avxvnni"].map(str::to_owned));
     let debug = inv
         .compile
         .iter()

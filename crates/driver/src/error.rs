@@ -26,8 +26,13 @@ pub enum Error {
     #[error("-x {0} is not supported; fenced code is C, C++ or assembly")]
     Language(String),
     /// A gcc option that cannot work in a fenced build.
-    #[error("{0} cannot be used in a fenced build; leave it out")]
-    Unsupported(String),
+    #[error("{option} cannot be used in a fenced build: {why}")]
+    Unsupported {
+        /// The option.
+        option: String,
+        /// Why not, and what to do.
+        why: &'static str,
+    },
     /// Response files that include each other.
     #[error("too many response files; does {0} include itself?")]
     ResponseFileLoop(String),

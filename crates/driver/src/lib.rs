@@ -107,7 +107,8 @@ fn run(front: Front, args: Vec<String>) -> Result<i32, Error> {
             let compiler = Compiler::new(&inv, &tools)?;
             for (path, language) in compiled {
                 let output = inv.output.clone().unwrap_or_else(|| format!("{}.s", stem(path)));
-                let text = compiler.assembly(path, language, &format!("{}.o", stem(path)))?;
+                let target = inv.output.clone().unwrap_or_else(|| format!("{}.o", stem(path)));
+                let text = compiler.assembly(path, language, &target)?;
                 if tools.dry_run() {
                     continue;
                 }
@@ -163,6 +164,12 @@ fn pass_on(inv: &Invocation, tools: &Tools) -> Result<i32, Error> {
     if !preprocesses {
         if let Some(name) = inv.raw.iter().find_map(|a| a.strip_prefix("-print-file-name="))
             && let Some(path) = tools.sysroot_file(&format!("lib/{name}"))
+        {
+            println!("{path}");
+            return Ok(0);
+        }
+        if inv.raw.iter().any(|a| a == "-print-libgcc-file-name")
+            && let Some(path) = tools.sysroot_file("lib/libgcc.a")
         {
             println!("{path}");
             return Ok(0);
