@@ -289,3 +289,51 @@ fn output_may_be_a_device_or_an_old_file() {
     d.rf(&["cc", "-O2", "add.c", "-o", "old.rf"]).ok();
     d.rf(&["verify", "old.rf"]).ok();
 }
+
+#[test]
+fn the_frame_address_is_on_the_data_stack_and_callers_are_refused() {
+    let d = Dir::new();
+    // As natively: above the locals, below the arguments on the stack, and 16 bytes below where those start.
+    d.write(
+        "f.c",
+        "#define HIDE(p) __asm__(\"\" : \"+r\"(p)) /* or gcc folds the compare */\n\
+         long f(long a, long b, long c, long d, long e, long g, long on_stack)\n{\n\
+         \tvolatile char local[40];\n\tlocal[0] = 1;\n\
+         \tunsigned long frame = (unsigned long)__builtin_frame_address(0), low = (unsigned long)local, high = (unsigned long)&on_stack;\n\
+         \tHIDE(frame);\n\tHIDE(low);\n\tHIDE(high);\n\
+         \treturn frame > low && frame - low < 200 && frame + 16 == high;\n}\n",
+    );
+    for (n, caller) in [
+        "__builtin_frame_address(1)",
+        "__builtin_frame_address(2)",
+        "__builtin_return_address(1)",
+    ]
+    .iter()
+    .enumerate()
+    {
+        d.write(
+            &format!("c{n}.c"),
+            format!("void *f(void) {{ return {caller}; }}\n"),
+        );
+    }
+    d.write("r.c", "void *f(void) { return __builtin_return_address(0); }\n");
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        d.rf(&["cc", level, "f.c", "-o", "f.rf"]).ok();
+        let sig = "i64(i64,i64,i64,i64,i64,i64,i64)";
+        let ran = d.rf(&[
+            "call", "--sig", sig, "f.rf", "f", "1", "2", "3", "4", "5", "6", "7",
+        ]);
+        assert_eq!(ran.ok().out, "1\n", "{level}");
+        for n in 0..3 {
+            d.rf(&["cc", level, &format!("c{n}.c"), "-o", "c.rf"]).fails(
+                1,
+                &[
+                    &format!("c{n}.c:1"),
+                    "frames of callers are out of a module's reach",
+                ],
+            );
+        }
+        d.rf(&["cc", level, "r.c", "-o", "r.rf"])
+            .fails(1, &["r.c:1", "the return address is out of"]);
+    }
+}

@@ -44,7 +44,7 @@ impl fmt::Display for Error {
             write!(f, " ({})", self.advice)?;
         }
         if self.source_line.is_some() {
-            write!(f, " [{}:{}]", self.file, self.line)?;
+            write!(f, " [line {} of the assembly]", self.line)?;
         }
         Ok(())
     }

@@ -120,6 +120,7 @@ impl Step<'_, '_> {
             }
         }
         let insn = &code.insn;
+        self.check_caller(i, code, st)?;
         match code.class {
             Class::Push => self.push(i, code, st, sink),
             Class::Pop => self.pop(i, code, st, sink),
@@ -245,6 +246,28 @@ impl Step<'_, '_> {
         }
         if o < 0 && o >= -8 - 8 * st.ctl.len() && prefix != "lock" {
             return Err(Fail::retry("a saved register is used in its slot"));
+        }
+        Ok(())
+    }
+
+    /// Refuses what gcc makes of `__builtin_frame_address` of callers: it reads the frame pointer saved at `(%rbp)`, and
+    /// follows it to slots that are on the control stack here.
+    fn check_caller(&self, i: u32, code: &Code<'_>, st: &State) -> Result<(), Fail> {
+        if self.handwritten || code.stmt.app || st.frame == 0 || code.class == Class::Lea {
+            return Ok(());
+        }
+        let insn = &code.insn;
+        let saved = self.f.row(i).slot(RBP);
+        if let Some(m) = insn.mem()
+            && m.base == RBP
+            && saved.is_some()
+            && Self::slot(m, st) == saved
+            && !insn.dest().is_some_and(|r| r.is(RBP))
+        {
+            return Err(Fail::hard(
+                "the frames of callers are out of a module's reach",
+                "do without __builtin_frame_address and __builtin_return_address of other levels than 0",
+            ));
         }
         Ok(())
     }
