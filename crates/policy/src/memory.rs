@@ -24,6 +24,15 @@ impl Span {
         self.len
     }
 
+    /// Its first `n` bytes (or all of them).
+    #[must_use]
+    pub fn first(self, n: u64) -> Span {
+        Span {
+            len: n.min(self.len),
+            ..self
+        }
+    }
+
     /// Without its first `n` bytes (or all of them).
     #[must_use]
     pub fn skip(self, n: u64) -> Span {

@@ -5,6 +5,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use libc::c_long;
 
@@ -428,24 +429,43 @@ pub fn futex(word: Span, wait: Option<(u32, [i64; 2])>, count: u64) -> Outcome {
     })
 }
 
-/// `poll` on descriptors of the host's.
-pub fn poll(fds: &mut [libc::pollfd], timeout: i32) -> Outcome {
-    // SAFETY: the array is ours.
-    outcome(unsafe { libc::syscall(libc::SYS_poll, fds.as_mut_ptr(), fds.len(), timeout) })
+/// `ppoll` on descriptors of the host's.
+pub fn poll(fds: &mut [libc::pollfd], timeout: Duration) -> Outcome {
+    let time = [
+        i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        i64::from(timeout.subsec_nanos()),
+    ];
+    // SAFETY: array and time are ours; no mask is given.
+    outcome(unsafe {
+        libc::syscall(
+            libc::SYS_ppoll,
+            fds.as_mut_ptr(),
+            fds.len(),
+            time.as_ptr(),
+            0usize,
+            0usize,
+        )
+    })
 }
 
-/// `pipe2`.
+/// `pipe2`, non-blocking.
 pub fn pipe() -> Outcome<[OwnedFd; 2]> {
     let mut fds = [0i32; 2];
     // SAFETY: the array is ours and has room for two.
-    outcome(unsafe { libc::syscall(libc::SYS_pipe2, fds.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    outcome(unsafe {
+        libc::syscall(
+            libc::SYS_pipe2,
+            fds.as_mut_ptr(),
+            libc::O_CLOEXEC | libc::O_NONBLOCK,
+        )
+    })?;
     // SAFETY: the kernel has just made both for us.
     Ok(unsafe { [OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])] })
 }
 
-/// `socket`.
+/// `socket`, non-blocking.
 pub fn socket(domain: u64, kind: u64, protocol: u64) -> Outcome<OwnedFd> {
-    let kind = kind | libc::SOCK_CLOEXEC as u64;
+    let kind = kind | (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
     // SAFETY: integers only.
     let fd = outcome(unsafe { libc::syscall(libc::SYS_socket, domain, kind, protocol) })?;
     // SAFETY: the kernel has just made it for us.

@@ -59,9 +59,10 @@ pub enum Kind {
         /// Whether it lies in a directory that may be written to.
         writable: bool,
     },
-    /// A pipe of the domain's own.
+    /// A pipe. The flag tells whether the domain made it non-blocking; the host's descriptor always is, so that what poll
+    /// saw and somebody else took cannot hold up a call that has to end.
     Pipe(OwnedFd, AtomicBool),
-    /// A socket; the flag tells whether it was made non-blocking.
+    /// A socket, likewise.
     Socket(OwnedFd, AtomicBool),
 }
 

@@ -48,6 +48,7 @@ table! {
     SYS_writev "writev" [Fd, Hex, Num];
     SYS_access "access" [Text, Num];
     SYS_pipe "pipe" [Hex];
+    SYS_select "select" [Num, Hex, Hex, Hex, Hex];
     SYS_sched_yield "sched_yield" [];
     SYS_mremap "mremap" [Hex, Num, Num, Hex];
     SYS_madvise "madvise" [Hex, Num, Num];
@@ -120,6 +121,8 @@ table! {
     SYS_openat "openat" [Fd, Text, Hex, Octal];
     SYS_mkdirat "mkdirat" [Fd, Text, Octal];
     SYS_newfstatat "newfstatat" [Fd, Text, Hex, Hex];
+    SYS_pselect6 "pselect6" [Num, Hex, Hex, Hex, Hex, Hex];
+    SYS_ppoll "ppoll" [Hex, Num, Hex, Hex];
     SYS_unlinkat "unlinkat" [Fd, Text, Hex];
     SYS_renameat "renameat" [Fd, Text, Fd, Text];
     SYS_linkat "linkat" [Fd, Text, Fd, Text, Hex];

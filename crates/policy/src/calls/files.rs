@@ -282,7 +282,18 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
         libc::F_GETFD => table.flag(number, None),
         libc::F_SETFD => table.flag(number, Some(value & 1 != 0)),
         libc::F_GETFL => match open.host() {
-            Some(fd) => sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0]),
+            Some(fd) => {
+                let flags = sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0])?;
+                // What the domain asked for; how the host's descriptor waits is another matter.
+                let nonblocking = i64::from(libc::O_NONBLOCK);
+                Ok(match &*open {
+                    Kind::Standard { .. } => flags,
+                    Kind::Pipe(_, set) | Kind::Socket(_, set) if set.load(Ordering::Relaxed) => {
+                        flags | nonblocking
+                    }
+                    _ => flags & !nonblocking,
+                })
+            }
             None => Ok(i64::from(if matches!(*open, Kind::Input(..)) {
                 libc::O_RDONLY
             } else {
@@ -293,10 +304,11 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
             // The host shares these with others.
             (Kind::Standard { .. }, _) | (_, None) => Ok(0),
             (kind, Some(fd)) => {
+                let mut flags = value & libc::O_APPEND as u64;
                 if let Kind::Pipe(_, nonblocking) | Kind::Socket(_, nonblocking) = kind {
                     nonblocking.store(value & libc::O_NONBLOCK as u64 != 0, Ordering::Relaxed);
+                    flags |= libc::O_NONBLOCK as u64;
                 }
-                let flags = value & (libc::O_APPEND | libc::O_NONBLOCK) as u64;
                 sys::plain(
                     Plain::Fcntl,
                     [fd.as_raw_fd() as u64, libc::F_SETFL as u64, flags, 0],
@@ -371,19 +383,6 @@ pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let table = &cx.monitor.table;
     let [read, write] = sys::pipe()?;
     let nonblocking = flags & libc::O_NONBLOCK as u64 != 0;
-    if nonblocking {
-        for fd in [&read, &write] {
-            sys::plain(
-                Plain::Fcntl,
-                [
-                    fd.as_raw_fd() as u64,
-                    libc::F_SETFL as u64,
-                    libc::O_NONBLOCK as u64,
-                    0,
-                ],
-            )?;
-        }
-    }
     let close_on_exec = flags & libc::O_CLOEXEC as u64 != 0;
     let first = table.add(Arc::new(Kind::Pipe(read, nonblocking.into())), 0, close_on_exec)?;
     let result = table
@@ -400,65 +399,4 @@ pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
         table.close(first as u64)?;
     }
     result.map(|()| 0)
-}
-
-pub(super) fn poll(cx: Context<'_>, number: libc::c_long) -> Outcome {
-    let [pointer, count, timeout, ..] = cx.args;
-    if count > cx.monitor.table.limit() as u64 {
-        return Err(libc::EINVAL);
-    }
-    let timeout = if number == libc::SYS_poll {
-        timeout as i32
-    } else if timeout as u32 == 0 {
-        -1
-    } else {
-        let [seconds, nanoseconds] = cx.memory.time(timeout)?;
-        i32::try_from(
-            seconds
-                .saturating_mul(1000)
-                .saturating_add(nanoseconds / 1_000_000),
-        )
-        .unwrap_or(i32::MAX)
-    };
-    let bytes = cx.memory.get_bytes(pointer, 8 * count as usize)?;
-    let mut held = Vec::new();
-    let mut polled = Vec::new();
-    let mut ready = 0;
-    let mut results = vec![0i16; count as usize];
-    for (i, entry) in bytes.chunks_exact(8).enumerate() {
-        let fd = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
-        let events = i16::from_ne_bytes([entry[4], entry[5]]);
-        if fd < 0 {
-            continue;
-        }
-        match cx.monitor.table.get(fd as u64) {
-            Err(_) => {
-                results[i] = libc::POLLNVAL;
-                ready += 1;
-            }
-            Ok(open) => match open.host() {
-                Some(host) => {
-                    polled.push(libc::pollfd {
-                        fd: host.as_raw_fd(),
-                        events,
-                        revents: 0,
-                    });
-                    held.push((i, open.clone()));
-                }
-                None => {
-                    results[i] = events & (libc::POLLIN | libc::POLLOUT);
-                    ready += 1;
-                }
-            },
-        }
-    }
-    cx.poll(&mut polled, if ready > 0 { 0 } else { timeout })?;
-    for ((i, _), p) in held.iter().zip(&polled) {
-        results[*i] = p.revents;
-        ready += i64::from(p.revents != 0);
-    }
-    for (i, r) in results.iter().enumerate() {
-        cx.memory.put(pointer + 8 * i as u64 + 6, &r.to_ne_bytes())?;
-    }
-    Ok(ready)
 }

@@ -4,6 +4,7 @@ pub(crate) mod files;
 mod network;
 mod paths;
 mod process;
+mod ready;
 mod time;
 mod wait;
 
@@ -77,7 +78,8 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_ioctl => files::device_control(cx),
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => files::duplicate(cx, number),
         libc::SYS_pipe | libc::SYS_pipe2 => files::pipe(cx, number),
-        libc::SYS_poll | libc::SYS_ppoll => files::poll(cx, number),
+        libc::SYS_poll | libc::SYS_ppoll => ready::poll(cx, number),
+        libc::SYS_select | libc::SYS_pselect6 => ready::select(cx, number),
 
         libc::SYS_open => paths::open(cx, libc::AT_FDCWD as u64, cx.args[0], cx.args[1], cx.args[2]),
         libc::SYS_creat => {

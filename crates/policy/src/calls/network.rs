@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Context;
 use crate::sys::{self, Outcome, Plain, Transfer};
@@ -22,7 +23,7 @@ pub(super) fn socket(cx: Context<'_>) -> Outcome {
         return Err(libc::EACCES);
     }
     let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
-    let fd = sys::socket(family, kind & (0xF | libc::SOCK_NONBLOCK as u64), protocol)?;
+    let fd = sys::socket(family, kind & 0xF, protocol)?;
     cx.monitor.table.add(
         Arc::new(Kind::Socket(fd, nonblocking.into())),
         0,
@@ -49,7 +50,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddr> {
 
 pub(super) fn connect(cx: Context<'_>) -> Outcome {
     let open = cx.monitor.table.get(cx.args[0])?;
-    let Kind::Socket(fd, _) = &*open else {
+    let Kind::Socket(fd, nonblocking) = &*open else {
         return Err(libc::ENOTSOCK);
     };
     let len = cx.args[2] as u32 as usize;
@@ -68,7 +69,16 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
         bytes.truncate(28);
         bytes[24..].fill(0);
     }
-    sys::connect(fd.as_fd(), &bytes)
+    match sys::connect(fd.as_fd(), &bytes) {
+        Err(libc::EINPROGRESS) if !nonblocking.load(Ordering::Relaxed) => {
+            cx.ready(fd.as_fd(), libc::POLLOUT)?;
+            match sys::socket_option(fd.as_fd(), libc::SOL_SOCKET as u64, libc::SO_ERROR as u64)? {
+                0 => Ok(0),
+                errno => Err(errno as i32),
+            }
+        }
+        other => other,
+    }
 }
 
 /// `sendto` and `recvfrom` on connected sockets; addresses are neither taken nor given.
@@ -78,35 +88,42 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };
-    let span = cx.memory.span(pointer, len)?;
-    if open.waits() && flags & libc::MSG_DONTWAIT as u64 == 0 {
-        let events = if number == libc::SYS_sendto {
-            libc::POLLOUT
-        } else {
-            libc::POLLIN
-        };
-        cx.poll(
-            &mut [libc::pollfd {
-                fd: fd.as_raw_fd(),
-                events,
-                revents: 0,
-            }],
-            -1,
-        )?;
-    }
-    if number == libc::SYS_sendto {
+    let mut span = cx.memory.span(pointer, len)?;
+    let waits = open.waits() && flags & libc::MSG_DONTWAIT as u64 == 0;
+    let (call, events, flags) = if number == libc::SYS_sendto {
         if address as u32 != 0 {
             return Err(libc::EACCES);
         }
-        return sys::transfer(
-            Transfer::Send,
-            fd.as_fd(),
-            span,
-            flags | libc::MSG_NOSIGNAL as u64,
-        );
+        (Transfer::Send, libc::POLLOUT, flags | libc::MSG_NOSIGNAL as u64)
+    } else {
+        let allowed = (libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT) as u64;
+        (Transfer::Recv, libc::POLLIN, flags & allowed)
+    };
+    // What is sent is sent as a whole; what is received only if that was asked for.
+    let whole = waits
+        && match call {
+            Transfer::Send => true,
+            _ => flags & libc::MSG_WAITALL as u64 != 0 && flags & libc::MSG_PEEK as u64 == 0,
+        };
+    let mut done = 0;
+    loop {
+        match sys::transfer(call, fd.as_fd(), span, flags) {
+            Err(libc::EAGAIN) if waits => {
+                if let Err(errno) = cx.ready(fd.as_fd(), events) {
+                    return if done > 0 { Ok(done) } else { Err(errno) };
+                }
+            }
+            Err(_) if done > 0 => return Ok(done),
+            Ok(n) => {
+                done += n;
+                span = span.skip(n as u64);
+                if !whole || n == 0 || span.len() == 0 {
+                    return Ok(done);
+                }
+            }
+            other => return other,
+        }
     }
-    let allowed = (libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT) as u64;
-    sys::transfer(Transfer::Recv, fd.as_fd(), span, flags & allowed)
 }
 
 pub(super) fn shutdown(cx: Context<'_>) -> Outcome {

@@ -145,17 +145,6 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     };
     let kind = kind_of(&fd)?;
     harmless(kind)?;
-    if wanted & libc::O_NONBLOCK == 0 && kind == libc::S_IFIFO {
-        sys::plain(
-            Plain::Fcntl,
-            [
-                fd.as_raw_fd() as u64,
-                libc::F_SETFL as u64,
-                u64::from((flags & libc::O_APPEND) as u32),
-                0,
-            ],
-        )?;
-    }
     let open = match kind {
         libc::S_IFDIR => Kind::Directory { fd, name, writable },
         libc::S_IFIFO => Kind::Pipe(fd, (wanted & libc::O_NONBLOCK != 0).into()),

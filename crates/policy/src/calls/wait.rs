@@ -1,7 +1,7 @@
 //! Waiting, in slices: a call into the domain that has to end must not be held up by a read from a terminal.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Context;
 use crate::memory::Span;
@@ -9,6 +9,27 @@ use crate::sys::{self, Outcome};
 
 /// How long one wait lasts before the question is asked whether the call has to end.
 const SLICE: Duration = Duration::from_millis(4);
+
+/// What a terminal takes without waiting once poll says that it is ready: the kernel's `WAKEUP_CHARS`.
+const LITTLE: u64 = 256;
+
+/// How long to wait now, when all has to be over at `end`.
+fn slice(end: Option<Instant>) -> Duration {
+    end.map_or(SLICE, |end| {
+        end.saturating_duration_since(Instant::now()).min(SLICE)
+    })
+}
+
+/// The first `most` bytes.
+fn first(spans: &[Span], mut most: u64) -> Vec<Span> {
+    let mut out = Vec::new();
+    for span in spans {
+        let part = span.first(most);
+        most -= part.len();
+        out.push(part);
+    }
+    out
+}
 
 impl Context<'_> {
     /// `EINTR` if the call into the domain has to end. The domain never sees it: the gate ends the call.
@@ -21,38 +42,42 @@ impl Context<'_> {
     }
 
     /// Sleeps.
-    pub(super) fn sleep(&self, mut left: Duration) -> Outcome<()> {
+    pub(super) fn sleep(&self, time: Duration) -> Outcome<()> {
+        let end = Instant::now().checked_add(time);
         loop {
-            let now = left.min(SLICE);
-            std::thread::sleep(now);
-            left -= now;
-            if left.is_zero() {
+            let now = slice(end);
+            if now.is_zero() {
                 return Ok(());
+            }
+            std::thread::sleep(now);
+            self.going_on()?;
+        }
+    }
+
+    /// Polls for at most `timeout`; for ever without.
+    pub(super) fn poll(&self, fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Outcome {
+        let end = timeout.and_then(|t| Instant::now().checked_add(t));
+        loop {
+            let now = slice(end);
+            match sys::poll(fds, now) {
+                Ok(0) if now.is_zero() => return Ok(0),
+                // A handler of the host's ran; the domain has no signals.
+                Ok(0) | Err(libc::EINTR) => {}
+                other => return other,
             }
             self.going_on()?;
         }
     }
 
-    /// Polls for at most `timeout` milliseconds; for ever if it is negative.
-    pub(super) fn poll(&self, fds: &mut [libc::pollfd], timeout: i32) -> Outcome {
-        let mut left = u64::try_from(timeout).ok();
-        loop {
-            let slice = SLICE.as_millis() as u64;
-            let now = left.unwrap_or(slice).min(slice);
-            match sys::poll(fds, now as i32) {
-                Ok(0) => {}
-                // A handler of the host's ran; the domain has no signals.
-                Err(libc::EINTR) => {}
-                other => return other,
-            }
-            if let Some(left) = &mut left {
-                *left -= now;
-                if *left == 0 {
-                    return Ok(0);
-                }
-            }
-            self.going_on()?;
-        }
+    /// Waits until a descriptor can be read from or written to.
+    pub(super) fn ready(&self, fd: BorrowedFd<'_>, events: i16) -> Outcome<()> {
+        let fd = fd.as_raw_fd();
+        let mut one = [libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        }];
+        self.poll(&mut one, None).map(drop)
     }
 
     /// Reads from or writes to something that may keep us waiting.
@@ -62,19 +87,15 @@ impl Context<'_> {
         loop {
             let mut moved = sys::at_once(write, fd, spans);
             if matches!(moved, Err(libc::EAGAIN | libc::EOPNOTSUPP)) {
-                let waited = self.poll(
-                    &mut [libc::pollfd {
-                        fd: fd.as_raw_fd(),
-                        events,
-                        revents: 0,
-                    }],
-                    -1,
-                );
-                moved = match (waited, moved) {
+                moved = match (self.ready(fd, events), moved) {
                     (Err(e), _) => Err(e),
-                    (Ok(_), Err(libc::EAGAIN)) => continue,
-                    // Terminals, sockets: the kernel has no way to promise; somebody else may take what poll saw.
-                    (Ok(_), _) => sys::vectored(write, fd, spans, None),
+                    (Ok(()), Err(libc::EAGAIN)) => continue,
+                    // The kernel has no way to promise. What is the domain's own does not wait in any case; of the host's
+                    // streams those are left that can be read now, and a terminal, which has room for a little.
+                    (Ok(()), _) => match sys::vectored(write, fd, &first(spans, LITTLE), None) {
+                        Err(libc::EAGAIN) => continue,
+                        other => other,
+                    },
                 };
             }
             match moved {
