@@ -44,6 +44,20 @@
 /* The module's domain stops here; the host gets an error that carries `reason`. */
 RF_C_LINKAGE void __rf_abort(int reason) __attribute__((noreturn));
 
+/* How the last call of another domain's function went, on this thread. Such a call that fails returns 0 (or what the host has
+ * set for it); a module that does not ask here is ended instead, unless the host has said otherwise. */
+RF_C_LINKAGE int __rf_call_status(void);
+enum {
+	RF_CALL_OK = 0,      /* it succeeded, or there was none */
+	RF_CALL_FAULT = 1,   /* the other domain failed during the call */
+	RF_CALL_TIME = 2,    /* it took too long, or was interrupted */
+	RF_CALL_REVOKED = 3, /* the host has revoked the function, or not handed it out yet */
+	RF_CALL_GONE = 4,    /* the other domain is gone */
+	RF_CALL_FAULTED = 5, /* the other domain failed earlier and was not reset */
+	RF_CALL_EXIT = 6,    /* the other domain asked to exit */
+	RF_CALL_REFUSED = 7  /* the other domain cannot be entered now */
+};
+
 /* The call from the host ends here, with an exit status. */
 RF_C_LINKAGE void __rf_exit(int status) __attribute__((noreturn));
 

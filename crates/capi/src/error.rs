@@ -176,7 +176,7 @@ impl From<CallError> for Failure {
             }
             CallError::Exit(status) => (failure.status, failure.code) = (Status::FAULT_EXIT, status),
             CallError::Faulted => failure.status = Status::ERROR_FAULTED,
-            CallError::Gone => failure.status = Status::ERROR_HANDLE,
+            CallError::Gone | CallError::Revoked => failure.status = Status::ERROR_HANDLE,
             CallError::NoLane { .. } | CallError::Lane(_) => failure.status = Status::ERROR_LIMIT,
             CallError::Arguments { .. } => failure.status = Status::ERROR_TOO_LONG,
             CallError::Inside | CallError::SignalStack => failure.status = Status::ERROR_NESTING,

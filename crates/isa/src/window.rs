@@ -76,10 +76,12 @@ pub mod stub {
     pub const UNWIND: u32 = 5;
     /// Resumes at a landing pad (exceptions).
     pub const RESUME: u32 = 6;
+    /// How the last call of another domain went: one of [`call_status`](super::call_status).
+    pub const CALL_STATUS: u32 = 7;
 
     /// The symbol by which module code calls a runtime stub; it is an import like any other,
     /// bound to the stub by the loader.
-    pub const NAMES: [(&str, u32); 7] = [
+    pub const NAMES: [(&str, u32); 8] = [
         ("__rf_syscall", SYSCALL),
         ("__rf_setjmp", SETJMP),
         ("__rf_longjmp", LONGJMP),
@@ -87,7 +89,28 @@ pub mod stub {
         ("__rf_exit", EXIT),
         ("__rf_unwind", UNWIND),
         ("__rf_resume", RESUME),
+        ("__rf_call_status", CALL_STATUS),
     ];
+}
+
+/// What [`stub::CALL_STATUS`] returns.
+pub mod call_status {
+    /// The call succeeded, or there was none.
+    pub const OK: u32 = 0;
+    /// The other domain failed during the call.
+    pub const FAULT: u32 = 1;
+    /// The call took too long, or was interrupted.
+    pub const TIME: u32 = 2;
+    /// The host has revoked the function, or not handed it out yet.
+    pub const REVOKED: u32 = 3;
+    /// The other domain is gone.
+    pub const GONE: u32 = 4;
+    /// The other domain failed earlier and was not reset.
+    pub const FAULTED: u32 = 5;
+    /// The other domain asked to exit.
+    pub const EXIT: u32 = 6;
+    /// The other domain cannot be entered now: all its lanes are taken, or the call in progress has to end.
+    pub const REFUSED: u32 = 7;
 }
 
 /// Bits of [`HEADER_FEATURES`] and of a module's note: instruction set extensions.

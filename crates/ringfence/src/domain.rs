@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringfence_runtime::{self as runtime, DomainOptions};
 
 use crate::value::{Arguments, Return};
-use crate::{DomainError, Func, Imports, Memory, Module, Ptr};
+use crate::{DomainError, Func, Grant, Imports, Memory, Module, Ptr};
 
 /// A running instance of a module, or of several linked together, in a window of its own.
 ///
@@ -124,6 +124,43 @@ impl Domain {
     /// [`DomainError::Busy`] while a thread is inside.
     pub fn reset(&self) -> Result<(), DomainError> {
         self.0.reset()
+    }
+
+    /// Gives this domain the function `export` of another one, under the name of one of its [slots](Imports::slot), in place of
+    /// what is there. From any thread, while both run. The other domain is not kept alive: when it goes, calls fail.
+    ///
+    /// # Errors
+    /// [`DomainError::Link`] if there is no such slot; [`DomainError::NoExport`], [`DomainError::NotFunction`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use ringfence::{Domain, Imports, Module, OnFailure, Signature};
+    ///
+    /// let signature = Signature { ints: 2, int_results: 1, ..Signature::NOTHING };
+    /// let filter = Module::open("filter.rf")?
+    ///     .instantiate(Imports::new().slot("lookup", signature, OnFailure::Tell))?;
+    /// let table = Module::open("table.rf")?.instantiate(Imports::new())?;
+    /// let grant = filter.grant("lookup", &table, "find")?;
+    /// filter.func::<(), ()>("run")?.call()?; // calls `find` as `lookup`
+    /// grant.revoke(); // from now on `lookup` fails
+    /// # Ok::<(), ringfence::Error>(())
+    /// ```
+    pub fn grant(&self, slot: &str, domain: &Domain, export: &str) -> Result<Grant, DomainError> {
+        Ok(self.0.grant(slot, &domain.0.entry(export)?)?)
+    }
+
+    /// Empties a slot, of what was granted or of what the domain was made with: calls that begin from now on fail, calls in
+    /// progress finish. True if something callable was in it.
+    ///
+    /// # Errors
+    /// [`DomainError::Link`] if there is no such slot.
+    pub fn revoke(&self, slot: &str) -> Result<bool, DomainError> {
+        Ok(self.0.revoke(slot)?)
+    }
+
+    /// Revokes all functions of this domain that other domains have.
+    pub fn revoke_all(&self) {
+        self.0.revoke_all();
     }
 
     /// Bytes of heap, anonymous maps and host allocations that the domain uses now; its limit is

@@ -130,7 +130,9 @@ impl CallError {
                 // Looked at always, so that no stale failure waits for a later call.
                 let left = PENDING.take();
                 match left {
-                    Some((import, cause)) if ended_by_host(&fault.kind) => {
+                    Some((import, cause))
+                        if ended_by_host(&fault.kind) == Some(&*failure_text(&import, &cause)) =>
+                    {
                         Self::Host(Box::new(HostFailure {
                             import,
                             cause,
@@ -148,12 +150,19 @@ impl CallError {
     }
 }
 
-fn ended_by_host(kind: &FaultKind) -> bool {
+/// What the host function said that ended the call, if one did.
+fn ended_by_host(kind: &FaultKind) -> Option<&str> {
     match kind {
-        FaultKind::Host(_) => true,
+        FaultKind::Host(why) => Some(why),
         FaultKind::Callee(inner) => ended_by_host(&inner.kind),
-        _ => false,
+        _ => None,
     }
+}
+
+/// The text by which a failure is found again: a domain may go on after a domain that it called was ended by a host function, and
+/// what that left is nobody's then.
+fn failure_text(import: &str, cause: &HostCause) -> String {
+    format!("host function {import} {cause}")
 }
 
 thread_local! {
@@ -164,7 +173,7 @@ thread_local! {
 /// Keeps why a host function failed until the call that it ends returns on this thread.
 #[cold]
 pub(crate) fn leave_failure(import: &str, cause: HostCause) -> String {
-    let message = format!("host function {import} {cause}");
+    let message = failure_text(import, &cause);
     PENDING.set(Some((import.to_owned(), cause)));
     message
 }

@@ -9,7 +9,7 @@ use ringfence_runtime::{self as runtime, OutFrame, Verdict};
 
 use crate::error::{HostCause, Panic, leave_failure};
 use crate::value::{Class, Return, Value, for_each_arity};
-use crate::{Domain, Memory, Signature};
+use crate::{Domain, Memory, OnFailure, Signature};
 
 /// The functions that a domain may call in the host, by name. A domain can call nothing else.
 ///
@@ -72,11 +72,61 @@ impl Imports {
         }))
     }
 
-    /// Gives the export `export` of another domain under `name`. Only arguments in registers pass. If the other domain
-    /// faults, the call into this one ends too.
+    /// Gives the export `export` of another domain under `name`. Only arguments in registers pass. The other domain
+    /// lives as long as this one; the function can be [taken away](Domain::revoke) at any time.
+    ///
+    /// If a call fails, it returns 0 in the calling domain, and `__rf_call_status` tells why; see [`OnFailure`].
     #[must_use]
     pub fn export(self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
         Self(self.0.domain(name, &domain.0, export, signature))
+    }
+
+    /// As [`export`](Imports::export), and says what becomes of the calling domain if a call fails.
+    #[must_use]
+    pub fn export_or(
+        self,
+        name: &str,
+        domain: &Domain,
+        export: &str,
+        signature: Signature,
+        on_failure: OnFailure,
+    ) -> Self {
+        Self(self.0.domain_or(name, &domain.0, export, signature, on_failure))
+    }
+
+    /// Names an import that takes functions of other domains: given with [`Domain::grant`], taken away with
+    /// [`Domain::revoke`], while both domains run. Until it is given one, calls fail.
+    #[must_use]
+    pub fn slot(self, name: &str, signature: Signature, on_failure: OnFailure) -> Self {
+        Self(self.0.slot(name, signature, on_failure))
+    }
+
+    /// Sets what is called when a call of another domain has failed, on the thread that made it, before the calling domain
+    /// goes on. An `Err`, or a panic, ends the calling domain's call.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Imports, OnFailure, Signature};
+    /// let signature = Signature { ints: 2, int_results: 1, ..Signature::NOTHING };
+    /// let imports = Imports::new()
+    ///     .slot("decode", signature, OnFailure::Return(u64::MAX))
+    ///     .on_callee_failure(|import, callee, error| {
+    ///         eprintln!("{import}: {error}");
+    ///         // A fresh start: the next call finds the decoder as it was at first.
+    ///         callee.map_or(Ok(()), |decoder| decoder.reset())
+    ///     });
+    /// ```
+    #[must_use]
+    pub fn on_callee_failure<E: std::fmt::Display>(
+        self,
+        hook: impl Fn(&str, Option<Domain>, &runtime::CallError) -> Result<(), E> + Send + Sync + 'static,
+    ) -> Self {
+        Self(self.0.on_callee_failure(move |failure| {
+            match hook(failure.import, failure.callee.clone().map(Domain), failure.error) {
+                Ok(()) => Verdict::Return,
+                Err(e) => Verdict::Fail(format!("after a failed call of {}: {e}", failure.import)),
+            }
+        }))
     }
 
     /// Gives a plain C function under `name`, called with the registers as the domain left them: the fastest form.

@@ -56,6 +56,7 @@
 //! | give it host functions | [`Imports`], [`Caller`] |
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
 //! | check what it says | [`Untrusted`] |
+//! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
 //! | share memory between domains | [`Region`], [`Group`], [`matrix`] |
 //! | understand what went wrong | [`CallError`], [`Fault`] |
 
@@ -92,8 +93,8 @@ pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{Row, matrix};
 pub use ringfence_runtime::{
-    Access, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, Import, Isolation, LoadOptions,
-    Policy, RegionError, Registers, Rights, Signature, Syscall,
+    Access, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, Grant, Import, Isolation, LinkError,
+    LoadOptions, OnFailure, Policy, RegionError, Registers, Rights, Signature, Syscall,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

@@ -8,11 +8,11 @@ use crate::{Domain, DomainError};
 
 /// Domains of one kind that wait to be used, so that each user gets a clean one quickly.
 ///
-/// A domain that comes back is [reset](Domain::reset) before anybody else gets it: memory, allocations, stacks,
-/// thread-local data and faults of the last user are gone. If that fails, or if somebody kept a handle to it (a clone
+/// A domain that comes back is made like new before anybody else gets it: a [reset](Domain::reset) takes memory,
+/// allocations, stacks, thread-local data and faults of the last user away, and with them go rights to
+/// [regions](crate::Region), regions and groups of its own, functions [granted](Domain::grant) to it and by it, and its
+/// time limit. If that fails, or if somebody kept a handle to it (a clone
 /// of the [`Domain`], a [`Func`](crate::Func)), it is dropped instead of being handed out again.
-///
-/// Rights to [regions](crate::Region) are not part of what a reset restores: take back what you gave.
 ///
 /// # Examples
 /// ```no_run
@@ -43,7 +43,7 @@ impl Shared {
     }
 
     fn put(&self, domain: Domain) {
-        if !domain.0.is_unique() || domain.reset().is_err() {
+        if !domain.0.is_unique() || domain.0.recycle().is_err() {
             return;
         }
         let mut idle = self.idle();

@@ -2,7 +2,11 @@
 
 mod support;
 
-use ringfence::{CallError, Domain, Error, FaultKind, Pool, Ptr, Signature};
+use ringfence::{
+    CallError, Domain, DomainError, Error, FaultKind, Imports, LinkError, OnFailure, Pool, Ptr, Region,
+    Rights, Signature,
+};
+use std::sync::{Arc, Mutex};
 use support::{basic, basic_imports, module};
 
 fn pool(most: usize) -> Pool {
@@ -105,6 +109,50 @@ fn a_pool_keeps_no_more_than_it_should() -> Result<(), Error> {
     Ok(())
 }
 
+/// A host function of the callee's fails; the caller goes on, and a later error of the host's is told as what it is.
+#[test]
+fn a_failure_that_was_survived_is_not_told_later() -> Result<(), Error> {
+    let failing = basic_imports().func("host_add", |a: i32, _: i32| -> Result<i32, String> {
+        if a < 0 { Err("negative".into()) } else { Ok(a) }
+    });
+    let callee = module("basic").instantiate(failing)?;
+    let imports = basic_imports().export_or(
+        "host_add",
+        &callee,
+        "call_host_add",
+        two_ints(),
+        OnFailure::Return(5),
+    );
+    let caller = module("basic").instantiate(imports)?;
+    assert_eq!(caller.func::<(i32, i32), i32>("call_host_add")?.call(-1, 0)?, 6);
+    let imports = basic_imports().export_or("host_add", &callee, "add", two_ints(), OnFailure::End);
+    let ended = module("basic").instantiate(imports)?;
+    let e = ended
+        .func::<(i32, i32), i32>("call_host_add")?
+        .call(1, 0)
+        .unwrap_err();
+    assert!(matches!(&e, CallError::Fault(_)), "{e}");
+    assert!(!e.to_string().contains("negative"), "{e}");
+    Ok(())
+}
+
+#[test]
+fn a_pool_takes_back_what_was_given() -> Result<(), Error> {
+    let pool = pool(1);
+    let region = Region::new(4096)?;
+    let window = {
+        let d = pool.take()?;
+        region.give(&d, Rights::Write)?;
+        d.set_time_limit(Some(std::time::Duration::from_millis(1)));
+        d.memory().base()
+    };
+    let d = pool.take()?;
+    assert_eq!(d.memory().base(), window, "the same domain again");
+    assert_eq!(region.rights_of(&d), Rights::None);
+    assert!(d.memory().read::<u8>(region.ptr_in(&d)).is_err());
+    Ok(())
+}
+
 fn two_ints() -> Signature {
     Signature {
         ints: 2,
@@ -126,9 +174,12 @@ fn domains_call_each_other() -> Result<(), Error> {
     assert_eq!(call.call(20, 21)?, 42);
     let many = caller.func::<(i32,), i32>("add_many")?;
     assert_eq!(many.call(10_000)?, 10_000);
-    // The callee is protected from the caller and the other way round: a fault of one names the other's function.
-    let caller =
-        module("basic").instantiate(basic_imports().export("host_add", &callee, "divide", two_ints()))?;
+    // The callee is protected from the caller and the other way round: a fault of one names the other's function. This
+    // caller cannot ask how its call went, so it is ended.
+    let divide = |imports: Imports, on_failure| {
+        imports.export_or("host_add", &callee, "divide", two_ints(), on_failure)
+    };
+    let caller = module("basic").instantiate(divide(basic_imports(), OnFailure::Tell))?;
     let call = caller.func::<(i32, i32), i32>("call_host_add")?;
     assert_eq!(call.call(6, 2)?, 4);
     let e = call.call(6, 0).unwrap_err();
@@ -144,6 +195,28 @@ fn domains_call_each_other() -> Result<(), Error> {
     callee.reset()?;
     caller.reset()?;
     assert_eq!(call.call(6, 2)?, 4);
+    // With a value for failures it goes on, and the host hears of it.
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let log = heard.clone();
+    let imports =
+        divide(basic_imports(), OnFailure::Return(77)).on_callee_failure(move |import, callee, error| {
+            log.lock().unwrap().push(format!("{import}: {error}"));
+            callee.map_or(Ok(()), |callee| callee.reset())
+        });
+    let caller = module("basic").instantiate(imports)?;
+    let call = caller.func::<(i32, i32), i32>("call_host_add")?;
+    assert_eq!(call.call(6, 0)?, 78);
+    assert_eq!(call.call(6, 2)?, 4, "the hook has reset the callee");
+    assert_eq!(heard.lock().unwrap().len(), 1);
+    assert!(caller.revoke("host_add")?);
+    assert_eq!(call.call(6, 2)?, 78);
+    let grant = caller.grant("host_add", &callee, "add")?;
+    assert_eq!(call.call(6, 2)?, 9);
+    assert!(grant.revoke() && !grant.is_live());
+    assert!(matches!(
+        caller.grant("host_mix", &callee, "add"),
+        Err(DomainError::Link(LinkError::NoSlot { .. }))
+    ));
     // A callee that is not there, or no function.
     for wrong in ["no_such", "counter"] {
         let imports = basic_imports().export("host_add", &callee, wrong, two_ints());

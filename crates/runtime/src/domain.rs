@@ -2,7 +2,7 @@
 
 use crate::error::{CallError, DomainError};
 use crate::gate;
-use crate::imports::{Binding, Closure, Imports};
+use crate::imports::{Binding, Closure, Hook, Imports};
 use crate::lane::{Import, Lane, Slot, Target, attention};
 use crate::memory::Memory;
 use crate::module::{ExportKind, Module};
@@ -10,24 +10,26 @@ use crate::policy::{NoPolicy, Policy};
 use crate::relocate::{Layout, Linker, Used};
 use crate::thunk::Thunk;
 use crate::window::Window;
-use crate::{guarded, host, relocate, signal, sys, watchdog, world};
+use crate::{guarded, host, link, relocate, signal, sys, watchdog, world};
 use image::{import_table, map_image, relocate_all, restore};
 use ringfence_isa::{PAGE, window};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 mod access;
 mod call;
 mod dispatch;
 mod image;
+mod links;
 mod options;
 
 pub use access::DomainRef;
 pub use call::{Call, Entry, Returned, Signature, current_tag, last_status, take_error};
 pub(crate) use dispatch::dispatch;
+pub(crate) use links::WeakDomain;
 pub use options::DomainOptions;
 
 /// How deeply host and domains may call each other on one lane.
@@ -65,6 +67,12 @@ pub(crate) struct Inner {
     pub options: DomainOptions,
     imports: Vec<Import>,
     used: Vec<Used>,
+    /// Imports that take functions of other domains, by their place in `imports`.
+    slots: BTreeMap<usize, link::Slot>,
+    /// Functions of this domain that others may call.
+    granted: Mutex<Vec<Weak<link::Link>>>,
+    hook: Option<Arc<Hook>>,
+    asks_call_status: bool,
     policy: Arc<dyn Policy>,
     lanes: Mutex<LaneSet>,
     memory: Mutex<Memory>,
@@ -180,7 +188,7 @@ impl Inner {
             flags,
             words,
             x87: if self.uses_x87 { x87 } else { 0 },
-            pad: 0,
+            revoked: AtomicU32::new(0),
             gate,
             domain: std::ptr::from_ref(self).cast(),
         }
@@ -256,7 +264,10 @@ impl Inner {
             .unwrap_or_else(PoisonError::into_inner)
             .values()
         {
-            thunk.kill();
+            thunk.disable(false);
+        }
+        for link in self.granted_links() {
+            link.sever();
         }
         crate::supervisor::forget(self.base());
         let mut world = world::lock_plain();
@@ -336,9 +347,10 @@ impl Domain {
         let mut linker = Linker::new(&layout, &imports);
         let pristine = relocate_all(&layout, &mut linker, base)?;
         let used = std::mem::take(&mut linker.used);
+        let asks_call_status = linker.asks_call_status;
         let uses_vectors = layout.placed.iter().any(|p| p.module.report().uses_vector);
         let uses_x87 = layout.placed.iter().any(|p| p.module.report().uses_x87);
-        let table = import_table(&used, uses_vectors, uses_x87)?;
+        let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
         let index = world::lock_plain().take_index()?;
         let inner = Inner {
             index,
@@ -347,6 +359,10 @@ impl Domain {
             options: options.clone(),
             imports: table,
             used,
+            slots,
+            granted: Mutex::default(),
+            hook: imports.hook,
+            asks_call_status,
             policy: imports.policy.unwrap_or_else(|| Arc::new(NoPolicy)),
             lanes: Mutex::default(),
             memory: Mutex::new(Memory::new(base, options.heap_limit)),

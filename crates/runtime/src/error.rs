@@ -189,6 +189,17 @@ pub enum DomainError {
         /// What was given.
         address: u64,
     },
+    /// A link to another domain could not be made.
+    #[error(transparent)]
+    Link(#[from] crate::link::LinkError),
+    /// Something that the domain was made with was revoked or is gone.
+    #[error(
+        "{import:?}, with which the domain was made, was revoked or is gone: the domain cannot be like new"
+    )]
+    Spent {
+        /// The import.
+        import: String,
+    },
     /// Calls are in progress; a reset has to wait for them.
     #[error("{lanes} calls are in progress in the domain")]
     Busy {
@@ -227,6 +238,9 @@ pub enum CallError {
     /// The domain no longer exists.
     #[error("the domain is gone")]
     Gone,
+    /// The function was revoked, or not handed out yet.
+    #[error("the function was revoked, or not handed out yet")]
+    Revoked,
     /// The thread is inside a domain: a signal handler tried to enter one.
     #[error("a domain cannot be entered from a signal handler that interrupted one")]
     Inside,

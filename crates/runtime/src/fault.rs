@@ -5,6 +5,7 @@ use crate::error::CallError;
 use crate::gate::{self, status};
 use crate::imports::{OutFrame, Verdict};
 use crate::lane::{Lane, attention};
+use crate::link::{self, OnFailure};
 use crate::module::Module;
 use crate::symbolize;
 use ringfence_isa::window;
@@ -291,6 +292,7 @@ pub(crate) fn take_error() -> Option<CallError> {
         0 => None,
         status::FAULTED => Some(CallError::Faulted),
         status::GONE => Some(CallError::Gone),
+        status::REVOKED => Some(CallError::Revoked),
         status::INSIDE => Some(CallError::Inside),
         status::SIGNAL_STACK => Some(CallError::SignalStack),
         status::ENDING => Some(CallError::Ending),
@@ -528,16 +530,55 @@ pub(crate) fn end_call_at(lane: &Lane, kind: FaultKind, top: u64) {
     );
 }
 
+/// What the gate does after a failed call of another domain.
+#[repr(C)]
+pub(crate) struct AfterFailure {
+    /// Not 0: the call in ends.
+    end: u64,
+    /// The result, if it does not.
+    value: u64,
+}
+
 /// A domain that this one called failed; the thread's slot has its error.
-pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *const u64) {
-    // SAFETY: as in `refused`.
-    let (lane, top) = unsafe { (&*lane, *out_frame.add(1)) };
-    let kind = match take_error() {
-        Some(CallError::Fault(fault)) => FaultKind::Callee(fault),
-        Some(other) => FaultKind::Host(format!("a domain that it called: {other}")),
-        None => FaultKind::Host("a domain that it called failed".into()),
+pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *const u64) -> AfterFailure {
+    let goes_on = |value| AfterFailure { end: 0, value };
+    // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame of four words.
+    let (lane, [_, top, import, _]) = unsafe { (&*lane, *out_frame.cast::<[u64; 4]>()) };
+    // On another thread or out of order: what the gate looks at next tells it so, and this lane is not ours.
+    if lane.thread.load(Ordering::Relaxed) != gate::thread_pointer()
+        || lane.top.load(Ordering::Relaxed) != top
+        || lane.host_sp.load(Ordering::Relaxed) != out_frame as u64 + 32
+    {
+        return goes_on(0);
+    }
+    let error = take_error().unwrap_or(CallError::Gone);
+    let domain = lane.domain();
+    lane.linked.store(0, Ordering::Relaxed);
+    lane.call_status.store(link::code(&error), Ordering::Relaxed);
+    let number = (import - domain.imports().as_ptr() as u64) as usize / size_of::<crate::lane::Import>();
+    let slot = domain.slot(number);
+    let verdict = domain.tell(slot, &error);
+    // The hook may have called domains itself.
+    // SAFETY: our own thread's words.
+    unsafe { (*gate::tls()).status = 0 };
+    let kind = match (verdict, slot.map(|s| s.on_failure)) {
+        (Verdict::Return, Some(OnFailure::Return(value))) => return goes_on(value),
+        (Verdict::Return, Some(OnFailure::Tell)) if domain.asks_call_status() => return goes_on(0),
+        (Verdict::Return, _) => match error {
+            CallError::Fault(fault) => FaultKind::Callee(fault),
+            other => FaultKind::Host(format!("a domain that it called: {other}")),
+        },
+        (Verdict::Exit(status), _) => {
+            domain.set_faulted(Some(lane));
+            set_error(CallError::Exit(status));
+            return AfterFailure { end: 1, value: 0 };
+        }
+        (Verdict::Abort(reason), _) => FaultKind::Abort(reason),
+        (Verdict::Fail(why), _) => FaultKind::Host(why),
+        (Verdict::OutOfMemory, _) => FaultKind::OutOfMemory,
     };
     fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+    AfterFailure { end: 1, value: 0 }
 }
 
 /// On the way back into the domain something is amiss. 0: go on; 1: the call in ends.

@@ -48,6 +48,7 @@ pub(crate) mod status {
     pub const SIGNAL_STACK: u64 = 5;
     /// The call that this one is nested in has to end.
     pub const ENDING: u64 = 6;
+    pub const REVOKED: u64 = 7;
 }
 
 /// Bits of [`Target::flags`].
@@ -86,6 +87,10 @@ pub(crate) mod refused {
     pub const NESTING: u64 = 1;
 }
 
+// The gate clears both in one store.
+const _: () = assert!(offset_of!(Lane, linked) == offset_of!(Lane, call_status) + 4);
+const _: () = assert!(offset_of!(Lane, call_status).is_multiple_of(8));
+
 /// Whether the processor has AVX, for code that has no target at hand. Set when the first domain is made.
 pub(crate) static HAS_AVX: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
@@ -112,6 +117,8 @@ global_asm!(
     l_data_low = const offset_of!(Lane, data_low),
     l_data_len = const offset_of!(Lane, data_len),
     l_saved = const offset_of!(Lane, saved),
+    l_call_status = const offset_of!(Lane, call_status),
+    l_linked = const offset_of!(Lane, linked),
     e_index = const offset_of!(Target, index),
     e_base = const offset_of!(Target, base),
     e_entry = const offset_of!(Target, entry),

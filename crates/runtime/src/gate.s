@@ -375,7 +375,28 @@ __rf_out:
     xorps %xmm1, %xmm1
     jmp 12b
 
-20:                                     // closures, and everything in windows with x87 code
+20:                                     // other domains, closures, and everything in windows with x87 code
+    cmpl ${k_domain}, {i_kind}(%r11)
+    jne 24f
+    movl $1, {l_linked}(%r14)           // see watchdog::along
+    callq *{i_function}(%r11)
+23:
+    movq __rf_tls@gottpoff(%rip), %rcx
+    cmpq $0, %fs:{t_status}(%rcx)
+    jne 25f
+    movq $0, {l_call_status}(%r14)      // and l_linked
+    jmp .Lrf_out_back
+25:
+    movq %r14, %rdi
+    movq %rsp, %rsi
+    callq {callee_failed}
+    testl %eax, %eax
+    jnz .Lrf_out_end
+    movq %rdx, %rax                     // what the link has for failures; nothing else of the callee's is left
+    xorl %edx, %edx
+    RF_SSE_0_1
+    jmp .Lrf_out_back
+24:
     testl ${k_closure}, {i_kind}(%r11)
     jnz 30f
     testl ${k_jump}, {i_kind}(%r11)
@@ -384,6 +405,10 @@ __rf_out:
     jz 21f
     callq __rf_x87_leave
 21:
+    testl ${k_domain}, {i_kind}(%r11)
+    jz 26f
+    movl $1, {l_linked}(%r14)
+26:
     callq *{i_function}(%r11)
     movq 16(%rsp), %r11
     testl ${k_x87}, {i_kind}(%r11)
@@ -392,13 +417,7 @@ __rf_out:
 22:
     testl ${k_domain}, {i_kind}(%r11)
     jz .Lrf_out_back
-    movq __rf_tls@gottpoff(%rip), %rcx
-    cmpq $0, %fs:{t_status}(%rcx)
-    je .Lrf_out_back
-    movq %r14, %rdi
-    movq %rsp, %rsi
-    callq {callee_failed}
-    jmp .Lrf_out_end
+    jmp 23b
 
 30:
     subq ${o_size}, %rsp

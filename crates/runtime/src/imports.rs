@@ -2,6 +2,7 @@
 
 use crate::domain::{Domain, DomainRef, Signature};
 use crate::lane::Lane;
+use crate::link::{CalleeFailure, OnFailure};
 use crate::policy::Policy;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -73,7 +74,11 @@ pub enum Verdict {
 pub struct Imports {
     pub(crate) functions: HashMap<String, Binding>,
     pub(crate) policy: Option<Arc<dyn Policy>>,
+    pub(crate) hook: Option<Arc<Hook>>,
 }
+
+/// What the host does when a call of another domain has failed.
+pub(crate) type Hook = dyn Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync;
 
 /// A closure as an import.
 pub type Closure = dyn Fn(&mut OutFrame) -> Verdict + Send + Sync;
@@ -85,10 +90,11 @@ pub(crate) enum Binding {
     /// Called with a frame.
     Closure(Arc<Closure>),
     /// An export of another domain.
-    Domain {
-        domain: Domain,
-        export: String,
+    Slot {
+        /// What is in at first.
+        entry: Option<(Domain, String)>,
         signature: Signature,
+        on_failure: OnFailure,
     },
 }
 
@@ -127,16 +133,57 @@ impl Imports {
         self
     }
 
-    /// Gives an export of another domain, called with the register arguments as they are. If that domain faults, so does
-    /// the calling one.
+    /// Gives an export of another domain, called with the register arguments as they are. The other domain lives as long as
+    /// this one.
+    ///
+    /// If a call fails, the calling domain is told, see [`OnFailure::Tell`]. The host can
+    /// [revoke](Domain::revoke) the function and [grant](Domain::grant) another.
     #[must_use]
-    pub fn domain(mut self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
-        let binding = Binding::Domain {
-            domain: domain.clone(),
-            export: export.into(),
+    pub fn domain(self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
+        self.domain_or(name, domain, export, signature, OnFailure::default())
+    }
+
+    /// As [`domain`](Self::domain), and says what becomes of this domain if a call fails.
+    #[must_use]
+    pub fn domain_or(
+        mut self,
+        name: &str,
+        domain: &Domain,
+        export: &str,
+        signature: Signature,
+        on_failure: OnFailure,
+    ) -> Self {
+        let binding = Binding::Slot {
+            entry: Some((domain.clone(), export.into())),
             signature,
+            on_failure,
         };
         self.functions.insert(name.into(), binding);
+        self
+    }
+
+    /// Names an import that takes functions of other domains, given with [`Domain::grant`] while the domain lives. Until then
+    /// calls of it fail.
+    #[must_use]
+    pub fn slot(mut self, name: &str, signature: Signature, on_failure: OnFailure) -> Self {
+        let binding = Binding::Slot {
+            entry: None,
+            signature,
+            on_failure,
+        };
+        self.functions.insert(name.into(), binding);
+        self
+    }
+
+    /// Sets what is called when a call of another domain has failed, on the thread that made it, before the calling domain
+    /// goes on. It may reset the domain that failed. [`Verdict::Return`] leaves it at what the link says; everything
+    /// else ends the calling domain's call. A panic does, too.
+    #[must_use]
+    pub fn on_callee_failure(
+        mut self,
+        hook: impl Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.hook = Some(Arc::new(hook));
         self
     }
 

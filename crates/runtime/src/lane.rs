@@ -54,6 +54,10 @@ pub(crate) struct Lane {
     pub data_len: u32,
     /// Scratch of the gate out.
     pub saved: u64,
+    /// How the last call of another domain went: [`ringfence_isa::window::call_status`].
+    pub call_status: AtomicU32,
+    /// Whether the call out in progress is one of another domain. The gate clears it together with `call_status`.
+    pub linked: AtomicU32,
     /// Time limit of a call in nanoseconds, 0 for none.
     pub limit: AtomicU64,
     /// The watchdog's own: which call it saw last, and since when.
@@ -95,7 +99,8 @@ pub(crate) struct Target {
     pub words: u32,
     /// x87 results at most.
     pub x87: u32,
-    pub pad: u32,
+    /// Why the index is 0: not 0 if the entry was revoked, or is none.
+    pub revoked: AtomicU32,
     /// Which gate.
     pub gate: u64,
     /// An [`Inner`]; the gate does not look at it.
@@ -107,11 +112,29 @@ unsafe impl Send for Target {}
 // SAFETY: as above.
 unsafe impl Sync for Target {}
 
+impl Target {
+    /// No function: calls fail.
+    pub(crate) fn nothing() -> Target {
+        Target {
+            index: AtomicU64::new(0),
+            base: 0,
+            entry: 0,
+            flags: 0,
+            words: 0,
+            x87: 0,
+            revoked: AtomicU32::new(1),
+            gate: gate::__rf_in_bare as *const () as u64,
+            domain: std::ptr::null(),
+        }
+    }
+}
+
 /// One entry of a domain's table of imports, by stub number.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Import {
-    pub function: u64,
+    /// Changes while domains run if it takes entries of others.
+    pub function: AtomicU64,
     pub rax_mask: u64,
     pub rdx_mask: u64,
     pub kind: u32,
@@ -232,6 +255,8 @@ impl Lane {
         let end = self.slot.start(self.base) + u64::from(window::LANE_SLOT);
         self.data_top.store(end - 64, Ordering::Relaxed);
         self.depth.store(0, Ordering::Relaxed);
+        self.call_status.store(0, Ordering::Relaxed);
+        self.linked.store(0, Ordering::Relaxed);
         // SAFETY: nobody is in the lane.
         unsafe { (*self.records.get()).clear() };
         self.host_sp.store(0, Ordering::Relaxed);
@@ -328,7 +353,8 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         }
         let index = (*target).index.load(Ordering::Acquire);
         if index == 0 {
-            return fail(status::GONE);
+            let revoked = (*target).revoked.load(Ordering::Acquire) != 0;
+            return fail(if revoked { status::REVOKED } else { status::GONE });
         }
         let mut lane = *(*tls).lanes.byte_add(index as usize);
         if lane.is_null() {

@@ -68,6 +68,7 @@ pub(crate) fn place(modules: &[Module]) -> Result<Layout, DomainError> {
 
 /// A host import in use, in the order of its stub.
 pub(crate) struct Used {
+    pub name: String,
     pub binding: Binding,
 }
 
@@ -82,6 +83,8 @@ pub(crate) struct Linker<'a> {
     layout: &'a Layout,
     imports: &'a Imports,
     pub used: Vec<Used>,
+    /// Whether a module can learn how its calls of other domains went.
+    pub asks_call_status: bool,
     stubs: HashMap<String, u32>,
 }
 
@@ -91,6 +94,7 @@ impl<'a> Linker<'a> {
             layout,
             imports,
             used: Vec::new(),
+            asks_call_status: false,
             stubs: HashMap::new(),
         }
     }
@@ -162,6 +166,7 @@ impl<'a> Linker<'a> {
             return Ok(address(found));
         }
         if let Some((_, stub)) = window::stub::NAMES.iter().find(|(n, _)| *n == function) {
+            self.asks_call_status |= *stub == window::stub::CALL_STATUS;
             return Ok(Meaning::Address(stub_offset(*stub)));
         }
         if let Some(stub) = self.stubs.get(function) {
@@ -177,6 +182,7 @@ impl<'a> Linker<'a> {
                 });
             }
             self.used.push(Used {
+                name: function.into(),
                 binding: binding.clone(),
             });
             self.stubs.insert(function.into(), stub);

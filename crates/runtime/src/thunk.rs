@@ -51,6 +51,8 @@ pub(crate) struct Thunk {
 
 // SAFETY: the target is only read, but for its atomic.
 unsafe impl Send for Thunk {}
+// SAFETY: as above.
+unsafe impl Sync for Thunk {}
 
 impl Thunk {
     pub(crate) fn new(target: Target, s: &Signature) -> Result<Thunk, HostError> {
@@ -85,13 +87,32 @@ impl Thunk {
         self.place.code as *const c_void
     }
 
+    fn target(&self) -> &Target {
+        // SAFETY: made by `new`, freed by nobody before `drop`.
+        unsafe { &*self.target }
+    }
+
+    /// From now on calls fail: the function was revoked, or its domain goes.
+    pub(crate) fn disable(&self, revoked: bool) {
+        let target = self.target();
+        if revoked && self.live() {
+            target.revoked.store(1, Ordering::Release);
+        }
+        target.index.store(0, Ordering::Release);
+    }
+
+    /// Whether calls get anywhere.
+    pub(crate) fn live(&self) -> bool {
+        self.target().index.load(Ordering::Acquire) != 0
+    }
+}
+
+impl Drop for Thunk {
     /// From now on calls fail. The place is not used again for a long time.
-    pub(crate) fn kill(&self) {
-        // SAFETY: made by `new`, and killed once, when the domain goes.
-        let target = unsafe {
-            (*self.target).index.store(0, Ordering::Release);
-            Box::from_raw(self.target)
-        };
+    fn drop(&mut self) {
+        self.disable(false);
+        // SAFETY: made by `new`, taken back once, here.
+        let target = unsafe { Box::from_raw(self.target) };
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         pools
             .entry(self.kind)

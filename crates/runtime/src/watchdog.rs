@@ -145,10 +145,40 @@ fn look(now: u64) -> (bool, u64) {
             if lane.top.load(Ordering::Acquire) == 0 {
                 send(lane.tid.load(Ordering::Relaxed));
                 next = next.min(now + AGAIN_NS);
+            } else if let Some(callee) = along(&world.all, lane) {
+                // It waits for another domain, which has to end first.
+                mark(callee, callee.sequence.load(Ordering::Acquire), attention::TIME);
+                send(callee.tid.load(Ordering::Relaxed));
+                next = next.min(now + AGAIN_NS);
             }
         }
     }
     (busy, next)
+}
+
+/// The lane in which the thread of `lane` is now, if it got there by calls from domain to domain only: a limit holds for what
+/// a domain has others do. What the host does in between ends when it returns.
+fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
+    let tid = lane.tid.load(Ordering::Relaxed);
+    let mut from = lane;
+    loop {
+        if from.linked.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let below = from.host_sp.load(Ordering::Acquire);
+        // The next call in on the same stack, which grows down.
+        let next = all
+            .iter()
+            // SAFETY: lanes are never unmapped; only atomics are used.
+            .map(|&l| unsafe { &*l })
+            .filter(|l| l.tid.load(Ordering::Relaxed) == tid && l.active())
+            .filter(|l| l.host_sp.load(Ordering::Acquire) < below)
+            .max_by_key(|l| l.host_sp.load(Ordering::Acquire))?;
+        if next.top.load(Ordering::Acquire) == 0 {
+            return Some(next);
+        }
+        from = next;
+    }
 }
 
 fn mark(lane: &Lane, sequence: u64, bit: u32) {

@@ -1,6 +1,6 @@
 //! Calling functions of a domain.
 
-use super::{Domain, MAX_STACK_WORDS};
+use super::{Domain, MAX_STACK_WORDS, WeakDomain};
 use crate::error::CallError;
 use crate::gate::{self, RawCall};
 use crate::lane::Target;
@@ -30,6 +30,17 @@ pub struct Signature {
 }
 
 impl Signature {
+    /// No arguments and no result.
+    pub const NOTHING: Signature = Signature {
+        ints: 0,
+        floats: 0,
+        stack: 0,
+        int_results: 0,
+        float_results: 0,
+        x87_results: 0,
+        variadic: false,
+    };
+
     /// Not known: all argument and result registers are passed as they are, none from the stack.
     pub const UNKNOWN: Signature = Signature {
         ints: 6,
@@ -134,6 +145,14 @@ impl Entry {
         } else {
             Err(take_error().unwrap_or(CallError::Gone))
         }
+    }
+
+    pub(crate) fn target_for(&self, signature: &Signature) -> (Target, WeakDomain) {
+        let inner = &self.domain.0;
+        (
+            inner.target_for(self.target.entry, signature),
+            WeakDomain(Arc::downgrade(inner)),
+        )
     }
 
     /// A plain C function pointer that calls this entry; arguments and results in C's own registers. When the call fails

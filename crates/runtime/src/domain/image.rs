@@ -6,10 +6,11 @@ use crate::gate::{self, kind, vectors};
 use crate::imports::Binding;
 use crate::lane::Import;
 use crate::relocate::{self, Layout, Linker, Used};
-use crate::{pages, sys};
+use crate::{link, pages, sys};
 use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
-use std::sync::atomic::Ordering;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
     let inner = &p.module.0;
@@ -151,7 +152,8 @@ pub(super) fn import_table(
     used: &[Used],
     uses_vectors: bool,
     uses_x87: bool,
-) -> Result<Vec<Import>, DomainError> {
+) -> Result<(Vec<Import>, BTreeMap<usize, link::Slot>), DomainError> {
+    let mut slots = BTreeMap::new();
     let x87_kind = if uses_x87 { kind::X87 } else { 0 };
     let avx = if avx() { vectors::AVX } else { 0 };
     let clear = |floats: u8| match (uses_vectors, floats, avx) {
@@ -163,7 +165,7 @@ pub(super) fn import_table(
     };
     let keep = |yes: bool| if yes { u64::MAX } else { 0 };
     let closure = |floats| Import {
-        function: 0,
+        function: AtomicU64::new(0),
         rax_mask: u64::MAX,
         rdx_mask: u64::MAX,
         kind: kind::CLOSURE | x87_kind,
@@ -172,7 +174,7 @@ pub(super) fn import_table(
         pad: 0,
     };
     let plain = |function: u64, s: &Signature, extra: u32| Import {
-        function,
+        function: AtomicU64::new(function),
         rax_mask: keep(s.int_results > 0),
         rdx_mask: keep(s.int_results > 1),
         kind: x87_kind | extra,
@@ -185,20 +187,30 @@ pub(super) fn import_table(
         table[stub as usize].kind = kind::JUMP;
         table[stub as usize].rdx_mask = 0;
     }
+    let one = Signature {
+        int_results: 1,
+        ..Signature::NOTHING
+    };
+    table[window::stub::CALL_STATUS as usize] = plain(link::status as *const () as u64, &one, 0);
     gate::HAS_AVX.store(avx, Ordering::Relaxed);
     for import in used {
         table.push(match &import.binding {
             Binding::Plain { function, signature } => plain(*function as u64, signature, 0),
             Binding::Closure(_) => closure(2),
-            Binding::Domain {
-                domain,
-                export,
+            Binding::Slot {
+                entry,
                 signature,
+                on_failure,
             } => {
-                let thunk = domain.entry(export)?.thunk(*signature);
-                plain(thunk as u64, signature, kind::DOMAIN)
+                let slot = link::Slot::new(&import.name, *signature, *on_failure)?;
+                let import = plain(slot.empty(), signature, kind::DOMAIN);
+                if let Some((domain, export)) = entry {
+                    slot.fill_first(&import, &domain.entry(export)?)?;
+                }
+                slots.insert(table.len(), slot);
+                import
             }
         });
     }
-    Ok(table)
+    Ok((table, slots))
 }

@@ -1,0 +1,133 @@
+//! A domain's side of links: what it may call in others, and what of it others may call.
+
+use super::{Domain, Entry, Inner, Shared};
+use crate::error::{CallError, DomainError};
+use crate::imports::Verdict;
+use crate::lane::{Import, attention};
+use crate::link::{CalleeFailure, Grant, Link, LinkError, Slot};
+use crate::{supervisor, watchdog};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
+
+/// A handle that does not keep its domain alive.
+#[derive(Clone)]
+pub(crate) struct WeakDomain(pub(super) Weak<Shared>);
+
+impl WeakDomain {
+    pub(crate) fn upgrade(&self) -> Option<Domain> {
+        self.0.upgrade().map(Domain)
+    }
+}
+
+impl Inner {
+    /// The slot that stands at a place of the table of imports.
+    pub(crate) fn slot(&self, number: usize) -> Option<&Slot> {
+        self.slots.get(&number)
+    }
+
+    /// Whether code in the window can learn how its calls of other domains went.
+    pub(crate) fn asks_call_status(&self) -> bool {
+        self.asks_call_status
+    }
+
+    /// Tells the host of a failed call through a slot.
+    pub(crate) fn tell(&self, slot: Option<&Slot>, error: &CallError) -> Verdict {
+        let (Some(hook), Some(slot)) = (&self.hook, slot) else {
+            return Verdict::Return;
+        };
+        let failure = CalleeFailure {
+            import: &slot.name,
+            callee: slot.callee(),
+            error,
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&failure)))
+            .unwrap_or_else(|_| Verdict::Fail("the host's hook for failed calls panicked".into()))
+    }
+
+    /// Whether no thread has a call in progress. The answer holds for threads that were in before it was asked.
+    fn idle(&self) -> bool {
+        watchdog::barrier();
+        // SAFETY: lanes in the list are this domain's.
+        !self.lanes().lanes.iter().any(|&lane| unsafe { (*lane).active() })
+    }
+
+    /// Links to this domain that still stand somewhere.
+    pub(super) fn granted_links(&self) -> Vec<Arc<Link>> {
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Domain {
+    fn find_slot(&self, name: &str) -> Result<(&Slot, &Import), LinkError> {
+        let found = self.0.slots.iter().find(|(_, slot)| slot.name == name);
+        let (number, slot) = found.ok_or_else(|| LinkError::NoSlot { name: name.into() })?;
+        Ok((slot, &self.0.imports[*number]))
+    }
+
+    /// Gives this domain `entry`, of any domain, under the name of one of its [slots](crate::Imports::slot), in place of what is
+    /// there; calls of that finish. From any thread, while domains run. The slot does not keep the other domain alive:
+    /// when it goes, calls fail.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn grant(&self, name: &str, entry: &Entry) -> Result<Grant, LinkError> {
+        let (slot, import) = self.find_slot(name)?;
+        slot.fill(import, entry, || self.0.idle())
+    }
+
+    /// Empties a slot: calls that begin from now on fail, calls in progress finish. True if something callable was in it.
+    ///
+    /// # Errors
+    /// [`LinkError::NoSlot`].
+    pub fn revoke(&self, name: &str) -> Result<bool, LinkError> {
+        let (slot, import) = self.find_slot(name)?;
+        Ok(slot.clear(import, || self.0.idle()))
+    }
+
+    /// Revokes all functions of this domain that others have, however they got them.
+    pub fn revoke_all(&self) {
+        for link in self.0.granted_links() {
+            link.revoke();
+        }
+    }
+
+    /// Makes the domain fit for another user: a [`reset`](Self::reset), and everything that came after its making is taken back:
+    /// rights to regions, its own regions and groups, membership in groups, functions granted to it and by it, time limit and tag.
+    ///
+    /// # Errors
+    /// [`DomainError::Busy`] while calls are in progress; [`DomainError::Spent`] if something that it was made with is gone
+    /// for good. It should be dropped then: it may have lost a part already.
+    pub fn recycle(&self) -> Result<(), DomainError> {
+        self.revoke_all();
+        for (number, slot) in &self.0.slots {
+            if !slot.as_made(&self.0.imports[*number], || self.0.idle()) {
+                return Err(DomainError::Spent {
+                    import: slot.name.clone(),
+                });
+            }
+        }
+        supervisor::forget(self.0.base());
+        self.set_time_limit(self.0.options.time_limit);
+        self.set_tag(0);
+        self.reset()
+    }
+
+    /// Notes that somebody may call a function of this domain.
+    pub(crate) fn remember(&self, link: &Arc<Link>) {
+        let mut granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        if granted.len() == granted.capacity() {
+            granted.retain(|link| link.strong_count() > 0);
+        }
+        granted.push(Arc::downgrade(link));
+    }
+
+    /// Sends all threads that are about to enter the slow way, where they look at their target again.
+    pub(crate) fn divert(&self) {
+        for &lane in &self.0.lanes().lanes {
+            // SAFETY: lanes in the list are this domain's.
+            unsafe { (*lane).attention.fetch_or(attention::WAKE, Ordering::AcqRel) };
+        }
+        watchdog::barrier();
+    }
+}
