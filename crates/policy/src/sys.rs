@@ -166,20 +166,15 @@ pub fn quietly<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         libc::sigpending(&raw mut pending);
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, &raw mut old);
         let result = f();
-        if let Err(errno @ (libc::EPIPE | libc::EFBIG)) = result {
+        // Whatever the result: a write that has waited may have written a part, and so succeed, and raise the signal.
+        for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
             // Not one that was waiting before: that one is the host's.
-            let signal = if errno == libc::EPIPE {
-                libc::SIGPIPE
-            } else {
-                libc::SIGXFSZ
-            };
-            if libc::sigismember(&raw const pending, signal) == 0 {
-                libc::sigemptyset(&raw mut signals);
-                libc::sigaddset(&raw mut signals, signal);
-                let zero: libc::timespec = std::mem::zeroed();
-                libc::sigtimedwait(&raw const signals, std::ptr::null_mut(), &raw const zero);
+            if libc::sigismember(&raw const pending, signal) == 1 {
+                libc::sigdelset(&raw mut signals, signal);
             }
         }
+        let zero: libc::timespec = std::mem::zeroed();
+        while libc::sigtimedwait(&raw const signals, std::ptr::null_mut(), &raw const zero) > 0 {}
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
         result
     }

@@ -2,6 +2,7 @@
 
 #![deny(missing_docs)]
 
+pub mod caller;
 pub mod child;
 pub mod code;
 pub mod elf;

@@ -1,5 +1,6 @@
 //! Hostile modules against the runtime.
 
+use ringfence_attack::caller::{module, system_call};
 use ringfence_attack::child::in_child;
 use ringfence_attack::code::{Code, data};
 use ringfence_attack::elf::Builder;
@@ -20,34 +21,6 @@ const ONE: Signature = Signature {
     variadic: false,
 };
 
-/// A module that passes any system call on (`call`), calls its import (`out`), crashes (`crash`).
-fn module() -> Builder {
-    let mut code = Code::default();
-    let call = code.function();
-    code.put(&[0x48, 0x89, 0xF8]); // mov %rdi, %rax
-    code.put(&[0x48, 0x89, 0xF7, 0x48, 0x89, 0xD6]); // mov %rsi, %rdi; mov %rdx, %rsi
-    code.put(&[0x48, 0x89, 0xCA, 0x4D, 0x89, 0xC2]); // mov %rcx, %rdx; mov %r8, %r10
-    code.put(&[0x4D, 0x89, 0xC8, 0x45, 0x31, 0xC9]); // mov %r9, %r8; xor %r9d, %r9d
-    code.load_target(Code::stub(window::stub::SYSCALL))
-        .call()
-        .put(&[0xC3]);
-    let out = code.function();
-    code.load_import(0).call().put(&[0xC3]);
-    let crash = code.function();
-    code.put(&[0x0F, 0x0B]);
-    Builder {
-        text: code.0,
-        data: vec![0; 64],
-        exports: vec![
-            ("call".into(), call),
-            ("out".into(), out),
-            ("crash".into(), crash),
-        ],
-        imports: vec!["host".into()],
-        ..Builder::default()
-    }
-}
-
 fn domain(options: &DomainOptions) -> Domain {
     domain_of(
         &module(),
@@ -55,11 +28,6 @@ fn domain(options: &DomainOptions) -> Domain {
         options,
     )
     .expect("a domain")
-}
-
-fn system_call(domain: &Domain, args: &[u64]) -> i64 {
-    let entry = domain.entry("call").unwrap();
-    entry.call(&mut Call::ints(args)).expect("the policy answers").rax as i64
 }
 
 const MMAP: u64 = 9;
@@ -323,4 +291,34 @@ fn a_write_without_a_reader_is_an_error_number() {
         assert_eq!(system_call(&domain, &vector_call), -i64::from(libc::EPIPE));
     });
     assert_eq!(status, 0);
+}
+
+/// The reader goes while the writer waits for room: part of the data is written, so that the call succeeds, and yet the kernel
+/// sends the signal.
+#[test]
+fn a_reader_that_goes_while_a_write_waits_is_no_signal() {
+    let status = in_child(|| {
+        // As in a host that is not written in Rust.
+        // SAFETY: sets the default.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let monitor = ringfence_policy::Policy::new().start().unwrap();
+        let imports = Imports::new()
+            .closure("host", |_| Verdict::Return)
+            .policy(monitor);
+        let domain = domain_of(&module(), imports, &DomainOptions::default()).unwrap();
+        let buffer = domain.as_ref().base() + u64::from(data(4096));
+        assert_eq!(system_call(&domain, &[libc::SYS_pipe as u64, buffer]), 0);
+        let mut ends = [0; 8];
+        domain.as_ref().read(buffer, &mut ends).unwrap();
+        let (read, write) = (u64::from(ends[0]), u64::from(ends[4]));
+        let other = domain.clone();
+        let closer = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            system_call(&other, &[libc::SYS_close as u64, read])
+        });
+        let written = system_call(&domain, &[libc::SYS_write as u64, write, buffer, 1 << 20]);
+        assert!(written > 0 && written < 1 << 20, "{written}");
+        assert_eq!(closer.join().unwrap(), 0);
+    });
+    assert_eq!(status, 0, "a signal of a domain's doing reached the host");
 }

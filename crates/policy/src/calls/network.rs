@@ -94,7 +94,8 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         if address as u32 != 0 {
             return Err(libc::EACCES);
         }
-        (Transfer::Send, libc::POLLOUT, flags | libc::MSG_NOSIGNAL as u64)
+        let allowed = (libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_EOR) as u64;
+        (Transfer::Send, libc::POLLOUT, flags & allowed | libc::MSG_NOSIGNAL as u64)
     } else {
         let allowed = (libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT) as u64;
         (Transfer::Recv, libc::POLLIN, flags & allowed)
