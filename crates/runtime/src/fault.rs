@@ -616,17 +616,26 @@ pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gat
         Ordering::AcqRel,
         Ordering::Relaxed,
     );
-    let domain = lane.domain();
-    domain.set_faulted(None);
+    lane.domain().set_faulted(None);
+    set_error(without_trace(lane, FaultKind::OutOfOrder));
+}
+
+/// A frame of the domain has returned to a hook whose record a fault has ended. The call in ends.
+pub(crate) fn lost(lane: &Lane) {
+    lane.domain().set_faulted(Some(lane));
+    set_error(without_trace(lane, FaultKind::Elsewhere));
+}
+
+/// A fault where nothing is known of the domain's frames.
+fn without_trace(lane: &Lane, kind: FaultKind) -> CallError {
     let trace = Arc::new(Trace {
         images: Vec::new(),
         addresses: Vec::new(),
     });
-    let fault = Fault {
-        kind: FaultKind::OutOfOrder,
+    CallError::Fault(Box::new(Fault {
+        kind,
         registers: Registers::default(),
-        domain: domain.name().to_string(),
+        domain: lane.domain().name().to_string(),
         trace,
-    };
-    set_error(CallError::Fault(Box::new(fault)));
+    }))
 }

@@ -69,6 +69,7 @@ unsafe extern "C" fn child() {
     // SAFETY: as above.
     let held = unsafe { (*HELD.0.get()).take() };
     crate::watchdog::forget();
+    crate::pages::forget();
     if let Some(Locks {
         _domains: domains,
         mut world,

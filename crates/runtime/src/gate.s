@@ -622,6 +622,8 @@ __rf_hook:
     movq %r11, %rdi
     callq {unhook}
     movq %rax, %r11
+    testq %rax, %rax
+    jz 2f
     cmpl $0, {has_avx}(%rip)
     je 1f
     vzeroupper
@@ -640,6 +642,11 @@ __rf_hook:
     xorl %r9d, %r9d
     xorl %r10d, %r10d
     jmpq *%r11
+2:                                      // the record is gone: the call in ends here
+    addq $80, %rsp
+    movq __rf_tls@gottpoff(%rip), %r14
+    movq %fs:{t_current}(%r14), %r14
+    jmp .Lrf_leave
     .cfi_endproc
 .size __rf_hook,.-__rf_hook
 

@@ -12,7 +12,6 @@
 //! All of this runs while the lane's top is 0: no signal handler can enter the lane and change the records meanwhile.
 
 use crate::domain::DomainRef;
-use crate::error::CallError;
 use crate::fault::{self, FaultKind};
 use crate::gate;
 use crate::lane::{Import, Lane};
@@ -244,7 +243,7 @@ fn long(
     Ok(())
 }
 
-/// A hooked function has returned; `rsp` is what it is after the return. Gives the true return address.
+/// A hooked function has returned; `rsp` is what it is after the return. Gives the true return address, or 0: the call ends.
 pub(crate) unsafe extern "C" fn unhook(lane: *const Lane, rsp: u64) -> u64 {
     // SAFETY: the gate passes its lane; see `jump`.
     let (lane, records) = unsafe { (&*lane, &mut *(*lane).records.get()) };
@@ -252,12 +251,10 @@ pub(crate) unsafe extern "C" fn unhook(lane: *const Lane, rsp: u64) -> u64 {
     let original = records.original(slot);
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
     records.list.retain(|r| r.slot > slot || r.host_sp != host_sp);
-    match original {
-        Some(original) => original,
-        // Cannot be: a hook stands in a slot only while its record lives. Nothing sane can follow.
-        None => {
-            eprintln!("ringfence: {}", CallError::Lane("a hook without a record".into()));
-            std::process::abort()
-        }
+    if original.is_none() {
+        // A fault ends all records of a lane. One in a signal handler of the host's, which came after the gate had looked for
+        // faults on its way back into the domain, leaves frames that go on until their hook.
+        fault::lost(lane);
     }
+    original.unwrap_or(0)
 }

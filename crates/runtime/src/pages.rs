@@ -52,6 +52,11 @@ const PAGEMAP_SCAN: u64 = 3 << 30 | (size_of::<Scan>() as u64) << 16 | (b'f' as 
 /// at its parent's. No lock: a child may be made at any moment.
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
+/// In a child, which may have its parent's number, in a name space of its own.
+pub(crate) fn forget() {
+    TABLES.store(0, Ordering::Release);
+}
+
 /// Stands for a descriptor that could not be had.
 const NONE: u32 = u32::MAX;
 

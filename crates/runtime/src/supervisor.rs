@@ -225,10 +225,27 @@ impl State {
         Ok(())
     }
 
-    /// Takes rights away. Nothing can be done about a failure but to leave less than there should be.
+    /// Takes rights away, for callers that cannot take their decision back. A process that has no mappings left cannot
+    /// replace one, but it can make one inaccessible: then there is less than there should be, never more.
     fn withdraw(&self, changes: &[Change]) {
         for change in changes {
-            let _ = self.apply(std::slice::from_ref(change));
+            if self.apply(std::slice::from_ref(change)).is_ok() {
+                continue;
+            }
+            let place = self
+                .domains
+                .get(&change.domain)
+                .zip(self.regions.get(&change.region));
+            let Some((known, region)) = place else { continue };
+            let (at, len) = (known.base + u64::from(region.offset), sys::page_up(region.len));
+            // SAFETY: the region's own mapping in a window, whole: the kernel has nothing to split.
+            if unsafe { sys::protect(at, len, libc::PROT_NONE) }.is_err() {
+                // Rather no process than a domain that keeps what was taken from it.
+                std::process::abort();
+            }
+            if change.after == Rights::None {
+                host::give_mappings(MAPPINGS);
+            }
         }
     }
 
@@ -694,22 +711,18 @@ pub(crate) fn forget(base: u64) {
     let mapped = state.matrix.regions_of(id);
     for &(region, before) in &mapped {
         // The window may outlive its owner, if a thread is still inside.
-        let _ = state.map(
-            &Change {
-                domain: id,
-                region,
-                before,
-                after: Rights::None,
-            },
-            Rights::None,
-        );
+        state.withdraw(&[Change {
+            domain: id,
+            region,
+            before,
+            after: Rights::None,
+        }]);
     }
     state.domains.remove(&id);
     let Ok((freed, changes)) = state.matrix.remove_domain(id) else {
         return;
     };
     state.withdraw(&changes);
-    host::give_mappings(mapped.len() as u64 * MAPPINGS);
     let backings: Vec<Backing> = freed.into_iter().filter_map(|r| state.drop_region(r)).collect();
     drop(state);
     drop(backings);

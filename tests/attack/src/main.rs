@@ -159,7 +159,7 @@ fn gate_steps(options: &Options) -> Tally {
         if options.event.is_some_and(|e| e != event as u64) {
             continue;
         }
-        for kind in [Kind::Bare, Kind::Vectors, Kind::X87, Kind::Closure] {
+        for kind in [Kind::Bare, Kind::Vectors, Kind::X87, Kind::Closure, Kind::Jumps] {
             for on_stack in [false, true] {
                 // SAFETY: there is one thread; the child does not come back.
                 let child = unsafe { libc::fork() };

@@ -6,18 +6,7 @@ use std::time::Duration;
 
 /// Runs `f` in a child: it takes over signal handlers. Panics and crashes fail the test.
 fn in_child(f: impl FnOnce()) {
-    // SAFETY: the child does not go back into the test harness.
-    unsafe {
-        let child = libc::fork();
-        assert!(child >= 0);
-        if child == 0 {
-            let fine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_ok();
-            libc::_exit(i32::from(!fine));
-        }
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        assert_eq!(status, 0, "the child failed");
-    }
+    assert_eq!(ringfence_attack::child::in_child(f), 0, "the child failed");
 }
 
 #[test]
@@ -57,9 +46,14 @@ fn nothing_that_happens_in_a_gate_matters() {
         Event::Interrupt,
         Event::Withdraw,
     ] {
-        for (kind, on_stack) in [(Kind::Bare, true), (Kind::X87, false), (Kind::Closure, false)] {
+        for (kind, on_stack, stride) in [
+            (Kind::Bare, true, 7),
+            (Kind::X87, false, 7),
+            (Kind::Closure, false, 7),
+            (Kind::Jumps, false, 11),
+        ] {
             in_child(|| {
-                let outcome = gates::run(event, kind, on_stack, 7, event as u64);
+                let outcome = gates::run(event, kind, on_stack, stride, event as u64);
                 assert_eq!(outcome.violations, Vec::<String>::new());
                 assert!(outcome.instructions > 100, "{outcome:?}");
             });

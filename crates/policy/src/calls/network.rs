@@ -95,7 +95,11 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
             return Err(libc::EACCES);
         }
         let allowed = (libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_EOR) as u64;
-        (Transfer::Send, libc::POLLOUT, flags & allowed | libc::MSG_NOSIGNAL as u64)
+        (
+            Transfer::Send,
+            libc::POLLOUT,
+            flags & allowed | libc::MSG_NOSIGNAL as u64,
+        )
     } else {
         let allowed = (libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT) as u64;
         (Transfer::Recv, libc::POLLIN, flags & allowed)
