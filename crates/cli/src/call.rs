@@ -23,7 +23,7 @@ pub struct Args {
     /// Numbers, strings (copied into the domain), or file names where the signature says so
     #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
     args: Vec<String>,
-    /// The function's type, as 'i32(i64, f64, str)'; guessed from the arguments otherwise
+    /// The function's type, as 'i32(i64, f64, str)'; else from debug information, else guessed from the arguments
     #[arg(long, value_name = "TYPE")]
     sig: Option<String>,
     /// Another module for the same domain, whose exports the first one uses; may be given several times
@@ -58,9 +58,25 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         output::error(text);
         ExitCode::from(2)
     };
+    let mut load = LoadOptions::default();
+    load.allow_integrity = args.allow_integrity;
+    let files = std::iter::once(&args.module).chain(&args.modules);
+    let modules: Vec<Module> = files
+        .map(|f| Module::open(f, &load))
+        .collect::<Result<_, _>>()
+        .map_err(|e| usage(e.to_string()))?;
+
+    let prototype = || ringfence_driver::prototype::of(modules[0].original(), &args.function);
+    let mut guessed = false;
     let signature = match &args.sig {
         Some(text) => Signature::parse(text).map_err(usage)?,
-        None => Signature::guess(&args.args),
+        None => match prototype() {
+            Some(p) => Signature::of(&args.function, &p, &args.args).map_err(usage)?,
+            None => {
+                guessed = true;
+                Signature::guess(&args.args)
+            }
+        },
     };
     if signature.parameters.len() != args.args.len() {
         let (wants, got) = (signature.parameters.len(), args.args.len());
@@ -77,16 +93,9 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         .map(|(n, (t, a))| t.value(a).map_err(|e| usage(format!("argument {}: {e}", n + 1))))
         .collect::<Result<_, _>>()?;
 
-    let mut load = LoadOptions::default();
-    load.allow_integrity = args.allow_integrity;
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
     options.heap_limit = args.memory.unwrap_or(options.heap_limit);
-    let files = std::iter::once(&args.module).chain(&args.modules);
-    let modules: Vec<Module> = files
-        .map(|f| Module::open(f, &load))
-        .collect::<Result<_, _>>()
-        .map_err(|e| usage(e.to_string()))?;
     let domain = Domain::new(&modules, missing(&modules), &options).map_err(|e| failure::domain(&e))?;
     let entry = domain.entry(&args.function).map_err(|e| usage(e.to_string()))?;
 
@@ -124,6 +133,15 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     }
     call.stack = &stack;
     let returned = entry.call(&mut call).map_err(|e| failure::call(&e))?;
+    if guessed && let Ok(low) = u32::try_from(returned.rax) {
+        let int = low as i32;
+        if int < 0 {
+            // An `int` leaves the upper half of the register clear, whatever its sign.
+            eprintln!(
+                "ringfence: note: as a 32-bit int this is {int}; build with -g, or give --sig 'i32(…)'"
+            );
+        }
+    }
     Ok(match signature.result {
         Type::Void => None,
         Type::F32 => Some(f32::from_bits(returned.xmm0.to_bits() as u32).to_string()),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ringfence_driver::prototype::{CType, Prototype};
+
 /// A type that can be passed or returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -183,6 +185,75 @@ impl Signature {
             result: Type::Int(64),
             parameters,
         }
+    }
+}
+
+impl Signature {
+    /// What the module's debug information says; pointers take what the arguments look like.
+    ///
+    /// # Errors
+    ///
+    /// Another number of arguments than the function takes, types that do not go in a register.
+    pub fn of(function: &str, prototype: &Prototype, arguments: &[String]) -> Result<Signature, String> {
+        let (wants, got) = (prototype.parameters.len(), arguments.len());
+        if got < wants || got > wants && !prototype.variadic {
+            let list: Vec<String> = prototype.parameters.iter().map(describe).collect();
+            let (more, list) = (if prototype.variadic { "at least " } else { "" }, list.join(", "));
+            let plural = if wants == 1 { "argument" } else { "arguments" };
+            let list = if wants == 0 {
+                String::new()
+            } else {
+                format!(" ({list})")
+            };
+            return Err(format!(
+                "{function} takes {more}{wants} {plural}{list}, {got} given"
+            ));
+        }
+        let mut parameters = Signature::guess(arguments).parameters;
+        for (n, (to, from)) in parameters.iter_mut().zip(&prototype.parameters).enumerate() {
+            *to = match from {
+                CType::Signed(bits) => Type::Int(*bits),
+                CType::Unsigned(bits) => Type::Unsigned(*bits),
+                CType::Float(32) => Type::F32,
+                CType::Float(_) => Type::F64,
+                CType::Text | CType::Pointer if integer(&arguments[n]).is_some() => Type::Ptr,
+                CType::Text | CType::Pointer => Type::Str,
+                CType::Void | CType::Other(_) => {
+                    let what = describe(from);
+                    return Err(format!(
+                        "argument {} of {function} is of type {what}, which cannot be given on a command line",
+                        n + 1
+                    ));
+                }
+            };
+        }
+        let result = match &prototype.result {
+            CType::Void => Type::Void,
+            CType::Signed(bits) => Type::Int(*bits),
+            CType::Unsigned(bits) => Type::Unsigned(*bits),
+            CType::Float(32) => Type::F32,
+            CType::Float(_) => Type::F64,
+            CType::Text => Type::Str,
+            CType::Pointer => Type::Ptr,
+            CType::Other(what) => {
+                return Err(format!(
+                    "{function} returns {what}, which cannot be shown; --sig takes it for something else"
+                ));
+            }
+        };
+        Ok(Signature { result, parameters })
+    }
+}
+
+fn describe(t: &CType) -> String {
+    match t {
+        CType::Void => "void".to_owned(),
+        CType::Signed(bits) => format!("i{bits}"),
+        CType::Unsigned(bits) => format!("u{bits}"),
+        CType::Float(bits) => format!("f{bits}"),
+        CType::Text => "char *".to_owned(),
+        CType::Pointer => "pointer".to_owned(),
+        CType::Other(what) => what.clone(),
     }
 }
 

@@ -337,3 +337,59 @@ fn the_frame_address_is_on_the_data_stack_and_callers_are_refused() {
             .fails(1, &["r.c:1", "the return address is out of"]);
     }
 }
+
+#[test]
+fn call_takes_types_from_debug_information() {
+    let d = Dir::new();
+    d.write(
+        "t.c",
+        "typedef const int number;\nenum sign { BELOW = -1, ABOVE = 1 };\nenum color { RED, GREEN };\nstruct two { int a, b; };\n\
+         int negative(number x) { return -x; }\nunsigned top(void) { return 4294967295u; }\nenum sign sign(int x) { return x < 0 ? BELOW : ABOVE; }\n\
+         enum color color(void) { return GREEN; }\nsigned char small(void) { return -2; }\n_Bool truth(int x) { return x; }\n\
+         double half(double x) { return x / 2; }\nfloat third(float x, int n) { return x / 3 + n; }\nvoid nothing(void) { }\n\
+         const char *name(const char *of) { return of + 1; }\nvoid *same(void *p) { return p; }\n\
+         unsigned long first(const void *bytes) { return *(const unsigned char *)bytes; }\n\
+         int sum(int n, ...) { __builtin_va_list l; __builtin_va_start(l, n); int s = 0; while (n--) s += __builtin_va_arg(l, int); return s; }\n\
+         struct two pair(int a) { return (struct two){a, a}; }\nint of(struct two t) { return t.a; }\nlong double longer(void) { return 1; }\n",
+    );
+    for flags in ["-g -O0", "-g -O2", "-ggdb3 -gdwarf-5 -O1", "-gdwarf-4 -O2"] {
+        d.sh(&format!("$RF cc {flags} t.c -o t.rf")).ok();
+        let call = |line: &str| d.sh(&format!("$RF call t.rf {line}"));
+        for (line, out) in [
+            ("negative 1", "-1\n"),
+            ("top", "4294967295\n"),
+            ("sign -5", "-1\n"),
+            ("color", "1\n"),
+            ("small", "-2\n"),
+            ("truth 7", "1\n"),
+            ("half 3", "1.5\n"),
+            ("third 3 2", "3\n"),
+            ("nothing", ""),
+            ("name xyz", "yz\n"),
+            ("same 0x20", "0x20\n"),
+            ("first A", "65\n"),
+            ("sum 2 3 4", "7\n"),
+            ("--sig 'i64(i32)' negative 1", "4294967295\n"),
+        ] {
+            let ran = call(line).ok();
+            assert_eq!((ran.out.as_str(), ran.err.as_str()), (out, ""), "{flags}: {line}");
+        }
+        call("negative").fails(2, &["negative takes 1 argument (i32), 0 given"]);
+        call("negative 1 2").fails(2, &["negative takes 1 argument (i32), 2 given"]);
+        call("sum").fails(2, &["sum takes at least 1 argument (i32), 0 given"]);
+        call("negative 4294967296").fails(2, &["argument 1", "out of range"]);
+        call("half x").fails(2, &["'x' is no f64"]);
+        call("pair 1").fails(2, &["pair returns struct two"]);
+        call("longer").fails(2, &["longer returns long double"]);
+        call("of 1").fails(2, &["argument 1 of of is of type struct two"]);
+    }
+    // Without debug information the width of the result is anybody's guess, and says so.
+    d.sh("$RF cc -O2 t.c -o t.rf").ok();
+    let ran = d.rf(&["call", "t.rf", "negative", "1"]).ok();
+    assert_eq!(ran.out, "4294967295\n");
+    assert!(
+        ran.err.contains("as a 32-bit int this is -1") && ran.err.contains("--sig"),
+        "{}",
+        ran.err
+    );
+}

@@ -16,6 +16,7 @@ mod inputs;
 pub mod inspect;
 mod link;
 mod nudge;
+pub mod prototype;
 mod temp;
 mod tools;
 
