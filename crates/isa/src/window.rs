@@ -31,6 +31,8 @@ pub const STUB_FIRST_IMPORT: u32 = 16;
 
 /// Module images are mapped from here on, one behind the other; only the loader maps here.
 pub const IMAGES: u32 = 0x0010_0000;
+/// Code that is linked into a living domain; only the loader maps here.
+pub const LINKED: u32 = 0x3F00_0000;
 /// Where the area of images ends.
 pub const IMAGES_END: u32 = 0x4000_0000;
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 mod access;
 mod call;
+mod code;
 mod dispatch;
 mod image;
 mod links;
@@ -28,6 +29,7 @@ mod options;
 
 pub use access::DomainRef;
 pub use call::{Call, Entry, Returned, Signature, current_tag, last_status, take_error};
+pub use code::Code;
 pub(crate) use dispatch::dispatch;
 pub(crate) use links::WeakDomain;
 pub use options::DomainOptions;
@@ -81,6 +83,8 @@ pub(crate) struct Inner {
     tag: AtomicU64,
     pub time_limit: AtomicU64,
     thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
+    /// Code that came after the domain was made. Locked with the world locked.
+    linked: Mutex<code::Linked>,
     /// Writable pages as they are after relocation.
     pristine: Vec<(u64, Box<[u8]>)>,
     uses_vectors: bool,
@@ -194,6 +198,11 @@ impl Inner {
         }
     }
 
+    /// How many x87 results a call of unknown type may have.
+    fn x87_results(&self) -> u32 {
+        if self.uses_x87 { 2 } else { 0 }
+    }
+
     /// What the gate needs to call `entry` with a given signature.
     pub(crate) fn target_for(&self, entry: u64, s: &Signature) -> Target {
         let floats = s.floats > 0 || s.variadic;
@@ -269,6 +278,7 @@ impl Inner {
         for link in self.granted_links() {
             link.sever();
         }
+        self.kill_linked();
         crate::supervisor::forget(self.base());
         let mut world = world::lock_plain();
         let set = std::mem::take(&mut *self.lanes());
@@ -348,7 +358,7 @@ impl Domain {
         let pristine = relocate_all(&layout, &mut linker, base)?;
         let used = std::mem::take(&mut linker.used);
         let asks_call_status = linker.asks_call_status;
-        let uses_vectors = layout.placed.iter().any(|p| p.module.report().uses_vector);
+        let uses_vectors = options.linkable || layout.placed.iter().any(|p| p.module.report().uses_vector);
         let uses_x87 = layout.placed.iter().any(|p| p.module.report().uses_x87);
         let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
         let index = world::lock_plain().take_index()?;
@@ -371,6 +381,7 @@ impl Domain {
             tag: AtomicU64::new(0),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             thunks: Mutex::default(),
+            linked: Mutex::default(),
             pristine,
             uses_vectors,
             uses_x87,
@@ -407,16 +418,19 @@ impl Domain {
         Entry {
             domain: self.clone(),
             target: Arc::new(self.0.target_for(address, &signature)),
+            linked: None,
         }
     }
 
-    /// Finds an exported function.
+    /// Finds an exported function, or one that was linked since.
     ///
     /// # Errors
     /// [`DomainError::NoExport`], [`DomainError::NotFunction`].
     pub fn entry(&self, name: &str) -> Result<Entry, DomainError> {
         match self.0.find(name) {
-            None => Err(DomainError::NoExport { name: name.into() }),
+            None => self
+                .lookup(name)
+                .map_err(|_| DomainError::NoExport { name: name.into() }),
             Some((address, ExportKind::Function, module, offset))
                 if self.0.layout.placed[module].module.0.is_entry(offset) =>
             {
@@ -440,10 +454,9 @@ impl Domain {
                 && image.is_entry((offset - start) as u32)
         });
         if known {
-            Ok(self.entry_at(address))
-        } else {
-            Err(DomainError::NoEntry { address })
+            return Ok(self.entry_at(address));
         }
+        self.linked_at(address).ok_or(DomainError::NoEntry { address })
     }
 
     /// Whether this is the only handle: no other clone and no [`Entry`] of it is left.
@@ -505,6 +518,7 @@ impl Domain {
             inner.policy.reset();
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
             inner.resets.fetch_add(1, Ordering::AcqRel);
+            inner.unlink_all(&mut world)?;
             restore(inner)?;
             let poisoned: Vec<*mut Lane> = {
                 // SAFETY: as above.

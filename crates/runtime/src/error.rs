@@ -222,6 +222,88 @@ pub enum DomainError {
     Host(#[from] HostError),
 }
 
+/// Why code was not linked into a living domain, not found, or not unlinked. Nothing has changed then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodeError {
+    /// The domain already has something of that name: an export of its modules, or linked code.
+    #[error("the domain already has a {name:?}; unlink it first, or choose another name")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// Nothing was linked under that name.
+    #[error("nothing was linked under the name {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The verifier refused the code.
+    #[error("{name}: {reason}")]
+    Rejected {
+        /// The name.
+        name: String,
+        /// Every rejection, one a line.
+        reason: String,
+    },
+    /// There is no code.
+    #[error("{name}: there is no code")]
+    Empty {
+        /// The name.
+        name: String,
+    },
+    /// The code uses registers that the domain's gates do not look after.
+    #[error("{name}: uses {what} registers, and the domain was made without them; {remedy}")]
+    Registers {
+        /// The name.
+        name: String,
+        /// `vector` or `x87`.
+        what: &'static str,
+        /// How to make a domain that takes such code.
+        remedy: &'static str,
+    },
+    /// The code needs extensions that this processor lacks.
+    #[error("{name}: needs processor features that this machine lacks (bits {missing:#x})")]
+    Features {
+        /// The name.
+        name: String,
+        /// The missing [`ringfence_isa::window::feature`] bits.
+        missing: u32,
+    },
+    /// No room for so much code under the domain's limit.
+    #[error(
+        "{wanted} bytes of code do not fit: the domain's limit is {limit}, {used} are in use; raise DomainOptions::link_limit, or unlink something"
+    )]
+    Full {
+        /// Bytes that the code takes.
+        wanted: u32,
+        /// Bytes in use, those included that wait for a call in progress to end.
+        used: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The code is in the middle of a call on the calling thread: something below it on the stack returns into it.
+    #[error("{name} is on the stack of the calling thread; let it return first")]
+    OnStack {
+        /// The name.
+        name: String,
+    },
+    /// Other threads are inside the domain and did not leave it in time, so nobody knows whether they are in this code.
+    #[error("{name}: {lanes} other threads are inside the domain; try again, or interrupt their calls")]
+    Busy {
+        /// The name.
+        name: String,
+        /// How many.
+        lanes: usize,
+    },
+    /// Called from a signal handler that interrupted the runtime.
+    #[error("code cannot be linked or unlinked from a signal handler that interrupted the runtime")]
+    Handler,
+    /// A system call failed, or the process is out of mappings.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
 /// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -241,6 +323,9 @@ pub enum CallError {
     /// The function was revoked, or not handed out yet.
     #[error("the function was revoked, or not handed out yet")]
     Revoked,
+    /// The function was linked into the living domain, and has been unlinked since.
+    #[error("the function has been unlinked")]
+    Unlinked,
     /// The thread is inside a domain: a signal handler tried to enter one.
     #[error("a domain cannot be entered from a signal handler that interrupted one")]
     Inside,

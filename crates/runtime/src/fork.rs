@@ -34,7 +34,9 @@ pub(crate) fn install() -> Result<(), HostError> {
 }
 
 unsafe extern "C" fn prepare() {
-    let Some(world) = world::lock() else { return };
+    let world = world::lock();
+    crate::arena::freeze();
+    let Some(world) = world else { return };
     let mut domains: Vec<*const Inner> = world
         .all
         .iter()

@@ -49,6 +49,8 @@ pub(crate) mod status {
     /// The call that this one is nested in has to end.
     pub const ENDING: u64 = 6;
     pub const REVOKED: u64 = 7;
+    /// The function was unlinked.
+    pub const UNLINKED: u64 = 8;
 }
 
 /// Bits of [`Target::flags`].
@@ -161,7 +163,7 @@ global_asm!(
     max_nesting = const crate::domain::MAX_NESTING,
     red_zone = const ringfence_isa::window::RED_ZONE,
     max_domains = const MAX_DOMAINS,
-    w_ignore = const crate::lane::attention::WAKE | crate::lane::attention::RESERVE_OPEN,
+    w_ignore = const crate::lane::attention::IGNORED_ON_RETURN,
     prepare = sym crate::lane::prepare,
     dispatch = sym crate::domain::dispatch,
     refused = sym crate::fault::refused,

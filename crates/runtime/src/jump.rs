@@ -89,6 +89,11 @@ impl Records {
             .map(|r| r.original)
     }
 
+    /// Whether any record leads to an address of a kind: a `longjmp`, or a return that the hook stands for.
+    pub(crate) fn mention(&self, kind: impl Fn(u64) -> bool) -> bool {
+        self.list.iter().any(|r| kind(r.rip) || kind(r.original))
+    }
+
     fn depth(&mut self, lane: &Lane, rip: u64) -> Option<u32> {
         let place = (rip as usize >> 2) % KNOWN;
         if self.known[place].0 != rip {

@@ -24,6 +24,11 @@ pub(crate) mod attention {
     pub const ELSEWHERE: u32 = 16;
     /// A host signal handler needed the reserve of the control stack; the page before it is open.
     pub const RESERVE_OPEN: u32 = 32;
+    /// Code is being unlinked, or was since the last call in: wait for that to end, then look at the target again.
+    pub const HOLD: u32 = 64;
+
+    /// What does not keep a host function from returning into the domain.
+    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD;
 }
 
 /// One thread's presence in one domain. Never unmapped, and never given to another thread while its first owner lives:
@@ -86,6 +91,16 @@ pub(crate) struct Slot {
     pub control_len: u64,
 }
 
+/// Values of [`Target::revoked`]: why a target without an index has none.
+pub(crate) mod gone {
+    /// The domain went.
+    pub const DOMAIN: u32 = 0;
+    /// The entry was revoked, or is none.
+    pub const REVOKED: u32 = 1;
+    /// The code was linked into the living domain, and unlinked.
+    pub const UNLINKED: u32 = 2;
+}
+
 /// What a thunk knows of its entry.
 #[repr(C)]
 #[derive(Debug)]
@@ -99,7 +114,7 @@ pub(crate) struct Target {
     pub words: u32,
     /// x87 results at most.
     pub x87: u32,
-    /// Why the index is 0: not 0 if the entry was revoked, or is none.
+    /// Why the index is 0, if it is: one of [`gone`].
     pub revoked: AtomicU32,
     /// Which gate.
     pub gate: u64,
@@ -122,7 +137,7 @@ impl Target {
             flags: 0,
             words: 0,
             x87: 0,
-            revoked: AtomicU32::new(1),
+            revoked: AtomicU32::new(gone::REVOKED),
             gate: gate::__rf_in_bare as *const () as u64,
             domain: std::ptr::null(),
         }
@@ -352,15 +367,19 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             return fail(status::SIGNAL_STACK);
         }
         let index = (*target).index.load(Ordering::Acquire);
+        let gone = match (*target).revoked.load(Ordering::Acquire) {
+            gone::DOMAIN => status::GONE,
+            gone::UNLINKED => status::UNLINKED,
+            _ => status::REVOKED,
+        };
         if index == 0 {
-            let revoked = (*target).revoked.load(Ordering::Acquire) != 0;
-            return fail(if revoked { status::REVOKED } else { status::GONE });
+            return fail(gone);
         }
         let mut lane = *(*tls).lanes.byte_add(index as usize);
         if lane.is_null() {
             lane = match create(target) {
                 Ok(Some(lane)) => lane,
-                Ok(None) => return fail(status::GONE),
+                Ok(None) => return fail(gone),
                 Err(e) => {
                     crate::fault::set_error(e);
                     return fail(status::SLOT);
@@ -371,6 +390,13 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         }
         let lane = &*lane;
         let bits = lane.attention.load(Ordering::Acquire);
+        if bits & attention::HOLD != 0 {
+            // Whoever unlinks holds the world. Afterwards the gate starts again, and finds out whether its target still is one.
+            if world::lock().is_none() {
+                return fail(status::INSIDE);
+            }
+            lane.attention.fetch_and(!attention::HOLD, Ordering::AcqRel);
+        }
         if bits & attention::FAULTED != 0 {
             return fail(status::FAULTED);
         }
@@ -387,7 +413,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
                 return fail(status::INSIDE);
             };
             if alive(target, &world).is_none() {
-                return fail(status::GONE); // and the stack with its reserve is unmapped
+                return fail(gone); // and the stack with its reserve is unmapped
             }
             lane.attention
                 .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);

@@ -16,6 +16,7 @@
 
 #![deny(missing_docs)]
 
+mod arena;
 pub mod domain;
 mod elf;
 pub mod error;
@@ -45,8 +46,8 @@ mod watchdog;
 mod window;
 mod world;
 
-pub use domain::{Call, Domain, DomainOptions, Entry, Returned, Signature};
-pub use error::{CallError, DomainError, HostError, LoadError, MemoryError};
+pub use domain::{Call, Code, Domain, DomainOptions, Entry, Returned, Signature};
+pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Frame, Registers};
 pub use imports::{Imports, OutFrame, Verdict};
 pub use link::{CalleeFailure, Grant, LinkError, OnFailure};

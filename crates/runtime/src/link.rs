@@ -160,7 +160,7 @@ impl Slot {
             thunk: Thunk::new(target, &self.signature)?,
             callee,
         });
-        entry.domain().remember(&link);
+        entry.granted(&link);
         let mut content = self.content();
         import.function.store(link.thunk.code() as u64, Ordering::Release);
         if let Some(old) = content.now.replace(link.clone()) {
@@ -262,7 +262,7 @@ pub(crate) fn code(error: &CallError) -> u32 {
         CallError::Exit(_) => call_status::EXIT,
         CallError::Faulted => call_status::FAULTED,
         CallError::Gone => call_status::GONE,
-        CallError::Revoked => call_status::REVOKED,
+        CallError::Revoked | CallError::Unlinked => call_status::REVOKED,
         _ => call_status::REFUSED,
     }
 }

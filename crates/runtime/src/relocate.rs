@@ -42,7 +42,7 @@ pub(crate) fn place(modules: &[Module]) -> Result<Layout, DomainError> {
     for module in modules {
         let parsed = &module.0.parsed;
         let end = at + u64::from(parsed.image_len);
-        if end > u64::from(window::IMAGES_END) {
+        if end > u64::from(window::LINKED) {
             return Err(err("their images are larger than the area for images"));
         }
         if let Some(t) = parsed.tls {

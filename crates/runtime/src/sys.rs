@@ -88,12 +88,8 @@ pub(crate) unsafe fn drop_pages(at: u64, len: u64) -> Result<(), HostError> {
     Ok(())
 }
 
-/// A memory file that is written through `fill` and then sealed: from here on nobody can change it.
-pub(crate) fn sealed_file(
-    name: &std::ffi::CStr,
-    len: u64,
-    fill: impl FnOnce(&mut [u8]),
-) -> Result<OwnedFd, HostError> {
+/// An empty memory file that may be mapped executable.
+pub(crate) fn memory_file(name: &std::ffi::CStr, len: u64) -> Result<OwnedFd, HostError> {
     const MFD_EXEC: u32 = 0x10;
     let base = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a C string; kernels before 6.3 do not know MFD_EXEC and need none.
@@ -111,6 +107,17 @@ pub(crate) fn sealed_file(
     if unsafe { libc::ftruncate(fd, len as i64) } != 0 {
         return Err(HostError::last("sizing a memory file"));
     }
+    Ok(file)
+}
+
+/// A memory file that is written through `fill` and then sealed: from here on nobody can change it.
+pub(crate) fn sealed_file(
+    name: &std::ffi::CStr,
+    len: u64,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<OwnedFd, HostError> {
+    let file = memory_file(name, len)?;
+    let fd = file.as_raw_fd();
     // SAFETY: a fresh mapping at an address the kernel chooses.
     let p = unsafe {
         libc::mmap(

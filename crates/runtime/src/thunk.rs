@@ -6,7 +6,7 @@
 
 use crate::domain::Signature;
 use crate::error::HostError;
-use crate::lane::Target;
+use crate::lane::{Target, gone};
 use crate::sys;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -96,7 +96,7 @@ impl Thunk {
     pub(crate) fn disable(&self, revoked: bool) {
         let target = self.target();
         if revoked && self.live() {
-            target.revoked.store(1, Ordering::Release);
+            target.revoked.store(gone::REVOKED, Ordering::Release);
         }
         target.index.store(0, Ordering::Release);
     }

@@ -247,6 +247,23 @@ pub(crate) fn barrier() {
     }
 }
 
+/// A full fence and a serialising instruction in every thread of the process: from here on all of them fetch what was
+/// written before.
+pub(crate) fn serialise() -> Result<(), HostError> {
+    const REGISTER: i32 = 1 << 6;
+    const SYNC_CORE: i32 = 1 << 5;
+    // SAFETY: system calls without pointers.
+    unsafe {
+        if libc::syscall(libc::SYS_membarrier, SYNC_CORE, 0, 0) != 0 {
+            libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0);
+            if libc::syscall(libc::SYS_membarrier, SYNC_CORE, 0, 0) != 0 {
+                return Err(HostError::last("serialising all threads (membarrier)"));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn now() -> u64 {
     // SAFETY: reads a clock.
     unsafe {

@@ -1,13 +1,15 @@
 //! Calling functions of a domain.
 
+use super::code::Piece;
 use super::{Domain, MAX_STACK_WORDS, WeakDomain};
 use crate::error::CallError;
 use crate::gate::{self, RawCall};
-use crate::lane::Target;
+use crate::lane::{Target, gone};
+use crate::link::Link;
 use crate::thunk::Thunk;
 use crate::{fault, world};
 use std::ffi::c_void;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 /// What a gate must know of a C function's type to pass exactly what it uses. Everything else is cleared.
@@ -101,6 +103,8 @@ pub struct Returned {
 pub struct Entry {
     pub(super) domain: Domain,
     pub(super) target: Arc<Target>,
+    /// What it belongs to if it was linked into the living domain.
+    pub(super) linked: Option<Arc<Piece>>,
 }
 
 impl Entry {
@@ -127,19 +131,32 @@ impl Entry {
                 limit: MAX_STACK_WORDS,
             });
         }
-        let t = &*self.target;
-        let target = self
-            .domain
-            .0
-            .target(t.entry, t.flags, call.stack.len() as u32, 2, t.gate);
+        let words = call.stack.len() as u32;
         let raw = RawCall {
             ints: call.ints,
             floats: call.floats,
             stack: call.stack.as_ptr(),
             words: call.stack.len() as u64,
         };
-        // SAFETY: the entry is one that the verifier knows, the domain lives as long as `self`.
-        let returned = unsafe { gate::call(&target, &raw) };
+        let returned = match &self.linked {
+            None => {
+                let t = &*self.target;
+                let target = self.domain.0.target(t.entry, t.flags, words, 2, t.gate);
+                // SAFETY: the entry is one that the verifier knows, the domain lives as long as `self`.
+                unsafe { gate::call(&target, &raw) }
+            }
+            // The gate must see the very target that unlinking changes, not a copy. It looks at it again after it has
+            // announced itself and found that something was unlinked.
+            // SAFETY: as above, as long as the target has its index.
+            Some(_) if words == 0 => unsafe { gate::call(&self.target, &raw) },
+            Some(piece) => {
+                let target = piece
+                    .target(&self.domain.0, self.target.entry, words)
+                    .ok_or(CallError::Inside)?;
+                // SAFETY: as above.
+                unsafe { gate::call(&target, &raw) }
+            }
+        };
         if last_status() == 0 {
             Ok(returned)
         } else {
@@ -149,10 +166,19 @@ impl Entry {
 
     pub(crate) fn target_for(&self, signature: &Signature) -> (Target, WeakDomain) {
         let inner = &self.domain.0;
-        (
-            inner.target_for(self.target.entry, signature),
-            WeakDomain(Arc::downgrade(inner)),
-        )
+        let mut target = inner.target_for(self.target.entry, signature);
+        if self.linked.is_some() {
+            target.revoked = AtomicU32::new(gone::UNLINKED);
+        }
+        (target, WeakDomain(Arc::downgrade(inner)))
+    }
+
+    /// Notes that another domain may call it.
+    pub(crate) fn granted(&self, link: &Arc<Link>) {
+        self.domain.remember(link);
+        if let Some(piece) = &self.linked {
+            piece.granted(link);
+        }
     }
 
     /// A plain C function pointer that calls this entry; arguments and results in C's own registers. When the call fails
@@ -165,12 +191,22 @@ impl Entry {
     #[must_use]
     pub fn thunk(&self, signature: Signature) -> *const c_void {
         let inner = &self.domain.0;
-        let mut thunks = inner.thunks.lock().unwrap_or_else(PoisonError::into_inner);
-        let thunk = thunks.entry((self.target.entry, signature)).or_insert_with(|| {
-            let target = inner.target_for(self.target.entry, &signature);
+        let make = |gone: u32, alive: bool| {
+            let mut target = inner.target_for(self.target.entry, &signature);
+            target.revoked = AtomicU32::new(gone);
+            if !alive {
+                target.index.store(0, Ordering::Relaxed);
+            }
             Thunk::new(target, &signature).expect("memory for a thunk")
-        });
-        thunk.code()
+        };
+        if let Some(piece) = &self.linked {
+            return piece.thunk(self.target.entry, signature, |alive| make(gone::UNLINKED, alive));
+        }
+        let mut thunks = inner.thunks.lock().unwrap_or_else(PoisonError::into_inner);
+        thunks
+            .entry((self.target.entry, signature))
+            .or_insert_with(|| make(gone::DOMAIN, true))
+            .code()
     }
 }
 

@@ -20,6 +20,11 @@ pub struct DomainOptions {
     pub max_lanes: u32,
     /// How many processors the domain is told of.
     pub processors: u32,
+    /// Whether code linked later may use vector registers although no module that the domain starts with does: then
+    /// gates look after them from the beginning.
+    pub linkable: bool,
+    /// Most bytes of code that may be linked into the living domain; at most 16 MiB.
+    pub link_limit: u32,
 }
 
 impl Default for DomainOptions {
@@ -31,6 +36,8 @@ impl Default for DomainOptions {
             time_limit: None,
             max_lanes: window::LANE_COUNT,
             processors: 1,
+            linkable: false,
+            link_limit: 1 << 20,
         }
     }
 }
@@ -53,6 +60,9 @@ impl DomainOptions {
             || !self.control_stack.is_multiple_of(PAGE as u32)
         {
             return bad("control_stack", "must be whole pages, 16 KiB to 1 GiB");
+        }
+        if self.link_limit > window::IMAGES_END - window::LINKED {
+            return bad("link_limit", "must be at most 16 MiB");
         }
         if self.time_limit.is_some_and(|t| t.is_zero()) {
             return bad("time_limit", "must not be zero");

@@ -72,6 +72,8 @@ __attribute__((noinline)) long deep(long n)
     return n < 0 ? 0 : deep(n + 1) + room[(n + 1) & 4095];
 }
 void jump_to(void (*f)(void)) { f(); }
+long through(long (*f)(long, long), long a, long b) { return f(a, b) + 1; }
+long call_host_with(long (*f)(long), long x) { host_call(f, x); return x; }
 __attribute__((noipa)) static int inner(int *p) { return *p + 1; }
 __attribute__((noipa)) int outer(int *p) { return inner(p) + 1; }
 void out_forever(void)

@@ -56,6 +56,7 @@ pub fn imports() -> Imports {
             Verdict::Return
         })
         .closure("host_enter", |_| Verdict::Return)
+        .closure("host_call", |_| Verdict::Return)
         .closure("host_stack", |f| {
             let sum: u64 = f.ints.iter().sum();
             f.result[0] = sum + f.stack_argument(0).unwrap() * 100 + f.stack_argument(1).unwrap() * 10_000;

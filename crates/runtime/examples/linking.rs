@@ -1,0 +1,67 @@
+//! Measures linking and unlinking in a living domain.
+//!
+//!     cargo run --release -p ringfence-runtime --example linking -- MODULE.rf
+//!
+//! Prints medians and minima in microseconds for functions of several sizes.
+
+use ringfence_runtime::{Code, Domain, DomainOptions, Imports, LoadOptions, Module};
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: linking MODULE.rf")?;
+    let module = Module::open(path, &LoadOptions::default())?;
+    let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default())?;
+    println!(
+        "{:>8} {:>10} {:>10} {:>10} {:>10}",
+        "bytes", "link", "min", "unlink", "min"
+    );
+    for size in [64, 256, 1024, 4096, 16384] {
+        let code = function(size);
+        let code = Code {
+            bytes: &code,
+            entry: 0,
+        };
+        let (mut link, mut unlink) = (Vec::new(), Vec::new());
+        for round in 0..2000 {
+            let begin = Instant::now();
+            let entry = domain.link("f", &code)?;
+            link.push(begin.elapsed().as_nanos() as f64 / 1000.0);
+            if round % 100 == 0 {
+                entry.call(&mut Default::default())?;
+            }
+            let begin = Instant::now();
+            domain.unlink("f")?;
+            unlink.push(begin.elapsed().as_nanos() as f64 / 1000.0);
+        }
+        for times in [&mut link, &mut unlink] {
+            times.sort_by(f64::total_cmp);
+        }
+        let middle = link.len() / 2;
+        println!(
+            "{size:>8} {:>10.2} {:>10.2} {:>10.2} {:>10.2}",
+            link[middle], link[0], unlink[middle], unlink[0]
+        );
+    }
+    Ok(())
+}
+
+/// A function of `size` bytes with an ordinary mix: confined loads and stores, arithmetic, branches.
+fn function(size: usize) -> Vec<u8> {
+    const BODY: [&[u8]; 5] = [
+        &[0x01, 0xF8],                         // addl %edi, %eax
+        &[0x65, 0x67, 0x41, 0x8B, 0x47, 0x10], // movl %gs:16(%r15d), %eax
+        &[0x65, 0x67, 0x41, 0x89, 0x47, 0xF8], // movl %eax, %gs:-8(%r15d)
+        &[0x48, 0x8D, 0x44, 0x10, 0x08],       // leaq 8(%rax,%rdx), %rax
+        &[0x85, 0xC0, 0x74, 0x02, 0xFF, 0xC0], // testl; jz over incl
+    ];
+    let mut code = vec![0x0F, 0x1F, 0x84, 0x00, 0xFF, 0xFF, 0x9A, 0x62];
+    for part in BODY.iter().cycle() {
+        if code.len() + part.len() + 1 > size {
+            break;
+        }
+        code.extend_from_slice(part);
+    }
+    code.resize(size - 1, 0x90);
+    code.push(0xC3);
+    code
+}

@@ -1,0 +1,541 @@
+//! Code that comes to a living domain under a name, and goes again.
+//!
+//! A piece is verified as a private copy of its bytes, and those very bytes are written to the domain's arena. Three things
+//! make that safe while other threads run in the domain:
+//!
+//! * *Linking*: the identifiers of its markers are written last, after a serialising instruction in all threads. Until
+//!   then no checked jump can land in it; whoever sees an identifier fetches the code behind it as it was written. The
+//!   identifier itself is the displacement of a no-op: it does not matter which one a processor has fetched.
+//! * *Unlinking*: it needs a moment in which no other thread is in the domain, and nobody enters while it lasts; the
+//!   calling thread's own control stack is searched for return addresses into the piece. Then the identifiers go, and the
+//!   host's targets.
+//! * *Using the place again*: only once the calls that were in progress (the calling thread's own) have ended.
+
+use super::{Domain, Inner, Signature};
+use crate::arena::Arena;
+use crate::error::CodeError;
+use crate::lane::{Lane, Target, attention, gone};
+use crate::link::Link;
+use crate::thunk::Thunk;
+use crate::world::{self, Guard};
+use crate::{gate, host, sys, watchdog};
+use ringfence_isa::{identifier, window};
+use ringfence_verify::{Image, Rules, SegmentKind};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::Entry;
+
+/// How long unlinking waits for other threads to leave the domain.
+const PATIENCE: Duration = Duration::from_micros(100);
+
+/// Machine code to be linked into a living domain: one or more functions, in full isolation, without relocations, labels
+/// of jump tables, and data.
+///
+/// It may lie anywhere: it reaches other code by the checked call only, with addresses that it is given (those of
+/// [`Entry::address`], or of stubs), and data by addresses too.
+#[derive(Clone, Copy, Debug)]
+pub struct Code<'a> {
+    /// The text. What follows it in its last cache line is filled with `int3`.
+    pub bytes: &'a [u8],
+    /// Offset of the function that the name stands for. With a function marker there it can be called from inside the
+    /// domain as well.
+    pub entry: u32,
+}
+
+/// A piece of linked code.
+pub(crate) struct Piece {
+    /// Offset in the window, and size.
+    place: u32,
+    size: u32,
+    entry: u32,
+    /// Offsets of function entries from `place`, ascending.
+    functions: Vec<u32>,
+    /// Where its markers have their identifiers: offsets in the window.
+    markers: Vec<u32>,
+    live: Mutex<Live>,
+}
+
+/// What the host calls a piece by.
+struct Live {
+    dead: bool,
+    targets: Vec<Arc<Target>>,
+    thunks: HashMap<(u64, Signature), Thunk>,
+    /// What other domains were granted.
+    grants: Vec<Weak<Link>>,
+}
+
+/// A piece that is gone, and whose place has to wait for a call in progress.
+struct Grave {
+    piece: Arc<Piece>,
+    lane: *const Lane,
+    sequence: u64,
+}
+
+// SAFETY: lanes are never unmapped; only their atomics are used.
+unsafe impl Send for Grave {}
+
+/// All of a domain's linked code.
+#[derive(Default)]
+pub(crate) struct Linked {
+    arena: Option<Arena>,
+    names: HashMap<String, Arc<Piece>>,
+    graves: Vec<Grave>,
+    used: u32,
+}
+
+impl Piece {
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The target for calls with so many words of stack arguments; one without an index once the piece is unlinked.
+    /// `None` in a signal handler that interrupted the runtime.
+    pub(super) fn target(&self, domain: &Inner, entry: u64, words: u32) -> Option<Arc<Target>> {
+        // A fork must not find the piece locked.
+        let _world = world::lock()?;
+        Some(self.target_locked(domain, entry, words))
+    }
+
+    fn target_locked(&self, domain: &Inner, entry: u64, words: u32) -> Arc<Target> {
+        let mut live = self.live();
+        let found = live.targets.iter().find(|t| t.entry == entry && t.words == words);
+        if let Some(target) = found {
+            return target.clone();
+        }
+        let signature = Signature {
+            stack: 1,
+            ..Signature::UNKNOWN
+        };
+        let mut target = domain.target_for(entry, &signature);
+        (target.words, target.x87) = (words, domain.x87_results());
+        target.revoked = AtomicU32::new(gone::UNLINKED);
+        if live.dead {
+            target.index.store(0, Ordering::Relaxed);
+        }
+        let target = Arc::new(target);
+        live.targets.push(target.clone());
+        target
+    }
+
+    /// A plain function pointer. Once the piece is unlinked, to a thunk that fails.
+    pub(super) fn thunk(
+        &self,
+        entry: u64,
+        signature: Signature,
+        make: impl FnOnce(bool) -> Thunk,
+    ) -> *const c_void {
+        let mut live = self.live();
+        let dead = live.dead;
+        live.thunks
+            .entry((entry, signature))
+            .or_insert_with(|| make(!dead))
+            .code()
+    }
+
+    /// Notes that another domain may call it.
+    pub(super) fn granted(&self, link: &Arc<Link>) {
+        let mut live = self.live();
+        live.grants.retain(|link| link.strong_count() > 0);
+        live.grants.push(Arc::downgrade(link));
+        if live.dead {
+            link.sever();
+        }
+    }
+
+    /// From now on the host's calls fail. Those that have looked at a target before look again: see [`attention::HOLD`].
+    fn kill(&self) {
+        let mut live = self.live();
+        live.dead = true;
+        for target in &live.targets {
+            target.index.store(0, Ordering::Release);
+        }
+        for thunk in live.thunks.values() {
+            thunk.disable(false);
+        }
+        for link in live.grants.drain(..).filter_map(|link| link.upgrade()) {
+            link.sever();
+        }
+    }
+
+    fn contains(&self, offset: u64) -> bool {
+        // A return address stands behind a call, so it is not the beginning; a pointer to the piece's first function is.
+        (u64::from(self.place) + 1..u64::from(self.place + self.size)).contains(&offset)
+    }
+}
+
+impl Linked {
+    /// Makes places free whose calls have ended.
+    fn bury(&mut self) {
+        let Some(arena) = &mut self.arena else { return };
+        let used = &mut self.used;
+        self.graves.retain(|grave| {
+            // SAFETY: lanes are never unmapped.
+            let lane = unsafe { &*grave.lane };
+            let waits = lane.active() && lane.sequence.load(Ordering::Acquire) == grave.sequence;
+            if !waits {
+                arena.give(grave.piece.place, grave.piece.size);
+                *used -= grave.piece.size;
+            }
+            waits
+        });
+    }
+
+    fn at(&self, offset: u32) -> Option<&Arc<Piece>> {
+        self.names
+            .values()
+            .find(|p| (p.place..p.place + p.size).contains(&offset))
+    }
+}
+
+impl Inner {
+    fn linked(&self) -> MutexGuard<'_, Linked> {
+        self.linked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The domain goes: the host's calls fail.
+    pub(super) fn kill_linked(&mut self) {
+        let linked = self.linked.get_mut().unwrap_or_else(PoisonError::into_inner);
+        linked.names.values().for_each(|piece| piece.kill());
+    }
+
+    /// Drops all that was linked. Nobody is inside, and nobody enters.
+    pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), crate::error::HostError> {
+        let mut linked = self.linked();
+        for piece in linked.names.values() {
+            piece.kill();
+        }
+        if linked.arena.is_some() {
+            let at = self.base() + u64::from(window::LINKED);
+            let len = u64::from(window::IMAGES_END - window::LINKED);
+            // SAFETY: the part of our own window that is for linked code, with nobody inside.
+            unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true)? };
+        }
+        *linked = Linked::default();
+        Ok(())
+    }
+}
+
+/// What comes of checking code: the bytes to be written, entries of functions, and places of identifiers.
+struct Checked {
+    bytes: Vec<u8>,
+    functions: Vec<u32>,
+    markers: Vec<u32>,
+}
+
+fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeError> {
+    let name = || name.to_string();
+    let len = u32::try_from(code.bytes.len()).unwrap_or(u32::MAX);
+    if len == 0 {
+        return Err(CodeError::Empty { name: name() });
+    }
+    let limit = domain.options.link_limit;
+    if len > limit {
+        return Err(CodeError::Full {
+            wanted: len,
+            used: 0,
+            limit,
+        });
+    }
+    let size = Arena::size(len) as usize;
+    let mut bytes = Vec::with_capacity(size);
+    bytes.extend_from_slice(code.bytes);
+    bytes.resize(size, 0xCC);
+    let segment = ringfence_verify::Segment {
+        start: 0,
+        len: size as u32,
+        kind: SegmentKind::Text,
+    };
+    let image = Image {
+        text: &bytes,
+        text_address: 0,
+        segments: &[segment],
+        image_offset: None,
+    };
+    let rules = Rules {
+        // No label at all: two pieces could have the same.
+        #[allow(clippy::reversed_empty_ranges)]
+        label_numbers: 1..=0,
+        ..Rules::default()
+    };
+    let report =
+        ringfence_verify::verify(&image, &[code.entry], &rules).map_err(|r| CodeError::Rejected {
+            name: name(),
+            reason: r.to_string(),
+        })?;
+    let missing = report.features & !host::check()?.features;
+    if missing != 0 {
+        return Err(CodeError::Features {
+            name: name(),
+            missing,
+        });
+    }
+    if report.uses_vector && !domain.uses_vectors {
+        return Err(CodeError::Registers {
+            name: name(),
+            what: "vector",
+            remedy: "set DomainOptions::linkable",
+        });
+    }
+    if report.uses_x87 && !domain.uses_x87 {
+        return Err(CodeError::Registers {
+            name: name(),
+            what: "x87",
+            remedy: "make it of a module that uses them",
+        });
+    }
+    let functions = report.functions.iter().map(|f| f.entry).collect();
+    // Every marker of a function is an entry, reachable or not, and the verifier lets no other dword look like one.
+    let markers: Vec<u32> = report
+        .functions
+        .iter()
+        .filter(|f| f.marked)
+        .map(|f| f.entry + 4)
+        .collect();
+    Ok(Checked {
+        bytes,
+        functions,
+        markers,
+    })
+}
+
+impl Domain {
+    /// Links code into the living domain under a name. From now on it can be called: by the host through the result, by
+    /// the domain's own code through its address, if it begins with a marker.
+    ///
+    /// Any thread may call this, while others run in the domain. The code stays until it is unlinked or the domain is reset.
+    ///
+    /// # Errors
+    /// [`CodeError`]; nothing has changed then.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence_runtime::{Call, Code, Domain};
+    /// # fn example(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// // marker; leal (%rdi,%rsi), %eax; ret
+    /// let bytes = [0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3];
+    /// let sum = domain.link("sum", &Code { bytes: &bytes, entry: 0 })?;
+    /// assert_eq!(sum.call(&mut Call::ints(&[2, 3]))?.rax, 5);
+    /// domain.unlink("sum")?;
+    /// # Ok(()) }
+    /// ```
+    pub fn link(&self, name: &str, code: &Code<'_>) -> Result<Entry, CodeError> {
+        let inner = &*self.0;
+        let checked = check(inner, name, code)?;
+        let size = checked.bytes.len() as u32;
+
+        let _world = world::lock().ok_or(CodeError::Handler)?;
+        let mut linked = inner.linked();
+        if linked.names.contains_key(name) || inner.find(name).is_some() {
+            return Err(CodeError::Exists { name: name.into() });
+        }
+        linked.bury();
+        let limit = inner.options.link_limit;
+        let full = CodeError::Full {
+            wanted: size,
+            used: linked.used,
+            limit,
+        };
+        if size > limit - linked.used {
+            return Err(full);
+        }
+        if linked.arena.is_none() {
+            linked.arena = Some(Arena::new(inner.base(), limit)?);
+        }
+        let Linked { arena, used, .. } = &mut *linked;
+        let arena = arena.as_mut().expect("made above");
+        let place = arena.take(size)?.ok_or(full)?;
+        // All but the identifiers, then a serialising instruction everywhere, then these.
+        let mut bytes = checked.bytes;
+        for &at in &checked.markers {
+            bytes[at as usize..at as usize + 4].fill(0xCC);
+        }
+        arena.write(place, &bytes);
+        if let Err(e) = watchdog::serialise() {
+            arena.give(place, size);
+            return Err(e.into());
+        }
+        for &at in &checked.markers {
+            arena.set(place + at, identifier::FUNCTION);
+        }
+        *used += size;
+        let piece = Arc::new(Piece {
+            place,
+            size,
+            entry: code.entry,
+            functions: checked.functions,
+            markers: checked.markers.iter().map(|at| place + at).collect(),
+            live: Mutex::new(Live {
+                dead: false,
+                targets: Vec::new(),
+                thunks: HashMap::new(),
+                grants: Vec::new(),
+            }),
+        });
+        linked.names.insert(name.into(), piece.clone());
+        Ok(self.entry_of(&piece, code.entry))
+    }
+
+    /// Finds linked code by its name.
+    ///
+    /// # Errors
+    /// [`CodeError::Unknown`].
+    pub fn lookup(&self, name: &str) -> Result<Entry, CodeError> {
+        let _world = world::lock().ok_or(CodeError::Handler)?;
+        let linked = self.0.linked();
+        let piece = linked
+            .names
+            .get(name)
+            .ok_or_else(|| CodeError::Unknown { name: name.into() })?;
+        Ok(self.entry_of(piece, piece.entry))
+    }
+
+    /// Names of all linked code, in no order.
+    #[must_use]
+    pub fn linked_names(&self) -> Vec<String> {
+        let _world = world::lock_plain();
+        self.0.linked().names.keys().cloned().collect()
+    }
+
+    /// Bytes that linked code takes, of [`DomainOptions::link_limit`](crate::DomainOptions::link_limit).
+    #[must_use]
+    pub fn linked_bytes(&self) -> u32 {
+        let _world = world::lock_plain();
+        self.0.linked().used
+    }
+
+    /// Unlinks code. Calls of it fail from now on: the host's with [`CallError::Unlinked`](crate::CallError::Unlinked), the
+    /// domain's own like any call to something that is no function.
+    ///
+    /// It needs a moment in which no other thread is in the domain, waits for it at most 100 µs, and lets nobody enter
+    /// meanwhile. The calling thread may itself be in a host function that the domain called.
+    ///
+    /// # Errors
+    /// [`CodeError::Unknown`]; [`CodeError::OnStack`] if the calling thread is to return into the code;
+    /// [`CodeError::Busy`] if other threads stay in the domain. Nothing has changed then.
+    pub fn unlink(&self, name: &str) -> Result<(), CodeError> {
+        let inner = &*self.0;
+        let _world = world::lock().ok_or(CodeError::Handler)?;
+        let mut linked = inner.linked();
+        let piece = linked
+            .names
+            .get(name)
+            .cloned()
+            .ok_or_else(|| CodeError::Unknown { name: name.into() })?;
+        linked.bury();
+        linked.arena.as_mut().expect("has a piece").ready()?;
+        let own = quiet(inner, name)?;
+        if let Some(lane) = own
+            && on_stack(inner, lane, &piece)
+        {
+            return Err(CodeError::OnStack { name: name.into() });
+        }
+        piece.kill();
+        let Linked {
+            arena,
+            names,
+            graves,
+            used,
+        } = &mut *linked;
+        let arena = arena.as_mut().expect("has a piece");
+        for &at in &piece.markers {
+            arena.set(at, 0xCCCC_CCCC);
+        }
+        names.remove(name);
+        match own {
+            Some(lane) => graves.push(Grave {
+                piece,
+                lane,
+                sequence: lane.sequence.load(Ordering::Acquire),
+            }),
+            None => {
+                arena.give(piece.place, piece.size);
+                *used -= piece.size;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry_of(&self, piece: &Arc<Piece>, offset: u32) -> Entry {
+        let address = self.0.base() + u64::from(piece.place + offset);
+        Entry {
+            domain: self.clone(),
+            target: piece.target_locked(&self.0, address, 0),
+            linked: Some(piece.clone()),
+        }
+    }
+
+    /// The linked function that starts at `address`.
+    pub(super) fn linked_at(&self, address: u64) -> Option<Entry> {
+        let offset = u32::try_from(address.wrapping_sub(self.0.base())).ok()?;
+        let _world = world::lock()?;
+        let linked = self.0.linked();
+        let piece = linked.at(offset)?;
+        let within = offset - piece.place;
+        piece.functions.binary_search(&within).ok()?;
+        Some(self.entry_of(piece, within))
+    }
+}
+
+/// Waits until no other thread is in the domain and sees to it that nobody enters while the world is locked. The calling
+/// thread's own lane, if it has a call in progress.
+fn quiet<'a>(domain: &'a Inner, name: &str) -> Result<Option<&'a Lane>, CodeError> {
+    let set = domain.lanes();
+    for &lane in &set.lanes {
+        // SAFETY: lanes in the list are this domain's.
+        unsafe { (*lane).attention.fetch_or(attention::HOLD, Ordering::AcqRel) };
+    }
+    // Whoever has not announced a call yet will see the bit, and wait for the world.
+    watchdog::barrier();
+    let me = gate::thread_pointer();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (mut own, mut others) = (None, 0);
+        for &lane in &set.lanes {
+            // SAFETY: as above; lanes live as long as the domain has them.
+            let lane: &'a Lane = unsafe { &*lane };
+            if !lane.active() {
+                continue;
+            }
+            // With a top of 0 this thread has interrupted the domain: it is in a signal handler.
+            if lane.thread.load(Ordering::Relaxed) == me && lane.top.load(Ordering::Relaxed) != 0 {
+                own = Some(lane);
+            } else {
+                others += 1;
+            }
+        }
+        if others == 0 {
+            return Ok(own);
+        }
+        if Instant::now() >= deadline {
+            return Err(CodeError::Busy {
+                name: name.into(),
+                lanes: others,
+            });
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a frame on the lane, which is the calling thread's own and out in a host function, returns into the piece.
+fn on_stack(domain: &Inner, lane: &Lane, piece: &Piece) -> bool {
+    let top = lane.top.load(Ordering::Relaxed);
+    // No handler may enter the lane and change its records meanwhile.
+    lane.top.store(0, Ordering::Relaxed);
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
+    let records = unsafe { &*lane.records.get() };
+    let base = domain.base();
+    // The words include registers that were pushed: one that looks like an address behind a call keeps the code linked.
+    let found = (top..lane.slot.control_top()).step_by(8).any(|at| {
+        // SAFETY: the used part of the lane's control stack.
+        let word = unsafe { &*(at as *const AtomicU64) }.load(Ordering::Relaxed);
+        piece.contains(word.wrapping_sub(base))
+    }) || records.mention(|address| piece.contains(address.wrapping_sub(base)));
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    lane.top.store(top, Ordering::Relaxed);
+    found
+}

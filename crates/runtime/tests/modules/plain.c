@@ -1,0 +1,2 @@
+/* A module without imports and without vector or x87 instructions. */
+long same(long a) { return a; }
