@@ -142,6 +142,9 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
             );
         }
     }
+    if guessed && returned.rax >> 32 == domain.as_ref().base() >> 32 {
+        return Ok(Some(Type::Ptr.show_word(returned.rax)));
+    }
     Ok(match signature.result {
         Type::Void => None,
         Type::F32 => Some(f32::from_bits(returned.xmm0.to_bits() as u32).to_string()),

@@ -36,7 +36,7 @@ enum Command {
     /// Compile and link C into modules: a drop-in for gcc (arguments as gcc's)
     Cc {
         /// gcc's arguments, and: --isolation=full|integrity --check --import=NAME --imports-from=FILE --import-data=NAME
-        /// --sysroot-rf=DIR --no-rewrite --no-verify --print-flags
+        /// --sysroot-rf=DIR --wrapper[=OPTIONS] --no-rewrite --no-verify --print-flags
         args: Vec<OsString>,
     },
     /// Compile and link C++ into modules: a drop-in for g++

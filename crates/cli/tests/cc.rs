@@ -385,6 +385,8 @@ fn call_takes_types_from_debug_information() {
     }
     // Without debug information the width of the result is anybody's guess, and says so.
     d.sh("$RF cc -O2 t.c -o t.rf").ok();
+    let pointer = d.rf(&["call", "t.rf", "name", "xyz"]).ok().out;
+    assert!(pointer.starts_with("0x"), "{pointer}");
     let ran = d.rf(&["call", "t.rf", "negative", "1"]).ok();
     assert_eq!(ran.out, "4294967295\n");
     assert!(

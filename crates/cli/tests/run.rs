@@ -74,6 +74,26 @@ fn build(d: &Dir, body: &str) {
 }
 
 #[test]
+fn a_wrapper_is_started_like_any_program() {
+    let d = Dir::new();
+    build(
+        &d,
+        "{ IS(3, argc); OK(S3(OPEN, argv[1], 0, 0)); IS('o', argv[2][0]); return failures ? 1 : 7; }",
+    );
+    d.write("sub dir/file", "");
+    d.sh("$RF cc p.c -O1 -s '--wrapper=--dir=.,--time-limit=9s' -o 'sub dir/prog'")
+        .ok();
+    d.rf(&["verify", "sub dir/prog.rf"]).ok();
+    let ran = d.sh("cd 'sub dir'; PATH=$PWD:$PATH; prog file 'one two'");
+    assert_eq!((ran.status, ran.err.as_str()), (7, ""));
+    // A library stays what it is, whatever the options of the whole build are.
+    d.write("l.c", "int f(void) { return 1; }\n");
+    d.rf(&["cc", "--wrapper=--dir=.", "l.c", "-o", "l.rf"]).ok();
+    d.rf(&["verify", "l.rf"]).ok();
+    assert!(!d.exists("l.rf.rf"));
+}
+
+#[test]
 fn arguments_environment_and_status() {
     let d = Dir::new();
     let body = r#"{

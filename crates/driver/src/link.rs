@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
 use ringfence_isa::note::IMPORT_PREFIX;
 use ringfence_isa::window::stub;
@@ -17,6 +16,11 @@ use crate::image::{Image, ImageError, Note};
 use crate::inputs::{self, Inputs, Kind};
 use crate::temp::TempDir;
 use crate::tools::Tools;
+
+mod output;
+mod undefined;
+
+use undefined::{demangled, undefined_references, undefined_symbols};
 
 /// Flags of every link of a module.
 pub(crate) const FLAGS: &[&str] = &[
@@ -40,6 +44,9 @@ pub(crate) const FLAGS: &[&str] = &[
     "-Wl,-init=__rf_no_init",
     "-Wl,-fini=__rf_no_fini",
 ];
+
+/// Where `ringfence run` begins a program.
+const START: &str = "__rf_main";
 
 /// How many layouts are tried to get rid of bytes that look like an identifier.
 const LAYOUTS: usize = 8;
@@ -169,10 +176,14 @@ pub(crate) fn link(
             return Err(Error::Rejected(verdict.explain(&output, &linker.found.strangers)));
         }
     }
+    let program = Image::parse(&data).is_ok_and(|i| i.symbols.iter().any(|s| s.defined && s.name == START));
     if inv.strip {
-        data = strip(tools, temp, &data)?;
+        data = output::strip(tools, temp, &data)?;
     }
-    write_output(&output, &data)
+    match &inv.own.wrapper {
+        Some(options) if program => output::write_wrapped(&output, &data, options),
+        _ => output::write_output(&output, &data),
+    }
 }
 
 impl Linker<'_> {
@@ -422,135 +433,8 @@ fn symbol(name: &str) -> String {
     }
 }
 
-fn demangled(name: &str) -> String {
-    if !name.starts_with("_Z") {
-        return name.to_owned();
-    }
-    let out = std::process::Command::new("c++filt").arg(name).output();
-    out.ok().filter(|o| o.status.success()).map_or_else(
-        || name.to_owned(),
-        |o| String::from_utf8_lossy(&o.stdout).trim().to_owned(),
-    )
-}
-
-/// Takes apart what ld says: undefined symbols with their places, and all other lines.
-fn undefined_references(messages: &str) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
-    let mut undefined: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut rest = Vec::new();
-    let mut context = String::new();
-    let mut object = String::new();
-    let quoted = |text: &str| {
-        text.split('`')
-            .nth(1)
-            .and_then(|t| t.split('\'').next())
-            .map(str::to_owned)
-    };
-    for line in messages.lines() {
-        let text = strip_linker(line);
-        if let Some((place, tail)) = text.split_once("undefined reference to ") {
-            let Some(name) = quoted(tail) else { continue };
-            let place = place
-                .trim()
-                .trim_end_matches("warning:")
-                .trim()
-                .trim_end_matches(':')
-                .to_owned();
-            let place = if place.starts_with('(') {
-                format!("{object}:{place}")
-            } else {
-                place
-            };
-            let place = if context.is_empty() {
-                place
-            } else {
-                format!("{place} in {context}")
-            };
-            let places = undefined.entry(name).or_default();
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        } else if text.contains(": in function `") {
-            object = text.split(": in function").next().unwrap_or("").to_owned();
-            context = quoted(text).unwrap_or_default();
-        } else if text.contains("isn't defined") && text.contains("symbol `") {
-            undefined.extend(quoted(text).map(|n| (n, Vec::new())));
-        } else if !(text.contains("more undefined references to")
-            || text.contains("final link failed")
-            || text.starts_with("collect2: error: ld returned"))
-        {
-            rest.push(line.to_owned());
-        }
-    }
-    (undefined, rest)
-}
-
-fn strip_linker(line: &str) -> &str {
-    match line.split_once("ld: ") {
-        Some((head, tail)) if head.is_empty() || head.ends_with('/') || head.ends_with('-') => tail,
-        _ => line,
-    }
-}
-
-/// What the dynamic symbol table of a linked file leaves undefined, imports excepted. Nothing if there is no file yet.
-fn undefined_symbols(path: &str) -> Vec<String> {
-    let Ok(data) = fs::read(path) else {
-        return Vec::new();
-    };
-    let Ok(image) = Image::parse(&data) else {
-        return Vec::new();
-    };
-    let undefined = image.dynamic.into_iter().filter(|s| !s.defined && !s.weak);
-    undefined
-        .map(|s| s.name)
-        .filter(|n| !n.starts_with(IMPORT_PREFIX))
-        .collect()
-}
-
 fn read(path: &str) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| Error::read(path, e))
-}
-
-/// `-s`, after the finalizer and the verifier have used the symbols for their messages.
-fn strip(tools: &Tools, temp: &TempDir, data: &[u8]) -> Result<Vec<u8>, Error> {
-    let path = temp.file("stripped");
-    fs::write(&path, data).map_err(|e| Error::read(&path, e))?;
-    let status = std::process::Command::new("strip")
-        .arg("--strip-all")
-        .arg(&path)
-        .status();
-    match status {
-        Ok(s) if s.success() => read(&path),
-        _ => {
-            eprintln!(
-                "ringfence: note: {} works, but strip does not; symbols are kept",
-                tools.compiler
-            );
-            Ok(data.to_vec())
-        }
-    }
-}
-
-/// Writes the module. An ordinary file is replaced, so that a process that reads the old one keeps it; anything else
-/// (`/dev/null`) is written to.
-fn write_output(output: &str, data: &[u8]) -> Result<(), Error> {
-    let failed = |e| Error::read(output, e);
-    if let Ok(meta) = fs::symlink_metadata(output)
-        && (meta.file_type().is_char_device() || meta.file_type().is_fifo())
-    {
-        return fs::write(output, data).map_err(failed);
-    }
-    if fs::symlink_metadata(output).is_ok_and(|m| m.is_file()) {
-        fs::remove_file(output).map_err(failed)?;
-    }
-    fs::write(output, data).map_err(failed)?;
-    let meta = fs::metadata(output).map_err(failed)?;
-    if meta.is_file() {
-        // Executable wherever readable, as a linker leaves its output.
-        let mode = meta.permissions().mode();
-        fs::set_permissions(output, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))
-            .map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// `-r`: objects in, an object out.
@@ -581,18 +465,6 @@ pub(crate) fn relocatable(inv: &Invocation, tools: &Tools, objects: Vec<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn linker_messages_are_taken_apart() {
-        let text = "/usr/bin/ld: a.o: in function `f':\n(.text+0x9): warning: undefined reference to `g'\n\
-                    /usr/bin/ld: src/b.c:12: warning: undefined reference to `g'\n\
-                    /usr/bin/ld: x.so: hidden symbol `hh' isn't defined\n/usr/bin/ld: final link failed: bad value\n\
-                    collect2: error: ld returned 1 exit status\n/usr/bin/ld: cannot find crt9.o\n";
-        let (undefined, rest) = undefined_references(text);
-        assert_eq!(undefined["g"], ["a.o:(.text+0x9) in f", "src/b.c:12 in f"]);
-        assert!(undefined.contains_key("hh"));
-        assert_eq!(rest, ["/usr/bin/ld: cannot find crt9.o"]);
-    }
 
     #[test]
     fn odd_symbols_are_quoted() {

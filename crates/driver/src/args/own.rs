@@ -22,6 +22,8 @@ pub struct Own {
     pub print_flags: bool,
     /// `--sysroot-rf`.
     pub sysroot: Option<PathBuf>,
+    /// `--wrapper=`: programs become a script that runs them with these options of `ringfence run`.
+    pub wrapper: Option<String>,
     /// `--import=`, and the names in `--imports-from=` files.
     pub imports: Vec<String>,
     /// `--import-data=`.
@@ -63,6 +65,8 @@ impl Invocation {
             "--no-rewrite" => self.own.no_rewrite = true,
             "--no-verify" => self.own.no_verify = true,
             "--print-flags" => self.own.print_flags = true,
+            // Not with a word of its own: `--wrapper prog.c` would be taken for options.
+            "--wrapper" => self.own.wrapper = Some(arg.split_once('=').map_or("", |(_, v)| v).to_owned()),
             "--sysroot-rf" => self.own.sysroot = Some(PathBuf::from(value(name)?)),
             "--import" => {
                 let names = value(name)?;

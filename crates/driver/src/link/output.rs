@@ -1,0 +1,71 @@
+//! The module as a file.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+
+use super::read;
+use crate::error::Error;
+use crate::temp::TempDir;
+use crate::tools::{self, Tools};
+
+/// `-s`, after the finalizer and the verifier have used the symbols for their messages.
+pub(super) fn strip(tools: &Tools, temp: &TempDir, data: &[u8]) -> Result<Vec<u8>, Error> {
+    let path = temp.file("stripped");
+    fs::write(&path, data).map_err(|e| Error::read(&path, e))?;
+    let status = std::process::Command::new("strip")
+        .arg("--strip-all")
+        .arg(&path)
+        .status();
+    match status {
+        Ok(s) if s.success() => read(&path),
+        _ => {
+            eprintln!(
+                "ringfence: note: {} works, but strip does not; symbols are kept",
+                tools.compiler
+            );
+            Ok(data.to_vec())
+        }
+    }
+}
+
+/// Writes the module. An ordinary file is replaced, so that a process that reads the old one keeps it; anything else
+/// (`/dev/null`) is written to.
+pub(super) fn write_output(output: &str, data: &[u8]) -> Result<(), Error> {
+    let failed = |e| Error::read(output, e);
+    if let Ok(meta) = fs::symlink_metadata(output)
+        && (meta.file_type().is_char_device() || meta.file_type().is_fifo())
+    {
+        return fs::write(output, data).map_err(failed);
+    }
+    if fs::symlink_metadata(output).is_ok_and(|m| m.is_file()) {
+        fs::remove_file(output).map_err(failed)?;
+    }
+    fs::write(output, data).map_err(failed)?;
+    let meta = fs::metadata(output).map_err(failed)?;
+    if meta.is_file() {
+        // Executable wherever readable, as a linker leaves its output.
+        let mode = meta.permissions().mode();
+        fs::set_permissions(output, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// `--wrapper`: the module goes to `OUTPUT.rf`, and a script that runs it becomes `OUTPUT`. So a build's own tests, which
+/// start what was built, need no change.
+pub(super) fn write_wrapped(output: &str, data: &[u8], options: &str) -> Result<(), Error> {
+    let module = format!("{output}.rf");
+    write_output(&module, data)?;
+    let command = std::env::current_exe().map_err(|e| Error::read("ringfence", e))?;
+    let options: Vec<String> = options
+        .split(',')
+        .filter(|o| !o.is_empty())
+        .map(tools::quote)
+        .collect();
+    let script = format!(
+        "#!/bin/sh\nexec {} run {} \"$0.rf\" -- \"$@\"\n",
+        tools::quote(&command.to_string_lossy()),
+        options.join(" ")
+    );
+    write_output(output, script.as_bytes())
+}
