@@ -18,6 +18,8 @@ install -D -m 644 "$release/libringfence_c.a" "$to/lib/libringfence.a"
 install -D -m 644 include/ringfence.h "$to/include/ringfence.h"
 mkdir -p "$to/lib/pkgconfig" "$to/lib/ringfence"
 sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$to/lib/pkgconfig/ringfence.pc"
+mkdir -p "$to/lib/cmake/Ringfence"
+sed -e "s|@VERSION@|$version|" share/RingfenceConfig.cmake.in >"$to/lib/cmake/Ringfence/RingfenceConfig.cmake"
 install -D -m 644 include/ringfence/module.h "$to/include/ringfence/module.h"
 install -D -m 644 -t "$to/share/ringfence" share/ringfence.cmake share/ringfence-gdb.py
 install -D -m 755 -t "$to/share/ringfence" share/ringfence-perf

@@ -10,11 +10,15 @@ set(CMAKE_SYSTEM_PROCESSOR x86_64)
 # Not the host's system, although it looks like it: nothing built is to be run directly.
 set(CMAKE_CROSSCOMPILING TRUE)
 
-if(NOT RINGFENCE)
+# A variable set here would hide what find_program finds in projects that ask for a CMake before 3.21.
+if(NOT RINGFENCE AND DEFINED ENV{RINGFENCE})
   set(RINGFENCE "$ENV{RINGFENCE}")
 endif()
 if(NOT RINGFENCE)
-  find_program(RINGFENCE ringfence REQUIRED)
+  find_program(RINGFENCE ringfence)
+endif()
+if(NOT RINGFENCE)
+  message(FATAL_ERROR "there is no ringfence command on PATH; name it: -DRINGFENCE=/path/to/ringfence")
 endif()
 set(RINGFENCE "${RINGFENCE}" CACHE FILEPATH "The ringfence command")
 # CMake starts itself anew for its checks; they need the same command.

@@ -93,5 +93,37 @@ if python=$(command -v python3); then
     check "ctypes" "$python" tests/api/ctypes_test.py "$work/lib/$soname" "$module"
 fi
 
+# An installation, as a project outside of this tree meets it.
+check "install" scripts/install.sh "$target" "" "$work/inst"
+mkdir -p "$work/outside"
+cp tests/api/readme.c "$work/outside/"
+cat >"$work/outside/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.13)
+project(outside C)
+find_package(Ringfence REQUIRED)
+foreach(kind ringfence static)
+  add_executable(readme_${kind} readme.c)
+  target_link_libraries(readme_${kind} Ringfence::${kind})
+endforeach()
+EOF
+outside=(env -u LD_LIBRARY_PATH -C "$work/outside")
+export PKG_CONFIG_PATH=$work/inst/lib/pkgconfig
+# shellcheck disable=SC2016 # the shell inside expands these
+check "pkg-config, outside" "${outside[@]}" bash -euc \
+    'gcc readme.c $(pkg-config --cflags --libs ringfence) -Wl,-rpath,"$(pkg-config --variable=libdir ringfence)" -o readme && ./readme "$1"' - "$work/readme.rf"
+if command -v cmake >/dev/null; then
+    check "cmake, outside" "${outside[@]}" cmake -S . -B b -DCMAKE_PREFIX_PATH="$work/inst"
+    check "cmake, outside: build" "${outside[@]}" make -C b
+    check "cmake, outside: shared" "${outside[@]}" b/readme_ringfence "$work/readme.rf"
+    check "cmake, outside: static" "${outside[@]}" b/readme_static "$work/readme.rf"
+    # A project that asks for an old CMake, with the command on PATH only.
+    mkdir -p "$work/old"
+    printf 'cmake_minimum_required(VERSION 2.8.5)\nproject(old C)\nadd_library(old readme.c)\n' >"$work/old/CMakeLists.txt"
+    cp tests/api/modules/readme.c "$work/old/"
+    check "toolchain file, old project" env -u RINGFENCE "PATH=$work/inst/bin:$PATH" cmake -S "$work/old" -B "$work/old/b" \
+        -DCMAKE_TOOLCHAIN_FILE="$work/inst/share/ringfence/ringfence.cmake"
+    check "toolchain file, old project: build" make -C "$work/old/b"
+fi
+
 echo "$passed passed, $failed failed"
 ((failed == 0))
