@@ -147,4 +147,16 @@ impl Hook for Monitor {
         *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.tree.start();
         self.open_streams();
     }
+
+    fn holds(&self) -> Option<String> {
+        if self.table.more_than_streams() {
+            return Some("open descriptors, or has read from standard input".into());
+        }
+        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        if *directory != self.tree.start() {
+            return Some("changed its directory".into());
+        }
+        let umask = *self.umask.lock().unwrap_or_else(PoisonError::into_inner);
+        (umask != 0o022).then(|| "changed its umask".into())
+    }
 }

@@ -199,6 +199,21 @@ impl Table {
         Ok(i64::from(slot.close_on_exec))
     }
 
+    /// Whether there is anything but standard streams as they are at first (some of them may be closed).
+    pub fn more_than_streams(&self) -> bool {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().enumerate().any(|(number, slot)| {
+            let Some(slot) = slot else { return false };
+            number > 2
+                || match &*slot.open {
+                    Kind::Standard { number: n, .. } => *n as usize != number,
+                    Kind::Capture(..) | Kind::Null => false,
+                    Kind::Input(_, read) => *read.lock().unwrap_or_else(PoisonError::into_inner) > 0,
+                    _ => true,
+                }
+        })
+    }
+
     /// Closes everything.
     pub fn clear(&self) {
         self.write().clear();

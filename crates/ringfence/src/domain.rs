@@ -117,8 +117,9 @@ impl Domain {
         self.0.symbol(name).map(Ptr::from_address)
     }
 
-    /// Puts the domain back to the state right after it was made: data, heap, stacks, host allocations, fault. The
-    /// module is neither verified nor relocated again. [`Func`]s stay valid.
+    /// Puts the domain back to its initial state: data, heap, stacks, host allocations, fault. That is the state right after it
+    /// was made, or that of its last [`snapshot`](Domain::snapshot). The module is neither verified nor relocated again. [`Func`]s stay
+    /// valid.
     ///
     /// # Errors
     /// [`DomainError::Busy`] while a thread is inside.
@@ -161,6 +162,27 @@ impl Domain {
     /// Revokes all functions of this domain that other domains have.
     pub fn revoke_all(&self) {
         self.0.revoke_all();
+    }
+
+    /// Makes the present state the one that [`reset`](Domain::reset) returns to: data, heap, and the thread-local variables of
+    /// the thread that has been in the domain.
+    ///
+    /// # Errors
+    /// [`SnapshotError`](crate::SnapshotError): refused while calls are in progress, after a fault, when several threads have
+    /// been in the domain, when it has rights to regions, or its policy holds open descriptors for it.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Imports, Module};
+    /// let domain = Module::open("interpreter.rf")?.instantiate(Imports::new())?;
+    /// domain.func::<(), i32>("load_libraries")?.call()?;
+    /// domain.snapshot()?;
+    /// domain.func::<(), i32>("run_request")?.call()?;
+    /// domain.reset()?; // libraries are loaded, the request never was
+    /// # Ok::<(), ringfence::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<(), crate::SnapshotError> {
+        self.0.snapshot()
     }
 
     /// Bytes of heap, anonymous maps and host allocations that the domain uses now; its limit is

@@ -30,6 +30,9 @@ pub enum Error {
     /// An operation on shared memory was refused.
     #[error(transparent)]
     Region(#[from] RegionError),
+    /// There is no image of a domain.
+    #[error(transparent)]
+    Snapshot(#[from] crate::SnapshotError),
     /// A value from a domain failed a check.
     #[error(transparent)]
     Check(#[from] CheckError),

@@ -52,6 +52,7 @@
 //! | load and check a file | [`Module`] |
 //! | make an instance, reset it, limit its time | [`Domain`], [`DomainOptions`] |
 //! | give each request a clean one | [`Pool`] |
+//! | start from an initialised state | [`Image`], [`Domain::snapshot`] |
 //! | call it | [`Func`] |
 //! | give it host functions | [`Imports`], [`Caller`] |
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
@@ -65,6 +66,7 @@
 mod domain;
 mod error;
 mod func;
+mod image;
 mod imports;
 mod memory;
 mod module;
@@ -81,6 +83,7 @@ pub use error::{
     TextError,
 };
 pub use func::Func;
+pub use image::Image;
 pub use imports::{Caller, HostFunction, HostResult, Imports};
 pub use memory::{Memory, Owned};
 pub use module::Module;
@@ -94,7 +97,7 @@ pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{Row, matrix};
 pub use ringfence_runtime::{
     Access, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, Grant, Import, Isolation, LinkError,
-    LoadOptions, OnFailure, Policy, RegionError, Registers, Rights, Signature, Syscall,
+    LoadOptions, OnFailure, Policy, RegionError, Registers, Rights, Signature, SnapshotError, Syscall,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

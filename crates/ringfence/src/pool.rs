@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Domain, DomainError};
+use crate::{Domain, DomainError, Image, Imports, SnapshotError};
 
 /// Domains of one kind that wait to be used, so that each user gets a clean one quickly.
 ///
@@ -61,6 +61,19 @@ impl Pool {
             most,
             idle: Mutex::default(),
         }))
+    }
+
+    /// A pool of domains that start from an image.
+    pub fn from_image(
+        most: usize,
+        image: Image,
+        imports: impl Fn() -> Imports + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(most, move || match image.instantiate(imports()) {
+            Ok(domain) => Ok(domain),
+            Err(SnapshotError::Domain(e)) => Err(e),
+            Err(other) => Err(DomainError::Image(Box::new(other))),
+        })
     }
 
     /// A clean domain. It goes back when the guard is dropped.

@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence::{
-    CallError, Domain, DomainError, Error, FaultKind, Imports, LinkError, OnFailure, Pool, Ptr, Region,
-    Rights, Signature,
+    CallError, Domain, DomainError, Error, FaultKind, Image, Imports, LinkError, OnFailure, Pool, Ptr,
+    Region, Rights, Signature,
 };
 use std::sync::{Arc, Mutex};
 use support::{basic, basic_imports, module};
@@ -150,6 +150,35 @@ fn a_pool_takes_back_what_was_given() -> Result<(), Error> {
     assert_eq!(d.memory().base(), window, "the same domain again");
     assert_eq!(region.rights_of(&d), Rights::None);
     assert!(d.memory().read::<u8>(region.ptr_in(&d)).is_err());
+    Ok(())
+}
+
+#[test]
+fn domains_start_from_a_state_and_return_to_it() -> Result<(), Error> {
+    let warm = |d: &Domain| -> Result<(), Error> {
+        for _ in 0..5 {
+            d.func::<(), i64>("bump")?.call()?;
+        }
+        Ok(())
+    };
+    let make = || module("basic").instantiate(basic_imports());
+    let image = Image::new(make, warm)?;
+    let pool = Pool::from_image(2, image.clone(), basic_imports);
+    for _ in 0..3 {
+        let d = pool.take()?;
+        assert_eq!(d.func::<(), i64>("bump")?.call()?, 13);
+        assert_eq!(d.memory().read(d.object::<i32>("counter").unwrap())?, 13);
+    }
+    let e = image
+        .instantiate(basic_imports().func("host_other", || ()))
+        .map(drop);
+    assert!(e.is_ok(), "a name that the module does not need is no import");
+    let d = make()?;
+    warm(&d)?;
+    d.snapshot()?;
+    assert_eq!(d.func::<(), i64>("bump")?.call()?, 13);
+    d.reset()?;
+    assert_eq!(d.func::<(), i64>("bump")?.call()?, 13);
     Ok(())
 }
 

@@ -8,10 +8,11 @@ use crate::memory::Memory;
 use crate::module::{ExportKind, Module};
 use crate::policy::{NoPolicy, Policy};
 use crate::relocate::{Layout, Linker, Used};
+use crate::snapshot::Frozen;
 use crate::thunk::Thunk;
 use crate::window::Window;
 use crate::{guarded, host, link, relocate, signal, sys, watchdog, world};
-use image::{import_table, map_image, relocate_all, restore};
+use image::{import_table, map_image, relocate_all};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::ManuallyDrop;
@@ -26,6 +27,7 @@ mod dispatch;
 mod image;
 mod links;
 mod options;
+mod reset;
 
 pub use access::DomainRef;
 pub use call::{Call, Entry, Returned, Signature, current_tag, last_status, take_error};
@@ -90,6 +92,8 @@ pub(crate) struct Inner {
     uses_vectors: bool,
     uses_x87: bool,
     mappings: u64,
+    /// What a reset returns to, if it is not the pristine image.
+    initial: Mutex<Option<Arc<Frozen>>>,
 }
 
 // SAFETY: raw pointers in it are to lanes and import tables; see `LaneSet` and `Import`.
@@ -134,6 +138,9 @@ impl Inner {
 
     /// Fills a fresh thread block at a slot's start.
     pub(crate) fn write_thread_block(&self, start: u64) {
+        if self.copy_thread_block(start) {
+            return;
+        }
         let tp = start + self.thread_pointer_offset();
         let put = |at: u64, value: u64| {
             // SAFETY: in the lane's own pages, which are mapped writable.
@@ -324,6 +331,13 @@ impl Domain {
     /// # Errors
     /// [`DomainError`].
     pub fn new(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
+        let domain = Self::prepare(modules, imports, options)?;
+        domain.construct()?;
+        Ok(domain)
+    }
+
+    /// A domain whose constructors have not run.
+    fn prepare(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
         options.check()?;
         host::check()?;
         signal::install()?;
@@ -338,9 +352,7 @@ impl Domain {
         if made.is_err() {
             host::give_mappings(mappings);
         }
-        let domain = made?;
-        domain.construct()?;
-        Ok(domain)
+        made
     }
 
     fn build(
@@ -386,6 +398,7 @@ impl Domain {
             uses_vectors,
             uses_x87,
             mappings,
+            initial: Mutex::default(),
         };
         Ok(Domain(Arc::new(Shared(ManuallyDrop::new(Box::new(inner))))))
     }
@@ -483,80 +496,6 @@ impl Domain {
     #[must_use]
     pub fn as_ref(&self) -> DomainRef<'_> {
         DomainRef(&self.0)
-    }
-
-    /// Restores the pristine image: data, heap, stacks; runs constructors again. Host allocations are gone.
-    ///
-    /// # Errors
-    /// [`DomainError::Busy`] while calls are in progress.
-    pub fn reset(&self) -> Result<(), DomainError> {
-        let inner = &*self.0;
-        {
-            let mut world = world::lock_plain();
-            let mut set = inner.lanes();
-            // First nobody can enter, then nobody is in.
-            for &lane in &set.lanes {
-                // SAFETY: lanes in the list are this domain's.
-                unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
-            }
-            watchdog::barrier();
-            // SAFETY: as above.
-            let busy = set
-                .lanes
-                .iter()
-                .filter(|l| unsafe { (***l).active() && (***l).poisoned.load(Ordering::Acquire) == 0 });
-            let lanes = busy.count();
-            if lanes > 0 {
-                if !inner.faulted() {
-                    for &lane in &set.lanes {
-                        // SAFETY: as above.
-                        unsafe { (*lane).attention.fetch_and(!attention::FAULTED, Ordering::AcqRel) };
-                    }
-                }
-                return Err(DomainError::Busy { lanes });
-            }
-            inner.policy.reset();
-            // Before anything is restored: whoever holds something of the old state must not use it on the new one.
-            inner.resets.fetch_add(1, Ordering::AcqRel);
-            inner.unlink_all(&mut world)?;
-            restore(inner)?;
-            let poisoned: Vec<*mut Lane> = {
-                // SAFETY: as above.
-                set.lanes
-                    .iter()
-                    .copied()
-                    .filter(|l| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 })
-                    .collect()
-            };
-            for lane in poisoned {
-                set.lanes.retain(|&l| l != lane);
-                // SAFETY: as above.
-                let slot = unsafe { (*lane).slot };
-                set.lost.push(slot);
-                // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
-                // stack is not given back, because the lane's thread may still be between two checks.
-                unsafe { world::revoke(&mut world, inner.index, lane) };
-            }
-            // All of the window is the domain's to read: stacks that nobody uses too.
-            for slot in set.free.iter().chain(&set.lost) {
-                slot.refresh(inner, true)?;
-            }
-            for &lane in &set.lanes {
-                // SAFETY: nobody is in the lane.
-                unsafe {
-                    (*lane).slot.refresh(inner, true)?;
-                    (*lane).rewind();
-                }
-            }
-            inner.faulted.store(false, Ordering::Release);
-            for &lane in &set.lanes {
-                // SAFETY: as above.
-                let attention = unsafe { &(*lane).attention };
-                let reserve = attention.load(Ordering::Relaxed) & attention::RESERVE_OPEN;
-                attention.store(attention::WAKE | reserve, Ordering::Release);
-            }
-        }
-        self.construct()
     }
 
     /// Ends all calls in progress with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted). From any thread.

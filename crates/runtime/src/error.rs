@@ -192,6 +192,9 @@ pub enum DomainError {
     /// A link to another domain could not be made.
     #[error(transparent)]
     Link(#[from] crate::link::LinkError),
+    /// The domain could not start from its image.
+    #[error(transparent)]
+    Image(Box<crate::snapshot::SnapshotError>),
     /// Something that the domain was made with was revoked or is gone.
     #[error(
         "{import:?}, with which the domain was made, was revoked or is gone: the domain cannot be like new"

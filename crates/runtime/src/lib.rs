@@ -37,6 +37,7 @@ pub mod policy;
 mod relocate;
 pub mod rights;
 mod signal;
+pub mod snapshot;
 mod stubs;
 pub mod supervisor;
 mod symbolize;
@@ -55,4 +56,5 @@ pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment}
 pub use policy::{NoPolicy, Policy, Syscall};
 pub use rights::Rights;
 pub use ringfence_isa::Isolation;
+pub use snapshot::{Image, SnapshotError};
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};

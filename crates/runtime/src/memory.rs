@@ -44,6 +44,35 @@ pub(crate) struct Memory {
     free: BTreeMap<u32, u32>,
     /// Kernel mappings counted for this domain's pieces.
     counted: u64,
+    /// Where an image is mapped, by offset and length, and whether it still is there as it was.
+    frozen: Vec<(u32, u32)>,
+    intact: bool,
+}
+
+/// The bookkeeping of a heap, for an image.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heap {
+    used: u64,
+    pieces: BTreeMap<u32, Piece>,
+    brk: u32,
+    live: BTreeMap<u32, u32>,
+    free: BTreeMap<u32, u32>,
+}
+
+impl PartialEq for Heap {
+    fn eq(&self, other: &Self) -> bool {
+        self.list().eq(other.list())
+            && (self.brk, &self.live, &self.free) == (other.brk, &other.live, &other.free)
+    }
+}
+
+impl Heap {
+    /// Pieces as offset, length and rights.
+    pub(crate) fn list(&self) -> impl Iterator<Item = (u32, u32, i32)> + '_ {
+        self.pieces
+            .iter()
+            .map(|(&at, piece)| (at, piece.len, piece.rights.0))
+    }
 }
 
 fn pages(len: u64) -> Option<u32> {
@@ -64,7 +93,67 @@ impl Memory {
             live: BTreeMap::new(),
             free: BTreeMap::new(),
             counted: 0,
+            frozen: Vec::new(),
+            intact: true,
         }
+    }
+
+    /// The bookkeeping as it is.
+    pub(crate) fn state(&self) -> Heap {
+        Heap {
+            used: self.used,
+            pieces: self.pieces.clone(),
+            brk: self.brk,
+            live: self.live.clone(),
+            free: self.free.clone(),
+        }
+    }
+
+    /// Takes over the bookkeeping of an image that is mapped in this window.
+    pub(crate) fn adopt(&mut self, heap: &Heap) -> Result<(), HostError> {
+        let Heap {
+            used,
+            pieces,
+            brk,
+            live,
+            free,
+        } = heap.clone();
+        let mappings = 2 * (pieces.len() as u64 + 1);
+        while mappings > self.counted {
+            host::take_mappings(CHUNK)?;
+            self.counted += CHUNK;
+        }
+        self.frozen = pieces.iter().map(|(&at, piece)| (at, piece.len)).collect();
+        self.intact = true;
+        (self.used, self.pieces, self.brk, self.live, self.free) = (used, pieces, brk, live, free);
+        Ok(())
+    }
+
+    /// Takes away what was mapped besides an image. False if the image has to be mapped anew, too.
+    pub(crate) fn keep_only(&mut self, heap: &Heap) -> Result<bool, HostError> {
+        if !self.intact || self.pieces.len() > heap.pieces.len() + FEW {
+            let len = u64::from(window::HEAP_END - window::HEAP);
+            // SAFETY: nobody is in the domain; the area stays reserved.
+            unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
+            return Ok(false);
+        }
+        let mut more = Vec::new();
+        for (&at, piece) in &self.pieces {
+            let mut from = at;
+            // The image's pieces are all still there, some of them joined with others.
+            for &(start, len) in self.frozen.iter().filter(|f| f.0 >= at && f.0 - at < piece.len) {
+                more.push((from, start - from, piece.rights));
+                from = start + len;
+            }
+            more.push((from, at + piece.len - from, piece.rights));
+        }
+        for (at, len, rights) in more {
+            if len > 0 && !self.hide(at, Piece { len, rights }) {
+                // SAFETY: as above.
+                unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), libc::PROT_NONE, true)? };
+            }
+        }
+        Ok(true)
     }
 
     /// Whether there may be two pieces more: here, and among the process's mappings. A piece with the gap
@@ -250,8 +339,36 @@ impl Memory {
                 len: len.into(),
             });
         }
+        if self
+            .frozen
+            .iter()
+            .any(|&(start, size)| start < at + len && at < start + size)
+        {
+            // Dropped pages of an image would be the image's again.
+            return self.replace(at, len).map_err(|_| outside);
+        }
         // SAFETY: as in `map`.
         unsafe { sys::drop_pages(address, len.into()) }.map_err(|_| outside)
+    }
+
+    /// Maps zeroed memory over a range that is mapped throughout, with the rights that it has.
+    fn replace(&mut self, at: u32, len: u32) -> Result<(), HostError> {
+        self.touch(at, len);
+        let end = at + len;
+        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
+        for (&start, piece) in self.pieces.range(first..end) {
+            let (from, to) = (start.max(at), (start + piece.len).min(end));
+            // SAFETY: inside the domain's heap area, to which the host holds no references.
+            unsafe {
+                sys::map_anonymous(
+                    self.base + u64::from(from),
+                    (to - from).into(),
+                    piece.rights.0,
+                    true,
+                )?
+            };
+        }
+        Ok(())
     }
 
     /// Whether a range is free for a mapping that must not replace anything.
@@ -293,9 +410,18 @@ impl Memory {
             .sum()
     }
 
+    /// Something is about to be mapped over a range, or its rights change.
+    fn touch(&mut self, at: u32, len: u32) {
+        self.intact &= !self
+            .frozen
+            .iter()
+            .any(|&(start, size)| start < at + len && at < start + size);
+    }
+
     /// Forgets what is mapped in a range.
     fn cut(&mut self, at: u32, len: u32) {
         let end = at + len;
+        self.touch(at, len);
         let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
         let hit: Vec<(u32, Piece)> = self.pieces.range(first..end).map(|(s, p)| (*s, *p)).collect();
         for (start, piece) in hit {

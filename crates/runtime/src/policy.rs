@@ -34,6 +34,12 @@ pub trait Policy: Send + Sync {
 
     /// The domain is about to be reset: forget what it had open.
     fn reset(&self) {}
+
+    /// What the policy keeps for the domain that a reset would take away, in words: an image of the domain could not hold it.
+    /// `None` if there is nothing.
+    fn holds(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Knows memory and exit, denies the rest with `ENOSYS`. What a domain without a policy gets.

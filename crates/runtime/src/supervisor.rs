@@ -702,6 +702,15 @@ impl Drop for HeldGroup {
     }
 }
 
+/// Whether the domain with this window can do anything to a region.
+pub(crate) fn has_rights(base: u64) -> bool {
+    let state = lock();
+    state
+        .by_base
+        .get(&base)
+        .is_some_and(|&id| !state.matrix.regions_of(id).is_empty())
+}
+
 /// A domain goes: its rights, its regions and its groups go with it. Its window is emptied by the caller.
 pub(crate) fn forget(base: u64) {
     let mut state = lock();

@@ -202,6 +202,11 @@ impl Inner {
         linked.names.values().for_each(|piece| piece.kill());
     }
 
+    /// Whether there is code that came later. With the world locked.
+    pub(super) fn has_linked(&self) -> bool {
+        !self.linked().names.is_empty()
+    }
+
     /// Drops all that was linked. Nobody is inside, and nobody enters.
     pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), crate::error::HostError> {
         let mut linked = self.linked();

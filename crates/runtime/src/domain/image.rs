@@ -88,29 +88,37 @@ pub(super) fn relocate_all(
 /// Puts data and heap back as they were after relocation.
 pub(super) fn restore(inner: &Inner) -> Result<(), HostError> {
     for p in &inner.layout.placed {
-        let parsed = &p.module.0.parsed;
-        for load in parsed.loads.iter().filter(|l| l.kind == SegmentKind::Data) {
-            let (start, end) = (load.page_start(), load.page_end());
-            let (a, b) = match parsed.relro {
-                Some((a, b)) if a >= start && b <= end => (a, b),
-                _ => (start, start),
-            };
-            // Read-only pages were never changed and are left alone.
-            restore_data(inner, p, start, a, load.file_page_end())?;
-            restore_data(inner, p, b, end, load.file_page_end())?;
+        for (start, end) in data_of(p) {
+            restore_data(inner, p, start - p.offset, end - p.offset)?;
         }
     }
     inner.memory().clear()
 }
 
-/// Puts writable pages of a module back; those from `file_end` on are zero at first.
-fn restore_data(
-    inner: &Inner,
-    p: &relocate::Placed,
-    start: u32,
-    end: u32,
-    file_end: u32,
-) -> Result<(), HostError> {
+/// A module's writable data, as offsets in the window. Pages that are read-only after relocation are not in it: nobody changes them.
+pub(super) fn data_of(p: &relocate::Placed) -> Vec<(u32, u32)> {
+    let parsed = &p.module.0.parsed;
+    let mut data = Vec::new();
+    for load in parsed.loads.iter().filter(|l| l.kind == SegmentKind::Data) {
+        let (start, end) = (load.page_start(), load.page_end());
+        let (a, b) = match parsed.relro {
+            Some((a, b)) if a >= start && b <= end => (a, b),
+            _ => (start, start),
+        };
+        data.extend([(p.offset + start, p.offset + a), (p.offset + b, p.offset + end)]);
+    }
+    data.retain(|(start, end)| start < end);
+    data
+}
+
+/// Puts writable pages of a module back.
+fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Result<(), HostError> {
+    // Pages behind the file's are zero at first.
+    let loads = &p.module.0.parsed.loads;
+    let file_end = loads
+        .iter()
+        .find(|l| (l.page_start()..l.page_end()).contains(&start))
+        .map_or(end, |l| l.file_page_end());
     let image = inner.base() + u64::from(p.offset);
     let (from, to) = (image + u64::from(start), image + u64::from(end));
     let relocated = |from: u64, to: u64| {
@@ -118,9 +126,6 @@ fn restore_data(
         let count = inner.pristine[first..].partition_point(|(page, _)| *page < to);
         &inner.pristine[first..first + count]
     };
-    if start >= end {
-        return Ok(());
-    }
     if let Some(own) = pages::own(from, to)
         && p.module.0.pristine(start, 0).is_some()
     {

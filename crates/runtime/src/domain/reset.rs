@@ -1,0 +1,381 @@
+//! Back to the beginning: resets, and the images that they may return to.
+
+use super::{Domain, Inner, LaneSet};
+use crate::error::{DomainError, HostError};
+use crate::imports::Imports;
+use crate::lane::{Lane, attention};
+use crate::module::{ExportKind, Module};
+use crate::snapshot::{Area, Frozen, Kind, SnapshotError};
+use crate::sys::{self, View};
+use crate::{DomainOptions, guarded, pages, supervisor, watchdog, world};
+use ringfence_isa::window;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+impl Inner {
+    /// Keeps everybody out, if nobody is in.
+    fn close(&self, set: &LaneSet) -> Result<(), DomainError> {
+        // First nobody can enter, then nobody is in.
+        for &lane in &set.lanes {
+            // SAFETY: lanes in the list are this domain's.
+            unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
+        }
+        watchdog::barrier();
+        let busy = set
+            .lanes
+            .iter()
+            // SAFETY: as above.
+            .filter(|l| unsafe { (***l).active() && (***l).poisoned.load(Ordering::Acquire) == 0 });
+        let lanes = busy.count();
+        if lanes == 0 {
+            return Ok(());
+        }
+        if !self.faulted() {
+            for &lane in &set.lanes {
+                // SAFETY: as above.
+                unsafe { (*lane).attention.fetch_and(!attention::FAULTED, Ordering::AcqRel) };
+            }
+        }
+        Err(DomainError::Busy { lanes })
+    }
+
+    /// Lets threads in again.
+    fn open(&self, set: &LaneSet) {
+        for &lane in &set.lanes {
+            // SAFETY: lanes in the list are this domain's.
+            let attention = unsafe { &(*lane).attention };
+            let reserve = attention.load(Ordering::Relaxed) & attention::RESERVE_OPEN;
+            attention.store(attention::WAKE | reserve, Ordering::Release);
+        }
+    }
+
+    /// What a reset returns to, if it is not the pristine image.
+    pub(super) fn initial(&self) -> Option<Arc<Frozen>> {
+        self.initial
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Fills the zeroed thread block of a slot from the image that the domain started from, if that has it.
+    pub(super) fn copy_thread_block(&self, start: u64) -> bool {
+        let Some(frozen) = self.initial() else {
+            return false;
+        };
+        let offset = (start - self.base()) as u32;
+        let Some(area) = frozen
+            .areas
+            .iter()
+            .find(|a| a.kind == Kind::Thread && a.offset == offset)
+        else {
+            return false;
+        };
+        let bytes = frozen.bytes(area, offset, area.len as usize);
+        // SAFETY: the lane's own pages, which are mapped writable and as long as every thread block of this domain.
+        unsafe {
+            let _ = guarded::copy(start as *mut u8, bytes.as_ptr(), bytes.len());
+            frozen.relocate(offset, area.len, self.base());
+        }
+        true
+    }
+
+    /// Writable data of all modules, as offsets in the window.
+    fn data(&self) -> Vec<(u32, u32)> {
+        self.layout
+            .placed
+            .iter()
+            .flat_map(super::image::data_of)
+            .collect()
+    }
+
+    /// Makes an image of the domain. Nobody is in it.
+    fn freeze(&self, set: &LaneSet) -> Result<Frozen, SnapshotError> {
+        if self.faulted() {
+            return Err(SnapshotError::Faulted);
+        }
+        if set.next > 1 || !set.lost.is_empty() {
+            return Err(SnapshotError::Lanes { count: set.next });
+        }
+        if supervisor::has_rights(self.base()) {
+            return Err(SnapshotError::Regions);
+        }
+        if self.has_linked() {
+            return Err(SnapshotError::Held("code that was linked into it".into()));
+        }
+        if let Some(held) = self.policy.holds() {
+            return Err(SnapshotError::Held(held));
+        }
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let heap = self.memory().state();
+        let mut areas: Vec<Area> = Vec::new();
+        let mut file = 0;
+        let mut add = |kind, offset, len, rights| {
+            areas.push(Area {
+                kind,
+                offset,
+                len,
+                rights,
+                file,
+            });
+            file += u64::from(len);
+        };
+        for (start, end) in self.data() {
+            add(Kind::Data, start, end - start, rw);
+        }
+        for (at, len, rights) in heap.list() {
+            add(Kind::Heap, at, len, rights);
+        }
+        if set.next == 1 {
+            add(Kind::Thread, window::LANES, self.thread_area() as u32, rw);
+        }
+        let base = self.base();
+        // What the domain has made inaccessible has contents too.
+        let hidden = |a: &&Area| a.rights & libc::PROT_READ == 0;
+        for a in areas.iter().filter(hidden) {
+            // SAFETY: a piece of the heap; nobody is in the domain.
+            unsafe { sys::protect(base + u64::from(a.offset), a.len.into(), libc::PROT_READ)? };
+        }
+        let file = sys::sealed_file(c"ringfence-snapshot", file.max(sys::PAGE as u64), |to| {
+            for a in &areas {
+                // SAFETY: mapped, readable now, and nobody is in the domain.
+                let from = unsafe {
+                    std::slice::from_raw_parts((base + u64::from(a.offset)) as *const u8, a.len as usize)
+                };
+                let to = &mut to[a.file as usize..a.file as usize + a.len as usize];
+                for (to, from) in to.chunks_exact_mut(sys::PAGE).zip(from.chunks_exact(sys::PAGE)) {
+                    // Pages of zeroes stay holes of the file.
+                    if from.iter().any(|&b| b != 0) {
+                        to.copy_from_slice(from);
+                    }
+                }
+            }
+        });
+        for a in areas.iter().filter(hidden) {
+            // SAFETY: as above.
+            unsafe { sys::protect(base + u64::from(a.offset), a.len.into(), a.rights)? };
+        }
+        let file = file?;
+        let len = areas
+            .iter()
+            .map(|a| u64::from(a.len))
+            .sum::<u64>()
+            .max(sys::PAGE as u64);
+        let view = View::new(&file, 0, len)?;
+        Ok(Frozen {
+            base,
+            areas,
+            file,
+            view,
+            heap,
+            moves: None,
+        })
+    }
+
+    /// Maps an image over data and heap. Nobody is in the domain.
+    fn map_frozen(&self, frozen: &Frozen) -> Result<(), HostError> {
+        for area in &frozen.areas {
+            if area.kind != Kind::Thread {
+                self.map_area(frozen, area)?;
+            }
+        }
+        self.memory().adopt(&frozen.heap)
+    }
+
+    fn map_area(&self, frozen: &Frozen, area: &Area) -> Result<(), HostError> {
+        let (at, rw) = (
+            self.base() + u64::from(area.offset),
+            libc::PROT_READ | libc::PROT_WRITE,
+        );
+        // SAFETY: data or heap of a window that nobody is in.
+        unsafe {
+            sys::map_file(at, area.len.into(), rw, &frozen.file, area.file)?;
+            frozen.relocate(area.offset, area.len, self.base());
+            if area.rights != rw {
+                sys::protect(at, area.len.into(), area.rights)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts data and heap back to an image that is mapped.
+    pub(super) fn restore_frozen(&self, frozen: &Frozen) -> Result<(), HostError> {
+        let mut memory = self.memory();
+        let intact = memory.keep_only(&frozen.heap)?;
+        for area in &frozen.areas {
+            let writable = area.rights & libc::PROT_WRITE != 0;
+            match area.kind {
+                Kind::Thread => continue,
+                Kind::Heap if !intact => self.map_area(frozen, area)?,
+                // Nobody could write it.
+                Kind::Heap if !writable => continue,
+                Kind::Data | Kind::Heap => self.restore_area(frozen, area)?,
+            }
+        }
+        memory.adopt(&frozen.heap)
+    }
+
+    fn restore_area(&self, frozen: &Frozen, area: &Area) -> Result<(), HostError> {
+        let start = self.base() + u64::from(area.offset);
+        let Some(own) = pages::own(start, start + u64::from(area.len)) else {
+            // SAFETY: nobody is in the domain; what is dropped is the file's again.
+            unsafe {
+                sys::drop_pages(start, area.len.into())?;
+                frozen.relocate(area.offset, area.len, self.base());
+            }
+            return Ok(());
+        };
+        for (from, to) in own.iter() {
+            let (offset, len) = ((from - self.base()) as u32, (to - from) as usize);
+            let bytes = frozen.bytes(area, offset, len);
+            // SAFETY: writable pages of the domain, in which nobody is.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), from as *mut u8, len);
+                frozen.relocate(offset, len as u32, self.base());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Domain {
+    /// Restores the initial state: data, heap, stacks. That is the pristine image, and constructors run again; or what
+    /// [`snapshot`](Self::snapshot) or the [`Image`](crate::Image) of the domain has. Host allocations made since are gone.
+    ///
+    /// # Errors
+    /// [`DomainError::Busy`] while calls are in progress.
+    pub fn reset(&self) -> Result<(), DomainError> {
+        let inner = &*self.0;
+        let initial = inner.initial();
+        {
+            let mut world = world::lock_plain();
+            let mut set = inner.lanes();
+            inner.close(&set)?;
+            inner.policy.reset();
+            // Before anything is restored: whoever holds something of the old state must not use it on the new one.
+            inner.resets.fetch_add(1, Ordering::AcqRel);
+            inner.unlink_all(&mut world)?;
+            match &initial {
+                None => super::image::restore(inner)?,
+                Some(frozen) => inner.restore_frozen(frozen)?,
+            }
+            let poisoned: Vec<*mut Lane> = {
+                // SAFETY: lanes in the list are this domain's.
+                set.lanes
+                    .iter()
+                    .copied()
+                    .filter(|l| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 })
+                    .collect()
+            };
+            for lane in poisoned {
+                set.lanes.retain(|&l| l != lane);
+                // SAFETY: as above.
+                let slot = unsafe { (*lane).slot };
+                set.lost.push(slot);
+                // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
+                // stack is not given back, because the lane's thread may still be between two checks.
+                unsafe { world::revoke(&mut world, inner.index, lane) };
+            }
+            // All of the window is the domain's to read: stacks that nobody uses too.
+            for slot in set.free.iter().chain(&set.lost) {
+                slot.refresh(inner, true)?;
+            }
+            for &lane in &set.lanes {
+                // SAFETY: nobody is in the lane.
+                unsafe {
+                    (*lane).slot.refresh(inner, true)?;
+                    (*lane).rewind();
+                }
+            }
+            inner.faulted.store(false, Ordering::Release);
+            inner.open(&set);
+        }
+        if initial.is_some() {
+            return Ok(());
+        }
+        self.construct()
+    }
+
+    /// Makes the present state the one that [`reset`](Self::reset) returns to: data, heap, and the thread-local variables of
+    /// the thread that has been in the domain. Exact, whatever the state depends on, because the domain stays in its window.
+    /// Pages that are not written from now on take no memory of their own.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]: refused are domains with calls in progress, a fault, several threads, rights to regions, open descriptors.
+    pub fn snapshot(&self) -> Result<(), SnapshotError> {
+        let inner = &*self.0;
+        let _world = world::lock_plain();
+        let set = inner.lanes();
+        inner.close(&set)?;
+        let taken = inner.freeze(&set).and_then(|frozen| {
+            inner.map_frozen(&frozen)?;
+            Ok(frozen)
+        });
+        if !inner.faulted() {
+            inner.open(&set);
+        }
+        *inner.initial.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(taken?));
+        Ok(())
+    }
+
+    /// An image of the present state.
+    pub(crate) fn capture(&self) -> Result<Frozen, SnapshotError> {
+        let inner = &*self.0;
+        let _world = world::lock_plain();
+        let set = inner.lanes();
+        inner.close(&set)?;
+        let taken = inner.freeze(&set);
+        if !inner.faulted() {
+            inner.open(&set);
+        }
+        taken
+    }
+
+    /// A domain whose constructors have not run.
+    pub(crate) fn bare(
+        modules: &[Module],
+        imports: Imports,
+        options: &DomainOptions,
+    ) -> Result<Domain, DomainError> {
+        Self::prepare(modules, imports, options)
+    }
+
+    /// Starts a bare domain from an image.
+    pub(crate) fn become_image(&self, frozen: &Arc<Frozen>) -> Result<(), SnapshotError> {
+        let inner = &*self.0;
+        if frozen.moves.is_none() && frozen.base != inner.base() {
+            return Err(SnapshotError::Fixed);
+        }
+        inner.map_frozen(frozen)?;
+        *inner.initial.lock().unwrap_or_else(PoisonError::into_inner) = Some(frozen.clone());
+        Ok(())
+    }
+
+    pub(crate) fn modules(&self) -> Vec<Module> {
+        self.0.layout.placed.iter().map(|p| p.module.clone()).collect()
+    }
+
+    pub(crate) fn options(&self) -> &DomainOptions {
+        &self.0.options
+    }
+
+    /// The names of the imports, in the order of their stubs.
+    pub(crate) fn import_names(&self) -> Vec<String> {
+        self.0.used.iter().map(|used| used.name.clone()).collect()
+    }
+
+    /// The exported object before an offset in the window.
+    pub(crate) fn object_at(&self, offset: u32) -> Option<String> {
+        let of = |p: &crate::relocate::Placed| {
+            let inner = &p.module.0;
+            let within = offset
+                .checked_sub(p.offset)
+                .filter(|&o| o < inner.parsed.image_len)?;
+            let objects = inner
+                .exports
+                .iter()
+                .filter(|e| e.kind == ExportKind::Object && e.offset <= within);
+            objects.max_by_key(|e| e.offset).map(|e| e.name.clone())
+        };
+        self.0.layout.placed.iter().find_map(of)
+    }
+}
