@@ -93,6 +93,26 @@ if python=$(command -v python3); then
     check "ctypes" "$python" tests/api/ctypes_test.py "$work/lib/$soname" "$module"
 fi
 
+# Hosts that jump out of a callback, start processes in one, have small stacks, come and go with threads, throw.
+check "hosts: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/hosts.c -o "$work/hosts" -L"$work/lib" -lringfence -pthread
+for deed in longjmp vfork threads pthread_exit; do
+    check "hosts: $deed" "$work/hosts" $deed "$module"
+done
+echo 'unsigned long getauxval(unsigned long type) { return type & 0; }' >"$work/auxv.c"
+check "hosts: an auxiliary vector without FSGSBASE" gcc -shared -fPIC "$work/auxv.c" -o "$work/auxv.so"
+check "hosts: no FSGSBASE" env LD_PRELOAD="$work/auxv.so" "$work/hosts" no-fsgsbase "$module"
+check "hosts: throw, compile" g++ -O1 -g -Wall -Wextra -Werror -Iinclude tests/api/throw.cc -o "$work/throw" -L"$work/lib" -lringfence
+# shellcheck disable=SC2016 # the shell inside expands these
+check "hosts: throw" bash -c '"$1" "$2" >"$3" 2>&1; [ $? = 134 ] && grep -q "terminate called.*runtime_error" "$3"' - \
+    "$work/throw" "$module" "$work/throw.log"
+if command -v gdb >/dev/null; then
+    check "gdb: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/backtrace.c -o "$work/backtrace" -L"$work/lib" -lringfence
+    check "gdb: run" bash -c "MODULES='$work' gdb -q -batch -nx -x tests/api/backtrace.gdb --args '$work/backtrace' '$module' >'$work/gdb.log' 2>&1"
+    # the frames from a domain's function to main, and from a host function that it calls
+    check "gdb: backtraces" bash -c "tr '\n' ' ' <'$work/gdb.log' | grep -E '== in the domain #0 +call_host_add .*__rf_in.* ask .* main .* a = 20 b = 21 .*\
+== in the host, called by the domain #0 +host_add .* call_host_add .*basic.c.*__rf_in.* ask .* main .*== back .*backtrace: ok' || { cat '$work/gdb.log'; exit 1; }"
+fi
+
 # An installation, as a project outside of this tree meets it.
 check "install" scripts/install.sh "$target" "" "$work/inst"
 mkdir -p "$work/outside"

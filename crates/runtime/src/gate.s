@@ -269,6 +269,8 @@ __rf_in_slow:
 .type __rf_out,@function
 __rf_out:
     .cfi_startproc
+    // The caller's frame is on another stack, usually below: gdb takes that for a broken stack but in signal frames.
+    .cfi_signal_frame
     .cfi_undefined %r14
     movq __rf_tls@gottpoff(%rip), %r14
     movq %fs:{t_current}(%r14), %r14
