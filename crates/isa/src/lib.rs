@@ -7,8 +7,10 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod frames;
 pub mod identifier;
 pub mod note;
+pub mod pad;
 pub mod sequence;
 pub mod window;
 

@@ -16,6 +16,12 @@ pub const HEADER_ABI: u32 = HEADER + 8;
 pub const HEADER_FEATURES: u32 = HEADER + 12;
 /// Header: number of processors the domain may assume, a u32.
 pub const HEADER_CPUS: u32 = HEADER + 16;
+/// Header: how many module images the window holds, a u32; not more than [`HEADER_IMAGES_MOST`] are listed.
+pub const HEADER_IMAGE_COUNT: u32 = HEADER + 20;
+/// Header: for each image its offset in the window and its length, two u32 each.
+pub const HEADER_IMAGES: u32 = HEADER + 64;
+/// How many images the header has room for.
+pub const HEADER_IMAGES_MOST: u32 = 480;
 
 /// Gate stubs: executable and readable, the same pages in every window.
 pub const STUBS: u32 = 0x0002_0000;
@@ -74,16 +80,19 @@ pub mod stub {
     pub const ABORT: u32 = 3;
     /// Ends the call with an exit status in `edi`.
     pub const EXIT: u32 = 4;
-    /// Tells a domain about its own frames (exceptions).
+    /// Tells a domain about its own frames: `rdi` points to room for [frame words](crate::frames), `rsi` is where to
+    /// start, 0 for the caller's own frame.
     pub const UNWIND: u32 = 5;
-    /// Resumes at a landing pad (exceptions).
+    /// Resumes at a landing pad: `rdi` points to a record, see [`frames`](crate::frames).
     pub const RESUME: u32 = 6;
     /// How the last call of another domain went: one of [`call_status`](super::call_status).
     pub const CALL_STATUS: u32 = 7;
+    /// Ends the call with an error: nobody catches an exception. `rdi` and `rsi` are its type's name and the length.
+    pub const UNCAUGHT: u32 = 8;
 
     /// The symbol by which module code calls a runtime stub; it is an import like any other,
     /// bound to the stub by the loader.
-    pub const NAMES: [(&str, u32); 8] = [
+    pub const NAMES: [(&str, u32); 9] = [
         ("__rf_syscall", SYSCALL),
         ("__rf_setjmp", SETJMP),
         ("__rf_longjmp", LONGJMP),
@@ -92,6 +101,7 @@ pub mod stub {
         ("__rf_unwind", UNWIND),
         ("__rf_resume", RESUME),
         ("__rf_call_status", CALL_STATUS),
+        ("__rf_uncaught", UNCAUGHT),
     ];
 }
 

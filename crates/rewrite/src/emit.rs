@@ -129,7 +129,9 @@ pub(crate) fn emit<'a>(
                     u.sync(&mut out.buf, &st, f.row(i), code.row);
                 }
                 if code.class == Class::Endbr {
-                    if f.marks.get(&i) == Some(&Mark::Label) {
+                    if f.is_pad(i) {
+                        out.pad_marker(st.depth());
+                    } else if f.marks.get(&i) == Some(&Mark::Label) {
                         let class = classes.of(&st);
                         let first = !std::mem::replace(&mut classes.marked[class as usize], true);
                         out.label_marker(place.number, class, first);
@@ -211,7 +213,7 @@ fn is_inner(name: &str) -> bool {
 fn aligned_items(f: &Function<'_>, w: &Walk) -> HashSet<u32> {
     let mut set = HashSet::new();
     for (&i, mark) in &f.marks {
-        if *mark != Mark::Label || w.states[i as usize].is_none() {
+        if *mark != Mark::Label || f.is_pad(i) || w.states[i as usize].is_none() {
             continue;
         }
         let own = f.codes[i as usize].item as usize;

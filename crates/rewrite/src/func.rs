@@ -61,6 +61,8 @@ pub(crate) struct Function<'a> {
     pub marks: HashMap<u32, Mark>,
     /// Labels that indirect jumps without a table may reach.
     loose: Vec<u32>,
+    /// Landing pads that no indirect jump reaches, ascending.
+    pads: Vec<u32>,
     /// Whether gcc's call-frame directives describe it.
     pub has_cfi: bool,
 }
@@ -111,6 +113,7 @@ impl<'a, 'r> Builder<'a, 'r> {
                 tables: HashMap::new(),
                 marks: HashMap::new(),
                 loose: Vec::new(),
+                pads: Vec::new(),
                 has_cfi: false,
             },
             regions,
@@ -343,8 +346,13 @@ impl<'a> Function<'a> {
         Some(self.loose.clone())
     }
 
+    /// Whether instruction `i` is a landing pad, reached by the runtime and by nothing else that is indirect.
+    pub(crate) fn is_pad(&self, i: u32) -> bool {
+        self.pads.binary_search(&i).is_ok()
+    }
+
     /// Finds the labels that a jump without a table may reach: marked ones that are in no table
-    /// and are no landing pads; if there are none, all marked ones.
+    /// and are no landing pads; if there are none, all marked ones. The pads are what is left.
     pub(crate) fn finish(&mut self) {
         let marked: Vec<u32> = {
             let mut v: Vec<u32> = self
@@ -362,13 +370,24 @@ impl<'a> Function<'a> {
             .flatten()
             .filter_map(|l| self.find(l, 0))
             .collect();
-        known.extend(
-            self.codes
-                .iter()
-                .filter_map(|c| c.pad)
-                .filter_map(|p| self.find(p, 0)),
-        );
+        let mut pads: Vec<u32> = self
+            .codes
+            .iter()
+            .filter_map(|c| c.pad)
+            .filter_map(|p| self.find(p, 0))
+            .collect();
+        pads.sort_unstable();
+        pads.dedup();
+        let tabled = known.clone();
+        known.extend(&pads);
         let rest: Vec<u32> = marked.iter().copied().filter(|m| !known.contains(m)).collect();
+        let free = |c: &Code<'_>| c.insn.star && c.class == Class::Jmp && !c.stmt.note.contains("sibcall");
+        let jumps = (0..)
+            .zip(&self.codes)
+            .any(|(i, c)| free(c) && !self.tables.contains_key(&i));
+        let all = rest.is_empty() && jumps;
         self.loose = if rest.is_empty() { marked } else { rest };
+        pads.retain(|p| !all && !tabled.contains(p));
+        self.pads = pads;
     }
 }

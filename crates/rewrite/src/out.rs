@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ringfence_isa::{Isolation, identifier};
+use ringfence_isa::{Isolation, identifier, pad};
 
 use crate::Options;
 use crate::insn;
@@ -83,6 +83,19 @@ impl<'o> Out<'o> {
         }
         let t = self.target(Target::Label(function, class));
         self.fmt(format_args!("\tnopl\t{t}(%rax,%rax,1)\n"));
+    }
+
+    /// The no-op at the start of a landing pad, which tells the depth.
+    pub(crate) fn pad_marker(&mut self, depth: i64) {
+        let head = pad::HEAD;
+        self.fmt(format_args!(
+            "\t.byte\t{},{},{},{}\n\t.2byte\t{depth},{}\n",
+            head[0],
+            head[1],
+            head[2],
+            head[3],
+            pad::TAG
+        ));
     }
 
     /// The checked indirect jump (`what` is `jmp`) or call to the target in operand `op`.

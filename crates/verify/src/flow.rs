@@ -2,9 +2,9 @@
 
 use crate::holes::hole;
 use crate::reason::Reason;
-use crate::report::{Function, Image, Pad};
+use crate::report::{Function, Image};
 use crate::scan::{Class, Note, Rejections, Scan, dword};
-use ringfence_isa::identifier;
+use ringfence_isa::{identifier, pad};
 
 /// Most bytes that a function may have on the control stack: one page, so that no guard is ever stepped over
 /// and a gate can tell how much room a call needs.
@@ -36,24 +36,22 @@ struct Walk {
 }
 
 impl<'a> FlowCheck<'a> {
-    pub fn new(image: &'a Image<'a>, scan: &'a Scan, pads: &[Pad], rejections: &'a mut Rejections) -> Self {
-        let place = |pad: &Pad| {
-            let at = usize::try_from(pad.offset.checked_sub(image.text_address)?).ok()?;
-            let slots = u16::try_from(pad.depth / 8).ok()?;
-            let sound = at < scan.notes.len() && slots <= MAX_SLOTS && pad.depth.is_multiple_of(8);
-            sound.then_some((at, slots))
-        };
-        let mut placed: Vec<_> = pads.iter().filter_map(place).collect();
-        placed.sort_unstable();
-        if placed.len() != pads.len() {
-            rejections.add(image, 0, 0, Reason::PadClaim);
+    pub fn new(image: &'a Image<'a>, scan: &'a Scan, rejections: &'a mut Rejections) -> Self {
+        let mut pads = Vec::with_capacity(scan.pads.len());
+        for pad in &scan.pads {
+            let at = pad.offset.wrapping_sub(image.text_address) as usize;
+            if pad.depth <= MAX_DEPTH && pad.depth.is_multiple_of(8) || hole!(34) {
+                pads.push((at, (pad.depth / 8) as u16));
+            } else {
+                rejections.add(image, at, pad::LEN, Reason::PadClaim);
+            }
         }
         let label_depths = vec![UNKNOWN; scan.labels.slots()];
         FlowCheck {
             image,
             scan,
             rejections,
-            pads: placed,
+            pads,
             depths: Vec::new(),
             pending: Vec::new(),
             label_depths,
@@ -109,7 +107,7 @@ impl<'a> FlowCheck<'a> {
         }
         for pad in 0..self.pads.len() {
             let (at, _) = self.pads[pad];
-            if !self.scan.notes[at].is_target() || entries.first().is_none_or(|&first| at < first) {
+            if entries.first().is_none_or(|&first| at < first) {
                 self.reject(at, Reason::PadClaim);
             }
         }
@@ -171,7 +169,9 @@ impl<'a> FlowCheck<'a> {
         self.pending.push((entry, 0));
         let first = self.pads.partition_point(|pad| pad.0 < entry);
         let pads = self.pads[first..].iter().take_while(|pad| pad.0 < end);
-        self.pending.extend(pads);
+        if !hole!(33) {
+            self.pending.extend(pads);
+        }
         while let Some((start, depth)) = self.pending.pop() {
             self.run(entry, end, start, depth, &mut walk);
         }

@@ -65,6 +65,8 @@ mod planted {
         "66 with REX.W is a 16-bit operand size",
         "data segments may overlap the text",
         "entries and targets of calls may be inside instructions",
+        "nothing follows control from landing pads",
+        "the depths that landing pads claim may be anything",
     ];
 }
 #[cfg(feature = "holes")]

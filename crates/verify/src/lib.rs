@@ -35,27 +35,13 @@ pub use report::{
 /// Checks `image.text` against the rules.
 ///
 /// `entries` are the addresses at which the host may enter (exports, initialisers); function markers and the
-/// targets of direct calls are entries too.
+/// targets of direct calls are entries too. Control may also arrive at each landing pad that the text marks
+/// ([`ringfence_isa::pad`]), with the depth that the mark says; [`Report::pad_depth`] is what makes resuming a frame safe.
 ///
 /// # Errors
 ///
 /// [`Rejected`] with at least one and at most [`Rejected::LIMIT`] violations.
 pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, Rejected> {
-    verify_with_pads(image, entries, &[], rules)
-}
-
-/// Like [`verify`], for text with landing pads: control may also arrive at each of `pads` with the depth that it
-/// claims. Resuming at an instruction of a live frame is safe exactly if [`resume_depth_at`] there is the frame's depth.
-///
-/// # Errors
-///
-/// [`Rejected`] as for [`verify`]; wrong claims about pads are violations of rule 3 or 4.
-pub fn verify_with_pads(
-    image: &Image,
-    entries: &[u32],
-    pads: &[Pad],
-    rules: &Rules,
-) -> Result<Report, Rejected> {
     check_place(image)?;
     let (mut scan, mut rejections) = Scanner::new(image, rules).run();
     for &entry in entries {
@@ -68,7 +54,7 @@ pub fn verify_with_pads(
     if !rejections.is_empty() {
         return Err(rejections.into_rejected());
     }
-    let functions = FlowCheck::new(image, &scan, pads, &mut rejections).functions();
+    let functions = FlowCheck::new(image, &scan, &mut rejections).functions();
     if !rejections.is_empty() {
         return Err(rejections.into_rejected());
     }
@@ -86,6 +72,7 @@ pub fn verify_with_pads(
     }
     report.labels = scan.labels.numbers();
     report.functions = functions;
+    report.pads = scan.pads;
     Ok(report)
 }
 
@@ -112,26 +99,6 @@ fn check_place(image: &Image) -> Result<(), Rejected> {
 /// Takes time linear in the size of the function.
 #[must_use]
 pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> {
-    depth_at_with_pads(image, function, &[], offset)
-}
-
-/// Like [`depth_at`], for text that was accepted with these pads.
-#[must_use]
-pub fn depth_at_with_pads(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<u32> {
-    place_in(image, function, pads, offset).map(|(depth, _)| depth)
-}
-
-/// The depth that a live frame of `function` must have for control to be resumed at `offset`. `None` if nothing may
-/// resume there: no reachable instruction, or one inside a fixed sequence, where [`depth_at`] does tell a depth.
-#[must_use]
-pub fn resume_depth_at(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<u32> {
-    place_in(image, function, pads, offset)
-        .filter(|(_, is_target)| *is_target)
-        .map(|(depth, _)| depth)
-}
-
-/// Depth at an instruction, and whether control may be sent there.
-fn place_in(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Option<(u32, bool)> {
     let start = function.entry.checked_sub(image.text_address)? as usize;
     let end = function.end.checked_sub(image.text_address)? as usize;
     let text = image.text.get(start..end)?;
@@ -149,6 +116,5 @@ fn place_in(image: &Image, function: &Function, pads: &[Pad], offset: u32) -> Op
     let (scan, _) = Scanner::new(&part, &rules).run();
     let at = offset.checked_sub(function.entry)? as usize;
     let mut rejections = Rejections::default();
-    let depth = FlowCheck::new(&part, &scan, pads, &mut rejections).depth_at(text.len(), at)?;
-    Some((depth, scan.notes[at].is_target()))
+    FlowCheck::new(&part, &scan, &mut rejections).depth_at(text.len(), at)
 }

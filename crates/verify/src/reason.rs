@@ -74,7 +74,7 @@ reasons! {
     CallTarget 4 "call does not land on an instruction of this text or on a gate stub";
     IntoSequence 4 "lands inside a fixed sequence";
     EntryTarget 4 "given entry is not an instruction";
-    PadClaim 4 "claim about a landing pad that is no instruction of a function";
+    PadClaim 4 "landing pad in no function, or at a depth that no function may have";
     FallsOff 4 "control falls off the end of the function";
 
     BareIndirect 5 "indirect jump or call outside the checked sequence";

@@ -44,8 +44,8 @@ pub struct Image<'a> {
     pub image_offset: Option<u32>,
 }
 
-/// A place that the runtime may resume at with a certain depth: a landing pad of an exception. What a module says of
-/// its pads is a claim that [`crate::verify_with_pads`] checks.
+/// A place where the runtime may resume a frame that has this depth: a landing pad of an exception, marked as
+/// [`ringfence_isa::pad`] says. The mark is a claim; the verifier follows control from each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pad {
     /// Address of the instruction.
@@ -173,11 +173,21 @@ pub struct Report {
     pub max_depth: u32,
     /// Label numbers that markers carry, ascending, each once.
     pub labels: Vec<u16>,
+    /// All landing pads in order of address.
+    pub pads: Vec<Pad>,
     /// Number of instructions.
     pub instructions: u64,
 }
 
 impl Report {
+    /// The depth that a live frame must have for control to be resumed at `offset`, in the function there. `None` if that is
+    /// no landing pad: nothing may resume anywhere else.
+    #[must_use]
+    pub fn pad_depth(&self, offset: u32) -> Option<u32> {
+        let at = self.pads.binary_search_by_key(&offset, |p| p.offset).ok()?;
+        Some(self.pads[at].depth)
+    }
+
     /// The function that the instruction at `offset` belongs to.
     #[must_use]
     pub fn function_at(&self, offset: u32) -> Option<&Function> {

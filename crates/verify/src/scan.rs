@@ -4,8 +4,8 @@
 use crate::decode::{Access, Flow, Instruction, Memory, WINDOW, decode, decode_window};
 use crate::holes::hole;
 use crate::reason::Reason;
-use crate::report::{Image, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
-use ringfence_isa::{Isolation, identifier, sequence, window};
+use crate::report::{Image, Pad, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
+use ringfence_isa::{Isolation, identifier, pad, sequence, window};
 use std::ops::RangeInclusive;
 
 /// What the second stage has to know of an instruction, and of bytes that do not start one.
@@ -221,6 +221,8 @@ pub(crate) struct Scan {
     pub entries: Bitmap,
     pub jumps: Vec<Jump>,
     pub labels: Labels,
+    /// What the text says of its landing pads, in order of address.
+    pub pads: Vec<Pad>,
     pub features: u32,
     pub mentions: RegSet,
     pub instructions: u64,
@@ -293,6 +295,7 @@ impl<'a> Scanner<'a> {
                 entries: Bitmap::new(image.text.len()),
                 jumps: Vec::new(),
                 labels: Labels::default(),
+                pads: Vec::new(),
                 features: 0,
                 mentions: RegSet::default(),
                 instructions: 0,
@@ -441,7 +444,16 @@ impl<'a> Scanner<'a> {
     /// The class of an instruction that just goes on, which may be a marker (rule 6).
     #[inline(always)]
     fn marker(&mut self, at: usize, i: &Instruction) -> Class {
-        if i.len != 8 || !self.image.text[at..].starts_with(&identifier::MARKER_HEAD) {
+        if i.len != 8 {
+            return Class::Plain;
+        }
+        if let Some(depth) = pad::claim(&self.image.text[at..]) {
+            self.scan.pads.push(Pad {
+                offset: self.image.text_address.wrapping_add(at as u32),
+                depth: depth.into(),
+            });
+        }
+        if !self.image.text[at..].starts_with(&identifier::MARKER_HEAD) {
             return Class::Plain;
         }
         if !(at + self.image.text_address as usize).is_multiple_of(identifier::MARKER_LEN) {

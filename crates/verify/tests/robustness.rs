@@ -2,9 +2,7 @@
 
 mod common;
 
-use ringfence_verify::{
-    Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, resume_depth_at, verify,
-};
+use ringfence_verify::{Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, verify};
 
 /// xorshift64*: the same bytes on every run.
 struct Random(u64);
@@ -70,7 +68,7 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
                 let somewhere = f.entry + random.below((f.end - f.entry) as usize) as u32;
                 let depth = depth_at(&image, f, somewhere);
                 assert!(depth.is_none_or(|d| d <= f.max_depth));
-                assert!(resume_depth_at(&image, f, &[], somewhere).is_none_or(|d| Some(d) == depth));
+                assert!(report.pad_depth(somewhere).is_none_or(|d| Some(d) == depth));
                 assert_eq!(report.function_at(somewhere), Some(f));
                 end = f.end;
             }
@@ -219,9 +217,9 @@ fn hostile_shapes_take_linear_time() {
     }
 }
 
-/// A frame may be unwound from inside the checked sequence (its compare can fault), but nothing may resume there.
+/// A frame may be unwound from inside the checked sequence (its compare can fault). Resumed is at landing pads only.
 #[test]
-fn nothing_resumes_inside_a_sequence() {
+fn depths_are_known_inside_a_sequence() {
     use ringfence_isa::{identifier, sequence};
     let mut text = vec![0x53]; // push %rbx
     text.extend(sequence::AND);
@@ -231,6 +229,8 @@ fn nothing_resumes_inside_a_sequence() {
     text.extend(sequence::ADD);
     text.extend(sequence::CALL);
     text.extend([0x5B, 0xC3]); // pop %rbx; ret
+    text.extend(ringfence_isa::pad::marker(8));
+    text.extend([0x5B, 0xC3]);
     let segments = [Segment {
         start: 0x1000,
         len: text.len() as u32,
@@ -245,26 +245,24 @@ fn nothing_resumes_inside_a_sequence() {
     let report = verify(&image, &[0x1000], &Rules::default()).expect("accepted");
     let function = &report.functions[0];
     for (offset, depth, resume) in [
-        (0, Some(0), Some(0)),
-        (1, Some(8), Some(8)),
+        (0, Some(0), None),
+        (1, Some(8), None),
         (5, Some(8), None),
         (6, None, None),
         (15, Some(8), None),
         (19, Some(8), None),
         (22, Some(8), None),
-        (25, Some(8), Some(8)),
-        (26, Some(0), Some(0)),
-        (27, None, None),
+        (25, Some(8), None),
+        (26, Some(0), None),
+        (27, Some(8), Some(8)),
+        (28, None, None),
+        (35, Some(8), None),
     ] {
         assert_eq!(
             depth_at(&image, function, 0x1000 + offset),
             depth,
             "depth at {offset}"
         );
-        assert_eq!(
-            resume_depth_at(&image, function, &[], 0x1000 + offset),
-            resume,
-            "resume at {offset}"
-        );
+        assert_eq!(report.pad_depth(0x1000 + offset), resume, "resume at {offset}");
     }
 }

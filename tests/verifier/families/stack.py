@@ -81,21 +81,27 @@ def rule3():
 
 
 def pads():
-    """Landing pads: places where the runtime resumes, with the depth that the module claims."""
+    """Landing pads: places where the runtime resumes, with the depth that their no-op claims."""
     d = "rule-3"
-    body = ["push %rbx", "call 1f", "pop %rbx", RET, "@ 0x10", "pop %rbx", RET, "@ 0x20", "1: " + MARK, RET]
-    case(d, "pad", "a landing pad at the depth of its frame", body, pad="0x1010 8", report="functions=2 depth=8")
-    case(d, "pad-none", "without the claim the pad is unreachable", body)
-    case(d, "pad-too-shallow", "the claim says less than the pad pops", body, "3 DepthUnderflow", 0x1010, pad="0x1010 0")
-    case(d, "pad-too-deep", "the claim says more than the pad pops", body, "3 ReturnDepth", 0x1011, pad="0x1010 16")
-    case(d, "pad-reached-otherwise", "the claim contradicts the depth by which control gets there", body, "any", pad="0x1006 0")
-    case(d, "pad-two-claims", "two claims about one pad", body, "any", pad=["0x1010 8", "0x1010 16"])
-    case(d, "pad-odd-depth", "a depth that is no multiple of 8", body, "4 PadClaim", pad="0x1010 9")
-    case(d, "pad-huge-depth", "a depth above the limit", body, "4 PadClaim", pad="0x1010 0x80008")
-    case(d, "pad-inside-instruction", "a pad inside an instruction", body, "4 PadClaim", 0x1002, pad="0x1002 8")
-    case(d, "pad-outside", "a pad outside the text", body, "4 PadClaim", pad="0x3000 8")
-    case(d, "pad-inside-sequence", "a pad inside the checked sequence", checked("jmp"), "4 PadClaim", 0x1004, pad="0x1004 0")
-    case(d, "pad-no-function", "a pad before the first entry", [RET, "@ 0x10", RET], "4 PadClaim", 0x1000, entries="0x1010", pad="0x1000 0")
+    tag = 0x7AD0
+
+    def claim(depth, tag=tag):
+        return f".byte 0x0f, 0x1f, 0x84, 0x09; .word {depth:#x}, {tag:#x}"
+
+    def body(at):
+        return ["push %rbx", "call 1f", "pop %rbx", RET, "@ 0x10", at, "pop %rbx", RET, "@ 0x20", "1: " + MARK, RET]
+    case(d, "pad", "a landing pad at the depth of its frame", body(claim(8)), report="functions=2 depth=8 pads=1")
+    case(d, "pad-none", "without the claim the pad is unreachable", body("nop"), report="pads=0")
+    case(d, "pad-other-tag", "another displacement is a no-op and no claim", body(claim(0, tag ^ 1)), report="pads=0")
+    case(d, "pad-deeper", "pads may have any depth that their code goes with", [RET, "@ 0x10", claim(16), "pop %rbx", "pop %rbx", RET], report="functions=1 pads=1")
+    case(d, "pad-at-entry", "an entry may be a pad at depth 0", [claim(0), RET], report="pads=1")
+    case(d, "pad-too-shallow", "the claim says less than the pad pops", body(claim(0)), "3 DepthUnderflow", 0x1018)
+    case(d, "pad-too-deep", "the claim says more than the pad pops", body(claim(16)), "3 ReturnDepth", 0x1019)
+    case(d, "pad-reached-otherwise", "the claim contradicts the depth by which control gets there", ["push %rbx", claim(0), "pop %rbx", RET], "any")
+    case(d, "pad-odd-depth", "a depth that is no multiple of 8", body(claim(9)), "4 PadClaim", 0x1010)
+    case(d, "pad-huge-depth", "a depth above the limit", [RET, "@ 0x10", claim(4104), "ud2"], "4 PadClaim", 0x1010)
+    case(d, "pad-no-function", "a pad before the first entry", [claim(0), RET, "@ 0x10", RET], "4 PadClaim", 0x1000, entries="0x1010")
+    case(d, "pad-falls-off", "control from a pad runs into the next function", [RET, "@ 0x8", claim(0), MARK, RET], "4 FallsOff", 0x1008)
 
 
 def write():

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use ringfence_isa::Isolation;
-use ringfence_verify::{Image, Pad, Rejected, Report, Rules, Segment, SegmentKind, verify_with_pads};
+use ringfence_verify::{Image, Rejected, Report, Rules, Segment, SegmentKind, verify};
 use std::path::{Path, PathBuf};
 
 const TEXT_ADDRESS: u32 = 0x1000;
@@ -19,7 +19,6 @@ pub struct Case {
     segments: Option<Vec<Segment>>,
     image_offset: Option<u32>,
     entries: Vec<u32>,
-    pads: Vec<Pad>,
     rules: Rules,
     /// Rule number, name of the reason, and address if given; `None` for a case that is accepted.
     pub rejection: Option<(u8, String, Option<u32>)>,
@@ -43,7 +42,6 @@ pub fn parse(source: &str) -> Result<Case, String> {
         segments: None,
         image_offset: Some(0x10_0000),
         entries: vec![TEXT_ADDRESS],
-        pads: Vec::new(),
         rules: Rules {
             label_numbers: 1..=0x0FFF,
             ..Rules::default()
@@ -74,10 +72,6 @@ pub fn parse(source: &str) -> Result<Case, String> {
             }
             ("isolation", ["integrity"]) => case.rules.isolation = Isolation::Integrity,
             ("entries", list) => case.entries = list.iter().map(|e| number(e)).collect::<Result<_, _>>()?,
-            ("pad", [offset, depth]) => case.pads.push(Pad {
-                offset: number(offset)?,
-                depth: number(depth)?,
-            }),
             ("labels", [first, last]) => {
                 case.rules.label_numbers = number(first)? as u16..=number(last)? as u16
             }
@@ -159,7 +153,7 @@ pub fn run(case: &Case) -> Result<Report, Rejected> {
         segments,
         image_offset: case.image_offset,
     };
-    verify_with_pads(&image, &case.entries, &case.pads, &case.rules)
+    verify(&image, &case.entries, &case.rules)
 }
 
 /// The report's facts about the first function, in the words that a case's `report:` line uses.
@@ -172,6 +166,7 @@ fn facts(report: &Report) -> Vec<String> {
         format!("depth={}", f.max_depth),
         format!("features={:#x}", report.features),
         format!("labels={}", report.labels.len()),
+        format!("pads={}", report.pads.len()),
     ];
     for (set, word) in [
         (f.marked, "marked"),
