@@ -81,6 +81,7 @@ typedef enum rf_status {
     RF_FAULT_HOST = 41,        /* a host callback failed (rf_fail), or panicked */
     RF_FAULT_TARGET = 42,      /* an indirect call or jump to something that is no function */
     RF_FAULT_ELSEWHERE = 43,   /* the domain faulted in another thread during this call */
+    RF_FAULT_EXCEPTION = 44,   /* nobody caught a C++ exception; the message has its type */
     RF_FAULT_OTHER = 47,       /* any other; see the message */
     /* State. */
     RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset */

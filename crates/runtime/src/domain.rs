@@ -361,7 +361,12 @@ impl Domain {
         options: &DomainOptions,
         mappings: u64,
     ) -> Result<Domain, DomainError> {
-        let window = Window::new(options.processors)?;
+        let images: Vec<_> = layout
+            .placed
+            .iter()
+            .map(|p| (p.offset, p.module.0.parsed.image_len))
+            .collect();
+        let window = Window::new(options.processors, &images)?;
         let base = window.base();
         for p in &layout.placed {
             map_image(p, base)?;

@@ -2,6 +2,7 @@
 
 use crate::domain::DomainRef;
 use crate::error::CallError;
+use crate::frames::FramesError;
 use crate::gate::{self, status};
 use crate::imports::{OutFrame, Verdict};
 use crate::lane::{Lane, attention};
@@ -65,6 +66,11 @@ pub enum FaultKind {
     OutOfMemory,
     /// The domain gave up: `abort`, a failed assertion. The number is chosen by the domain.
     Abort(i32),
+    /// Nobody in the call caught an exception. Exceptions do not cross gates. The text is the type's name, as the domain
+    /// tells it; empty if it tells none.
+    Uncaught(String),
+    /// The domain asked for something about its frames that is not so.
+    Frames(FramesError),
     /// An import that was not bound, or a stub that does not exist, was called.
     Unbound(u32),
     /// Host and domain called each other more deeply than [`crate::domain::MAX_NESTING`].
@@ -202,6 +208,9 @@ impl fmt::Display for FaultKind {
             FaultKind::Interrupted => f.write_str("interrupted"),
             FaultKind::OutOfMemory => f.write_str("memory limit exceeded"),
             FaultKind::Abort(reason) => write!(f, "abort({reason})"),
+            FaultKind::Uncaught(name) if name.is_empty() => f.write_str("uncaught exception"),
+            FaultKind::Uncaught(name) => write!(f, "uncaught exception of type {name}"),
+            FaultKind::Frames(why) => write!(f, "exception handling: {why}"),
             FaultKind::Unbound(stub) => write!(f, "call of import {stub}, which is not bound"),
             FaultKind::Nesting => f.write_str("host and domain call each other too deeply"),
             FaultKind::OutOfOrder => {
@@ -506,6 +515,7 @@ pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>)
             return set_error(CallError::Exit(status));
         }
         Ok(Verdict::Abort(reason)) => FaultKind::Abort(reason),
+        Ok(Verdict::Uncaught(name)) => FaultKind::Uncaught(name),
         Ok(Verdict::Fail(why)) => FaultKind::Host(why),
         Ok(Verdict::OutOfMemory) => FaultKind::OutOfMemory,
         Ok(Verdict::Return) => return,
@@ -576,6 +586,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
         }
         (Verdict::Abort(reason), _) => FaultKind::Abort(reason),
         (Verdict::Fail(why), _) => FaultKind::Host(why),
+        (Verdict::Uncaught(name), _) => FaultKind::Uncaught(name),
         (Verdict::OutOfMemory, _) => FaultKind::OutOfMemory,
     };
     fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));

@@ -69,7 +69,7 @@ pub(crate) mod kind {
     pub const X87: u32 = 2;
     /// The function is a thunk into another domain: look whether it failed.
     pub const DOMAIN: u32 = 4;
-    /// `setjmp` and `longjmp`.
+    /// `setjmp`, `longjmp`, and the two stubs of exceptions.
     pub const JUMP: u32 = 8;
 }
 

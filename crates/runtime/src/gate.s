@@ -475,11 +475,11 @@ __rf_out:
     .cfi_restore_state
     jmp .Lrf_out_back
 
-40:                                     // setjmp and longjmp
+40:                                     // setjmp, longjmp, and the two of exceptions
     movq $0, {l_top}(%r14)              // no handler may enter the lane and change its records
-    subq $64, %rsp
+    subq $80, %rsp
     .cfi_remember_state
-    .cfi_escape 0x0f, 6, 0x77, 0xc8, 0, 0x06, 0x23, 8
+    .cfi_escape 0x0f, 6, 0x77, 0xd8, 0, 0x06, 0x23, 8
     movq %rbx, (%rsp)
     movq %rbp, 8(%rsp)
     movq %r12, 16(%rsp)
@@ -490,7 +490,7 @@ __rf_out:
     movq %r14, %rdi
     movq %rsp, %rsi
     movq %r11, %rdx
-    leaq 64(%rsp), %rcx
+    leaq 80(%rsp), %rcx
     callq {jump}
     movq (%rsp), %rbx
     movq 8(%rsp), %rbp
@@ -498,12 +498,13 @@ __rf_out:
     movq 24(%rsp), %r13
     movq 32(%rsp), %r15
     movq 56(%rsp), %rcx
-    addq $64, %rsp
+    movq 64(%rsp), %rdx
+    addq $80, %rsp
     .cfi_restore_state
     testl %eax, %eax
     jnz .Lrf_out_end
-    movl %ecx, %eax
-    movq 8(%rsp), %rcx                  // longjmp has moved it
+    movq %rcx, %rax
+    movq 8(%rsp), %rcx                  // a jump has moved it
     movq %rcx, {l_top}(%r14)
     jmp .Lrf_out_back
 

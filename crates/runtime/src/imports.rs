@@ -65,6 +65,8 @@ pub enum Verdict {
     Exit(i32),
     /// The call into the domain ends with [`FaultKind::Abort`](crate::FaultKind::Abort).
     Abort(i32),
+    /// The call into the domain ends with [`FaultKind::Uncaught`](crate::FaultKind::Uncaught): an exception of this type.
+    Uncaught(String),
     /// The call into the domain ends with [`FaultKind::OutOfMemory`](crate::FaultKind::OutOfMemory).
     OutOfMemory,
 }

@@ -13,16 +13,13 @@
 
 use crate::domain::DomainRef;
 use crate::fault::{self, FaultKind};
-use crate::gate;
 use crate::lane::{Import, Lane};
+use crate::{frames, gate};
 use ringfence_isa::window::stub;
 use std::sync::atomic::Ordering;
 
 /// Most records that a lane may have at one time.
 const MOST: usize = 4096;
-
-/// How many call sites' depths are remembered.
-const KNOWN: usize = 16;
 
 /// What `longjmp` restores.
 #[derive(Clone, Copy)]
@@ -49,35 +46,33 @@ struct Record {
 pub(crate) struct Records {
     list: Vec<Record>,
     next: u64,
-    /// Depths at return addresses; `None` where `setjmp` is refused. A wrong one would be an escape: they hold for the code
-    /// that is in the window now, and no longer.
-    known: [(u64, Option<u32>); KNOWN],
 }
 
 /// What the gate passes: registers of the domain, in and out.
 #[repr(C)]
 pub(crate) struct JumpFrame {
     /// `rbx rbp r12 r13 r15`.
-    saved: [u64; 5],
-    rdi: u64,
-    rsi: u64,
-    result: u64,
+    pub saved: [u64; 5],
+    pub rdi: u64,
+    pub rsi: u64,
+    /// `rax rdx`.
+    pub result: [u64; 2],
+    /// Keeps the gate's frame aligned.
+    _pad: u64,
 }
 
 /// The words of a call out that matter here.
 #[repr(C)]
 pub(crate) struct OutWords {
-    data_top: u64,
+    _data_top: u64,
     /// The domain's stack pointer; its return address stands there.
-    top: u64,
+    pub top: u64,
 }
 
 impl Records {
-    /// Forgets everything: the frames are gone, and what comes next in this lane may be another domain, in the same
-    /// window, with other code at the same addresses.
+    /// Forgets everything: the frames are gone.
     pub(crate) fn clear(&mut self) {
         self.list.clear();
-        self.known = Default::default();
     }
 
     /// The return address that a hook stands for.
@@ -94,33 +89,37 @@ impl Records {
         self.list.iter().any(|r| kind(r.rip) || kind(r.original))
     }
 
-    fn depth(&mut self, lane: &Lane, rip: u64) -> Option<u32> {
-        let place = (rip as usize >> 2) % KNOWN;
-        if self.known[place].0 != rip {
-            self.known[place] = (rip, depth(lane, rip));
+    /// The hooked slots among the words from `low` up to `high`, with what stood there.
+    pub(crate) fn hooked(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)> {
+        self.list
+            .iter()
+            .filter(move |r| (low..high).contains(&r.slot))
+            .map(|r| (r.slot, r.original))
+    }
+
+    /// Drops the records of all frames below the one whose return address stands at `slot`: they are left.
+    pub(crate) fn leave_below(&mut self, slot: u64) {
+        // Where their return addresses stood may now count as words that the remaining frame has pushed (it may have been
+        // deeper then than when it called them): no hook, which is an address of the host's, is left there, and no record
+        // that a value pushed in its place could bring back to life.
+        for dead in self.list.iter().filter(|r| r.slot < slot) {
+            // SAFETY: between the present stack pointer and the remaining frame, on the lane's control stack.
+            unsafe { (dead.slot as *mut u64).write(0) };
         }
-        self.known[place].1
+        self.list.retain(|r| r.slot >= slot);
     }
 }
 
 /// The depth at a return address, if its function may call `setjmp`.
 fn depth(lane: &Lane, rip: u64) -> Option<u32> {
-    let domain = lane.domain();
-    let offset = rip.checked_sub(domain.base())?;
-    let placed = domain
-        .layout
-        .placed
-        .iter()
-        .rev()
-        .find(|p| u64::from(p.offset) <= offset)?;
+    let (placed, offset) = lane.domain().layout.find(rip.checked_sub(lane.base)?)?;
     let inner = &placed.module.0;
-    let offset = u32::try_from(offset - u64::from(placed.offset)).ok()?;
     // A tail call would leave the function without a return.
     inner.report.function_at(offset).filter(|f| !f.tail_calls)?;
     inner.depth_at(offset)
 }
 
-/// The gate out, for the two stubs. 0: goes on with `result`; 1: the call in ends.
+/// The gate out, for these stubs and those of exceptions. 0: goes on with `result`; 1: the call in ends.
 pub(crate) unsafe extern "C" fn jump(
     lane: *const Lane,
     frame: *mut JumpFrame,
@@ -132,15 +131,18 @@ pub(crate) unsafe extern "C" fn jump(
     let number = (import as usize - lane.imports as usize) / size_of::<Import>();
     // SAFETY: only the lane's own thread uses its records, and only with the lane's top at 0.
     let records = unsafe { &mut *lane.records.get() };
-    let done = if number == stub::SETJMP as usize {
-        set(lane, records, frame, out)
-    } else {
-        long(lane, records, frame, out)
+    frame.result = [0; 2];
+    let host = |why: &str| FaultKind::Host(why.into());
+    let done = match number as u32 {
+        stub::SETJMP => set(lane, records, frame, out).map_err(host),
+        stub::LONGJMP => long(lane, records, frame, out).map_err(host),
+        stub::UNWIND => frames::tell(lane, records, frame, out).map_err(FaultKind::Frames),
+        _ => frames::resume(lane, records, frame, out).map_err(FaultKind::Frames),
     };
     match done {
         Ok(()) => 0,
         Err(why) => {
-            fault::end_call_at(lane, FaultKind::Host(why.into()), out.top);
+            fault::end_call_at(lane, why, out.top);
             1
         }
     }
@@ -154,7 +156,7 @@ fn set(
 ) -> Result<(), &'static str> {
     // SAFETY: the domain's return address stands at the top of its control stack.
     let rip = unsafe { (out.top as *const u64).read() };
-    let Some(depth) = records.depth(lane, rip) else {
+    let Some(depth) = depth(lane, rip) else {
         return Err("setjmp called by a function that also leaves by a tail call");
     };
     let rsp = out.top + 8;
@@ -199,7 +201,6 @@ fn set(
     });
     // SAFETY: as above; from now on the record exists.
     unsafe { (slot as *mut u64).write(gate::hook()) };
-    frame.result = 0;
     Ok(())
 }
 
@@ -228,16 +229,9 @@ fn long(
     if unsafe { (record.slot as *const u64).read() } != gate::hook() {
         return Err(dead);
     }
-    // All frames below the record's are left. Where their return addresses stood may now count as words that the
-    // record's frame has pushed (it may have been deeper then than when it called them): no hook, which is an address
-    // of the host's, is left there, and no record that a value pushed in its place could bring back to life.
-    for dead in records.list.iter().filter(|r| r.slot < record.slot) {
-        // SAFETY: between the present stack pointer and the record's frame, on the lane's control stack.
-        unsafe { (dead.slot as *mut u64).write(0) };
-    }
-    records.list.retain(|r| r.slot >= record.slot);
+    records.leave_below(record.slot);
     frame.saved = record.saved;
-    frame.result = match frame.rsi as u32 {
+    frame.result[0] = match frame.rsi as u32 {
         0 => 1,
         value => value.into(),
     };

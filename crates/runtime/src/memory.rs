@@ -645,7 +645,7 @@ mod tests {
     #[test]
     fn maps_agree_with_a_table_of_pages() {
         crate::signal::install().expect("handlers");
-        let window = Window::new(1).expect("window");
+        let window = Window::new(1, &[]).expect("window");
         let base = window.base();
         let mut memory = Memory::new(base, 64 * PAGE);
         let first = 0x8000_0000u32;
@@ -698,7 +698,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_and_nothing_leaves_the_heap() {
-        let window = Window::new(1).expect("window");
+        let window = Window::new(1, &[]).expect("window");
         let mut memory = Memory::new(window.base(), 16 * PAGE);
         assert!(memory.map(None, 17 * PAGE, RW).is_err());
         let at = memory.map(None, 16 * PAGE, RW).expect("fits");
@@ -731,7 +731,7 @@ mod tests {
 
     #[test]
     fn the_break_moves_both_ways() {
-        let window = Window::new(1).expect("window");
+        let window = Window::new(1, &[]).expect("window");
         let mut memory = Memory::new(window.base(), 1 << 20);
         let start = memory.set_break(0);
         assert_eq!(start, window::HEAP);
@@ -746,7 +746,7 @@ mod tests {
 
     #[test]
     fn allocations_do_not_overlap() {
-        let window = Window::new(1).expect("window");
+        let window = Window::new(1, &[]).expect("window");
         let mut memory = Memory::new(window.base(), 8 << 20);
         let mut live: Vec<(u32, u32)> = Vec::new();
         for i in 0..2000u32 {

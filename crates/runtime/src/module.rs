@@ -14,6 +14,7 @@ use ringfence_verify::{Image, Report, Rules, SegmentKind};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the host accepts.
@@ -106,6 +107,7 @@ pub(crate) struct Inner {
     pub debug: OnceLock<Option<crate::symbolize::Debug>>,
     /// The whole image, for resets to copy from.
     image: OnceLock<Option<View>>,
+    depths: OnceLock<Depths>,
     /// Keeps the numbers of its labels from being handed out again.
     _labels: labels::Range,
 }
@@ -230,6 +232,7 @@ impl Module {
             original: bytes,
             debug: OnceLock::new(),
             image: OnceLock::new(),
+            depths: OnceLock::new(),
             _labels: range,
         })))
     }
@@ -319,6 +322,12 @@ impl Inner {
 
     /// Bytes on the control stack at an instruction, the return address not counted.
     pub(crate) fn depth_at(&self, offset: u32) -> Option<u32> {
+        self.depths
+            .get_or_init(Depths::new)
+            .get(offset, || self.find_depth(offset))
+    }
+
+    fn find_depth(&self, offset: u32) -> Option<u32> {
         let function = self.report.function_at(offset)?;
         let image = Image {
             text: self.text.bytes(),
@@ -332,6 +341,31 @@ impl Inner {
     /// Whether the host may enter at `offset`.
     pub(crate) fn is_entry(&self, offset: u32) -> bool {
         self.report.function_with_entry(offset).is_some()
+    }
+}
+
+/// Depths that were asked for lately: finding one means decoding a function. Each place is one word, so threads need no
+/// lock: the offset in the upper half; below it 1, or 2 and the depth if there is one.
+struct Depths(Box<[AtomicU64]>);
+
+impl Depths {
+    const PLACES: usize = 4096;
+
+    fn new() -> Depths {
+        Depths((0..Self::PLACES).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn get(&self, offset: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        // Return addresses are anywhere; neighbours shall not share a place.
+        let place = &self.0[(offset ^ offset >> 12) as usize % Self::PLACES];
+        let known = place.load(Ordering::Relaxed);
+        if (known >> 32) as u32 == offset && known & 3 != 0 {
+            return (known & 3 == 2).then_some((known as u32) & !3);
+        }
+        let depth = find();
+        let value = depth.map_or(1, |d| d & !3 | 2);
+        place.store(u64::from(offset) << 32 | u64::from(value), Ordering::Relaxed);
+        depth
     }
 }
 

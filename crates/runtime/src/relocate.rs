@@ -28,6 +28,16 @@ pub(crate) struct Layout {
     pub tls_align: u32,
 }
 
+impl Layout {
+    /// The module whose image holds the window's byte at `offset`, and the offset in that image.
+    pub(crate) fn find(&self, offset: u64) -> Option<(&Placed, u32)> {
+        let after = self.placed.partition_point(|p| u64::from(p.offset) <= offset);
+        let placed = self.placed[..after].last()?;
+        let inside = offset - u64::from(placed.offset);
+        (inside < u64::from(placed.module.0.parsed.image_len)).then_some((placed, inside as u32))
+    }
+}
+
 /// Puts images one behind the other.
 pub(crate) fn place(modules: &[Module]) -> Result<Layout, DomainError> {
     let err = |reason: &str| DomainError::Layout {

@@ -40,7 +40,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(processors: u32) -> Result<Window, HostError> {
+    /// `images` are the offsets and lengths that the header tells.
+    pub(crate) fn new(processors: u32, images: &[(u32, u32)]) -> Result<Window, HostError> {
         let host = host::check()?;
         let stub_file = stubs::file()?;
         host::take_mappings(MAPPINGS)?;
@@ -63,6 +64,14 @@ impl Window {
             words.add(2).write(ringfence_isa::ABI_VERSION);
             words.add(3).write(host.features);
             words.add(4).write(processors);
+            let listed = images.len().min(window::HEADER_IMAGES_MOST as usize);
+            let place = |at: u32| (header + u64::from(at - window::HEADER)) as *mut u32;
+            place(window::HEADER_IMAGE_COUNT).write(listed as u32);
+            for (i, (offset, len)) in images[..listed].iter().enumerate() {
+                let entry = place(window::HEADER_IMAGES).add(2 * i);
+                entry.write(*offset);
+                entry.add(1).write(*len);
+            }
             sys::protect(header, sys::PAGE as u64, libc::PROT_READ)?;
             let len = u64::from(window::STUBS_END - window::STUBS);
             sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
@@ -152,8 +161,8 @@ mod tests {
 
     #[test]
     fn a_window_is_aligned_and_has_its_header() {
-        let a = Window::new(3).expect("window");
-        let b = Window::new(1).expect("window");
+        let a = Window::new(3, &[(0x10_0000, 0x3000), (0x12_0000, 4096)]).expect("window");
+        let b = Window::new(1, &[]).expect("window");
         assert_ne!(a.base(), b.base());
         assert_eq!(a.base() % window::SIZE, 0);
         // SAFETY: the header is mapped readable while the window lives.
@@ -162,6 +171,11 @@ mod tests {
             assert_eq!(header.cast::<u64>().read(), a.base());
             assert_eq!(header.add(2).read(), ringfence_isa::ABI_VERSION);
             assert_eq!(header.add(4).read(), 3);
+            assert_eq!(header.add(5).read(), 2);
+            assert_eq!(
+                header.add(16).cast::<[u32; 4]>().read(),
+                [0x10_0000, 0x3000, 0x12_0000, 4096]
+            );
         }
     }
 }

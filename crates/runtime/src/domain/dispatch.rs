@@ -67,7 +67,22 @@ fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Ver
             })
         }
         stub::ABORT => Some(Verdict::Abort(frame.ints[0] as i32)),
+        stub::UNCAUGHT => Some(Verdict::Uncaught(type_name(domain, frame))),
         stub::EXIT => Some(Verdict::Exit(frame.ints[0] as i32)),
         _ => None,
     }
+}
+
+/// Most bytes of the name of an exception's type that an error tells.
+const NAME: usize = 256;
+
+/// What the domain calls its exception: text for a message, from a stranger.
+fn type_name(domain: &Inner, frame: &OutFrame) -> String {
+    let domain = DomainRef(domain);
+    let mut bytes = vec![0; NAME.min(frame.ints[1] as usize)];
+    if domain.read(domain.translate(frame.ints[0]), &mut bytes).is_err() {
+        bytes.clear();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    text.chars().filter(|c| !c.is_control()).collect()
 }

@@ -188,9 +188,10 @@ pub(super) fn import_table(
         pad: 0,
     };
     let mut table: Vec<Import> = (0..window::STUB_FIRST_IMPORT).map(|_| closure(0)).collect();
-    for stub in [window::stub::SETJMP, window::stub::LONGJMP] {
+    use window::stub::{LONGJMP, RESUME, SETJMP, UNWIND};
+    for stub in [SETJMP, LONGJMP, UNWIND, RESUME] {
         table[stub as usize].kind = kind::JUMP;
-        table[stub as usize].rdx_mask = 0;
+        table[stub as usize].rdx_mask = keep(stub == RESUME);
     }
     let one = Signature {
         int_results: 1,

@@ -9,10 +9,15 @@ use std::sync::OnceLock;
 
 /// Compiles `tests/modules/NAME.c`.
 pub fn build(name: &str, flags: &[&str]) -> PathBuf {
+    build_file(&format!("{name}.c"), flags)
+}
+
+/// Compiles a file under `tests/modules`.
+pub fn build_file(name: &str, flags: &[&str]) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.rf", std::process::id()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/modules")
-        .join(format!("{name}.c"));
+        .join(name);
     let mut args: Vec<std::ffi::OsString> = ["-O2", "-g", "-nostdlib", "-o"]
         .into_iter()
         .map(Into::into)
