@@ -2,9 +2,10 @@
 # Fetches a pinned source and unpacks it below build/sources; does nothing if it is there already.
 # Sources come through apt, pip and cargo by package name; what arrives is checked against a hash.
 #
-#   sysroot/fetch.sh gcc      libgcc, libstdc++ and the torture programs, from Debian's gcc-12-source
+#   sysroot/fetch.sh gcc      libgcc, libstdc++, the demangler and the torture programs, from Debian's gcc-12-source
 #   sysroot/fetch.sh musl     musl, libc++ and libunwind, from PyPI's ziglang
 #   sysroot/fetch.sh crate NAME VERSION SHA256
+#   sysroot/fetch.sh deb NAME VERSION SHA256     a Debian package of source files: headers
 #
 # Prints the directory.
 set -euo pipefail
@@ -24,7 +25,8 @@ check() { # FILE SHA256
 	[ "$have" = "$2" ] || die "$(basename "$1") has SHA-256 $have where $2 is pinned; nothing was unpacked"
 }
 
-# A directory appears under its final name only when it is complete.
+# A directory appears under its final name only when it is complete. One that lacks a file which is wanted by now was
+# fetched for an older sysroot.
 scratch=
 finish() { # NAME
 	rm -rf "${sources:?}/$1"
@@ -32,8 +34,8 @@ finish() { # NAME
 }
 trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT
 
-begin() { # NAME
-	if [ -d "$sources/$1" ]; then
+begin() { # NAME [FILE]
+	if [ -e "$sources/$1/${2:-}" ]; then
 		echo "$sources/$1"
 		exit 0
 	fi
@@ -42,7 +44,7 @@ begin() { # NAME
 }
 
 fetch_gcc() {
-	begin gcc-12.2.0
+	begin gcc-12.2.0 libiberty/cp-demangle.c
 	(cd "$scratch" && apt-get download -qq gcc-12-source >&2) ||
 		die "apt cannot download gcc-12-source; run 'apt-get update' on a Debian 12 first"
 	local deb
@@ -52,7 +54,7 @@ fetch_gcc() {
 	local tarball=$scratch/usr/src/gcc-12/gcc-12.2.0-dfsg.tar.xz
 	check "$tarball" 50c63ff82919323c25fbbb4a9eae259edc974118a0fb30c905190cb782ec11c2
 	tar -xJf "$tarball" -C "$scratch/out" --strip-components=1 --wildcards \
-		'gcc-12.2.0/libgcc/*' 'gcc-12.2.0/include/*' 'gcc-12.2.0/libstdc++-v3/*' \
+		'gcc-12.2.0/libgcc/*' 'gcc-12.2.0/include/*' 'gcc-12.2.0/libstdc++-v3/*' 'gcc-12.2.0/libiberty/cp-dem*' \
 		'gcc-12.2.0/gcc/testsuite/gcc.c-torture/*' 'gcc-12.2.0/gcc/testsuite/g++.dg/*'
 	finish gcc-12.2.0
 	echo "$sources/gcc-12.2.0"
@@ -115,6 +117,19 @@ fetch_crate() { # NAME VERSION SHA256
 	echo "$sources/$name-$version"
 }
 
+# VERSION is the package's own; its epoch and revision may not move, for the hash is that of the package.
+fetch_deb() { # NAME VERSION SHA256
+	local name=$1 version=$2 sum=$3 file
+	begin "$name-$version"
+	(cd "$scratch" && apt-get download -qq "$name=$version" >&2) ||
+		die "apt cannot download $name $version; run 'apt-get update' on a Debian 12 first"
+	file=$(echo "$scratch/$name"_*.deb)
+	check "$file" "$sum"
+	dpkg-deb --fsys-tarfile "$file" | tar -x -C "$scratch/out"
+	finish "$name-$version"
+	echo "$sources/$name-$version"
+}
+
 case ${1:-} in
 gcc) fetch_gcc ;;
 musl) fetch_musl ;;
@@ -122,5 +137,9 @@ crate)
 	[ $# = 4 ] || die "usage: fetch.sh crate NAME VERSION SHA256"
 	fetch_crate "$2" "$3" "$4"
 	;;
-*) die "usage: fetch.sh gcc | musl | crate NAME VERSION SHA256" ;;
+deb)
+	[ $# = 4 ] || die "usage: fetch.sh deb NAME VERSION SHA256"
+	fetch_deb "$2" "$3" "$4"
+	;;
+*) die "usage: fetch.sh gcc | musl | crate NAME VERSION SHA256 | deb NAME VERSION SHA256" ;;
 esac

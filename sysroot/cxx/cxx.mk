@@ -60,12 +60,12 @@ $(CXX_INCLUDE)/.done: $(CXX_HERE)/cxx.mk $(CXX_HERE)/config.h $(DEST)/include/.d
 # --- the library -------------------------------------------------------------------------------------------
 
 # By directory and standard, as libstdc++'s Makefiles have them. Left out: what keeps old binaries running
-# (compatibility-*.cc), transactional memory, demangling (it belongs to libiberty), the personality, the verbose handler
-# of terminate() and `new (nothrow)` (ours, until frames can be unwound: they catch).
+# (compatibility-*.cc), transactional memory, and the verbose handler of terminate(): ours tells the runtime.
 CXX_SUPC := array_type_info atexit_thread bad_alloc bad_array_length bad_array_new bad_cast bad_typeid class_type_info \
 	del_op del_ops del_opnt del_opv del_opvs del_opvnt dyncast eh_alloc eh_aux_runtime eh_call eh_catch eh_exception \
-	eh_globals eh_ptr eh_term_handler eh_terminate eh_throw eh_tm eh_type eh_unex_handler enum_type_info \
-	function_type_info fundamental_type_info guard guard_error hash_bytes nested_exception new_handler new_op \
+	eh_globals eh_personality eh_ptr eh_term_handler eh_terminate eh_throw eh_tm eh_type eh_unex_handler enum_type_info \
+	function_type_info fundamental_type_info guard guard_error hash_bytes nested_exception new_handler new_op new_opnt new_opvnt new_opant \
+	new_opvant \
 	new_opv new_opa new_opva del_opa del_opant del_opsa del_opva del_opvant del_opvsa \
 	pbase_type_info pmem_type_info pointer_type_info pure si_class_type_info tinfo tinfo2 vec vmi_class_type_info
 CXX_98 := bitmap_allocator pool_allocator mt_allocator codecvt complex_io globals_io hash_tr1 hashtable_tr1 ios_failure \
@@ -91,6 +91,7 @@ CXX_OBJS := $(patsubst %,$(CXX_OBJ)/supc/%.o,$(CXX_SUPC)) $(patsubst %,$(CXX_OBJ
 	$(patsubst %,$(CXX_OBJ)/11/%.o,$(CXX_11)) $(patsubst %,$(CXX_OBJ)/17/%.o,$(CXX_17)) \
 	$(patsubst %,$(CXX_OBJ)/20/%.o,$(CXX_20)) $(patsubst %,$(CXX_OBJ)/locale/%.o,$(CXX_LOCALE) c_locale ctype_configure_char) \
 	$(patsubst %,$(CXX_OBJ)/cow/%.o,$(CXX_COW)) $(CXX_OBJ)/basic_file.o $(CXX_OBJ)/atomicity.o \
+	$(CXX_OBJ)/cp-demangle.o \
 	$(patsubst $(CXX_HERE)/%.cc,$(CXX_OBJ)/rf/%.o,$(wildcard $(CXX_HERE)/*.cc))
 
 # The directories are named because the command looks for a sysroot elsewhere, or finds none yet.
@@ -128,6 +129,11 @@ $(CXX_OBJ)/basic_file.o: $(LIBSTDCXX)/config/io/basic_file_stdio.cc
 	$(call cxx,-std=gnu++98)
 $(CXX_OBJ)/atomicity.o: $(LIBSTDCXX)/config/cpu/generic/atomicity_builtins/atomicity.h
 	$(call cxx,-std=gnu++17,-x c++ $<)
+# __cxa_demangle, from libiberty.
+$(CXX_OBJ)/cp-demangle.o: $(GCC)/libiberty/cp-demangle.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -w -ffunction-sections -nostdinc -isystem $(DEST)/include -isystem $(GCC_INCLUDE) -I$(GCC)/include \
+		-DIN_GLIBCPP_V3 -DHAVE_STDLIB_H -DHAVE_STRING_H -c $< -o $@
 $(CXX_OBJ)/rf/%.o: $(CXX_HERE)/%.cc
 	$(call cxx,-std=gnu++17)
 

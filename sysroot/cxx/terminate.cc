@@ -1,10 +1,14 @@
-// The handler that std::terminate calls unless the program has set its own. libstdc++'s throws the exception once more to
-// see whether it has a message; this one looks at its type.
+// The handler that std::terminate calls unless the program has set its own: says what libstdc++'s says, and tells the runtime
+// what was thrown, so that the host gets it with the error.
+#include <bits/exception_defines.h>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
 #include <exception>
 #include <typeinfo>
-#include <unwind-cxx.h>
+
+extern "C" [[noreturn]] void __rf_uncaught(const char *name, std::size_t length);
 
 namespace __gnu_cxx {
 
@@ -17,18 +21,24 @@ void __verbose_terminate_handler()
 	}
 	terminating = true;
 
-	const std::type_info *type = __cxxabiv1::__cxa_current_exception_type();
+	const std::type_info *type = abi::__cxa_current_exception_type();
 	if (!type) {
 		std::fputs("terminate called without an active exception\n", stderr);
 		std::abort();
 	}
-	std::fprintf(stderr, "terminate called after throwing an instance of '%s'\n", type->name());
-	__cxxabiv1::__cxa_exception *header = __cxxabiv1::__cxa_get_globals_fast()->caughtExceptions;
-	void *object = __cxxabiv1::__get_object_from_ambiguous_exception(header);
-	if (typeid(std::exception).__do_catch(type, &object, 1))
-		std::fprintf(stderr, "  what():  %s\n", static_cast<std::exception *>(object)->what());
-	std::fputs("fenced code cannot catch exceptions yet: the call ends here\n", stderr);
-	std::abort();
+	const char *name = type->name();
+	int status = -1;
+	char *plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+	if (status == 0)
+		name = plain;
+	std::fprintf(stderr, "terminate called after throwing an instance of '%s'\n", name);
+	try {
+		throw;
+	} catch (const std::exception &e) {
+		std::fprintf(stderr, "  what():  %s\n", e.what());
+	} catch (...) {
+	}
+	__rf_uncaught(name, std::strlen(name));
 }
 
 }

@@ -1,4 +1,4 @@
-// An exception ends the program, with its type and its message.
+// An exception that nobody catches ends the program, with its type and its message.
 #include <iostream>
 #include <stdexcept>
 #include <vector>

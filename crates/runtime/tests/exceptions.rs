@@ -1,0 +1,137 @@
+//! C++ exceptions in domains: between modules, in several lanes, up to the gate and not across it.
+
+mod support;
+
+use ringfence_runtime::{CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use support::{call, fault};
+
+fn build(name: &str, imports: &str) -> Module {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.rf", std::process::id()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/modules/{name}.cc"));
+    let sysroot = concat!(
+        "--sysroot-rf=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../build/sysroot"
+    );
+    let mut args: Vec<std::ffi::OsString> = ["-O2", "-g", "-shared", sysroot, "-o"].map(Into::into).into();
+    args.extend([
+        out.clone().into(),
+        source.into(),
+        format!("--import={imports}").into(),
+    ]);
+    let status = ringfence_driver::cc(ringfence_driver::args::Front::Cxx, args);
+    assert_eq!(
+        status, 0,
+        "{name}; does it need the sysroot built anew? sysroot/build.sh"
+    );
+    let module = Module::open(&out, &LoadOptions::default()).unwrap();
+    let _ = std::fs::remove_file(out);
+    module
+}
+
+fn throwing() -> Module {
+    static MODULE: OnceLock<Module> = OnceLock::new();
+    MODULE.get_or_init(|| build("throwing", "host_enter")).clone()
+}
+
+fn domain(enter: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Domain {
+    let imports = Imports::new().closure("host_enter", move |f| {
+        f.result[0] = enter(f.ints[0]);
+        Verdict::Return
+    });
+    Domain::new(&[throwing()], imports, &DomainOptions::default()).unwrap()
+}
+
+#[test]
+fn exceptions_are_caught_by_type_and_base() {
+    let d = domain(|n| n);
+    for (kind, result) in [(1, 17), (2, 4), (3, u64::from(b'f')), (4, 99), (5, 5)] {
+        assert_eq!(call(&d, "catches", &[kind]).unwrap(), result, "{kind}");
+    }
+    // Through the libc's frames.
+    assert_eq!(call(&d, "sorts", &[13]).unwrap() as i64, -13);
+    assert_eq!(call(&d, "sorts", &[1000]).unwrap(), 39);
+    assert_eq!(call(&d, "left_alive", &[]).unwrap(), 0);
+}
+
+#[test]
+fn what_nobody_catches_ends_the_call() {
+    let d = domain(|n| n);
+    for (kind, name) in [(1, "int"), (2, "Square"), (3, "std::out_of_range")] {
+        let f = fault(&d, "thrower", &[kind]);
+        assert_eq!(f.kind, FaultKind::Uncaught(name.into()), "{f}");
+        let names: Vec<_> = f.backtrace().into_iter().filter_map(|f| f.function).collect();
+        assert!(names.iter().any(|n| n == "thrower"), "{names:?}");
+        assert!(matches!(call(&d, "catches", &[1]), Err(CallError::Faulted)));
+        d.reset().unwrap();
+        assert_eq!(call(&d, "catches", &[1]).unwrap(), 17);
+    }
+}
+
+#[test]
+fn no_exception_crosses_the_host() {
+    let slot: Arc<OnceLock<Domain>> = Arc::default();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (inner, into) = (slot.clone(), seen.clone());
+    let d = domain(move |kind| match call(inner.get().unwrap(), "thrower", &[kind]) {
+        Ok(value) => value,
+        Err(e) => {
+            into.lock().unwrap().push(e);
+            0
+        }
+    });
+    assert!(slot.set(d.clone()).is_ok());
+    assert_eq!(call(&d, "around_the_host", &[8]).unwrap(), 8);
+    let f = fault(&d, "around_the_host", &[3]);
+    assert_eq!(f.kind, FaultKind::Elsewhere, "{f}");
+    match &seen.lock().unwrap()[..] {
+        [CallError::Fault(f)] => assert_eq!(f.kind, FaultKind::Uncaught("std::out_of_range".into())),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(call(&d, "catches", &[1]), Err(CallError::Faulted)));
+    // What is caught below the host stays there.
+    let inner = slot.clone();
+    let slot2: Arc<OnceLock<Domain>> = Arc::default();
+    let own = slot2.clone();
+    let d = domain(move |kind| call(own.get().unwrap(), "catches", &[kind]).unwrap() + 100);
+    assert!(slot2.set(d.clone()).is_ok() && inner.get().is_some());
+    assert_eq!(call(&d, "around_the_host", &[1]).unwrap(), 117);
+}
+
+#[test]
+fn modules_of_a_domain_catch_each_other_s_exceptions() {
+    let imports = || Imports::new().closure("host_enter", |_| Verdict::Return);
+    let catching = build("catching", "thrower,through");
+    for modules in [[catching.clone(), throwing()], [throwing(), catching.clone()]] {
+        let d = Domain::new(&modules, imports(), &DomainOptions::default()).unwrap();
+        for _ in 0..50 {
+            for (kind, result) in [(1, 17), (2, 4), (3, u64::from(b'f')), (4, 4), (5, 5)] {
+                assert_eq!(call(&d, "catch_from_other", &[kind]).unwrap(), result, "{kind}");
+            }
+            assert_eq!(call(&d, "catch_through_other", &[3]).unwrap(), 4);
+            assert_eq!(call(&d, "catch_through_other", &[9]).unwrap(), u64::from(b'o'));
+            assert_eq!(call(&d, "left_alive", &[]).unwrap(), 0);
+        }
+    }
+}
+
+#[test]
+fn lanes_throw_at_the_same_time() {
+    let d = domain(|n| n);
+    let alone: Vec<u64> = (0..4)
+        .map(|seed| call(&d, "work", &[seed, 3000]).unwrap())
+        .collect();
+    std::thread::scope(|s| {
+        for (seed, alone) in alone.iter().enumerate() {
+            let d = &d;
+            s.spawn(move || {
+                for _ in 0..5 {
+                    assert_eq!(call(d, "work", &[seed as u64, 3000]).unwrap(), *alone);
+                }
+            });
+        }
+    });
+    assert_eq!(call(&d, "left_alive", &[]).unwrap(), 0);
+}

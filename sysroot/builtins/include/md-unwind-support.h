@@ -1,0 +1,1 @@
+/* No signal frames: nothing to add. */

@@ -1,0 +1,154 @@
+/* Included by unwind-dw2.c in front of what uses these: where the walk begins, what it reads, and how it ends.
+ *
+ * Addresses on the control stack are made up: RF_STACK less the distance that the runtime tells. */
+#define RF_STACK 0x100000000UL
+
+static unsigned long rf_word(struct _Unwind_Context *context, void *address)
+{
+	struct rf_view *view = context->view;
+	unsigned long distance = RF_STACK - (unsigned long)address;
+
+	if (distance == 0)
+		return 0; /* where the call came in: the walk ends */
+	unsigned long index = (view->distance - distance) / 8;
+	if (distance > view->distance || index >= view->count) {
+		__rf_unwind(view, distance);
+		index = 0;
+	}
+	return view->words[index];
+}
+
+/* The state at the return address of the call that filled the view, then one frame up. */
+static void rf_begin(struct _Unwind_Context *context, struct rf_view *view)
+{
+	static const unsigned char saved[5] = {3, 6, 12, 13, 15}; /* rbx rbp r12 r13 r15, as DWARF numbers them */
+	_Unwind_FrameState fs;
+
+	if (dwarf_reg_size_table[0] == 0)
+		init_dwarf_reg_size_table();
+	memset(context, 0, sizeof *context);
+	context->view = view;
+	for (int i = 0; i < 5; i++)
+		_Unwind_SetGRValue(context, saved[i], view->saved[i]);
+	_Unwind_SetGRValue(context, 0, 0); /* what a personality passes to its landing pad */
+	_Unwind_SetGRValue(context, 1, 0);
+	context->ra = (void *)view->words[0];
+	context->cfa = (void *)(RF_STACK - view->distance + 8);
+	_Unwind_Reason_Code code = uw_frame_state_for(context, &fs);
+	gcc_assert(code == _URC_NO_REASON);
+	uw_update_context(context, &fs);
+}
+
+static _Noreturn __attribute__((noinline)) void rf_resume(struct _Unwind_Context *target)
+{
+	const unsigned long record[9] = {
+		RF_STACK - (unsigned long)target->cfa,
+		(unsigned long)target->ra,
+		_Unwind_GetGR(target, 0),
+		_Unwind_GetGR(target, 1),
+		_Unwind_GetGR(target, 3),
+		_Unwind_GetGR(target, 6),
+		_Unwind_GetGR(target, 12),
+		_Unwind_GetGR(target, 13),
+		_Unwind_GetGR(target, 15) + target->args_size, /* stack arguments are on the data stack */
+	};
+	_Unwind_DebugHook(target->cfa, target->ra);
+	__rf_resume(record);
+}
+
+#undef uw_init_context
+#define uw_init_context(context)                                                                              \
+	do {                                                                                                  \
+		struct rf_view *rf_view = __builtin_alloca(sizeof *rf_view);                                  \
+		__rf_unwind(rf_view, 0);                                                                      \
+		rf_begin(context, rf_view);                                                                   \
+	} while (0)
+
+#undef uw_install_context
+#define uw_install_context(current, target, frames)                                                           \
+	do {                                                                                                  \
+		(void)(frames);                                                                               \
+		rf_resume(target);                                                                            \
+	} while (0)
+
+/* A module's tables: found through the list of images in the window's header page, then by binary search in the header
+ * of .eh_frame that the linker sorts. */
+struct rf_image {
+	unsigned offset, length;
+};
+struct rf_ehdr {
+	unsigned char ident[16];
+	unsigned short type, machine;
+	unsigned version;
+	unsigned long entry, phoff, shoff;
+	unsigned flags;
+	unsigned short ehsize, phentsize, phnum;
+};
+struct rf_phdr {
+	unsigned type, flags;
+	unsigned long offset, vaddr, paddr, filesz, memsz, align;
+};
+struct rf_hdr {
+	unsigned char version, eh_frame_encoding, count_encoding, table_encoding;
+	int eh_frame;
+	unsigned count;
+	struct {
+		int start, fde;
+	} table[];
+};
+
+static const struct rf_hdr *rf_tables(const char *image)
+{
+	const struct rf_ehdr *e = (const void *)image;
+	const struct rf_phdr *p = (const void *)(image + e->phoff);
+
+	for (unsigned i = 0; i < e->phnum; i++)
+		if (p[i].type == 0x6474e550) { /* PT_GNU_EH_FRAME */
+			const struct rf_hdr *h = (const void *)(image + p[i].vaddr);
+			if (h->version == 1 && h->eh_frame_encoding == (DW_EH_PE_pcrel | DW_EH_PE_sdata4) &&
+			    h->count_encoding == DW_EH_PE_udata4 && h->table_encoding == (DW_EH_PE_datarel | DW_EH_PE_sdata4))
+				return h;
+		}
+	return NULL;
+}
+
+const fde *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases)
+{
+	unsigned count = *(const volatile unsigned *)0x10014; /* isa::window::HEADER_IMAGE_COUNT */
+	const struct rf_image *images = (const void *)0x10040; /* isa::window::HEADER_IMAGES */
+	unsigned at = (unsigned)(unsigned long)pc;
+
+	__asm__("" : "+r"(images));
+	for (unsigned i = 0; i < count; i++) {
+		if (at - images[i].offset >= images[i].length)
+			continue;
+		const struct rf_hdr *h = rf_tables((char *)pc - (at - images[i].offset));
+		if (!h || h->count == 0)
+			return NULL;
+		long wanted = (char *)pc - (const char *)h;
+		unsigned low = 0, high = h->count;
+		while (high - low > 1) {
+			unsigned middle = low + (high - low) / 2;
+			if (h->table[middle].start <= wanted)
+				low = middle;
+			else
+				high = middle;
+		}
+		const fde *f = (const void *)((const char *)h + h->table[low].fde);
+		const struct dwarf_cie *cie = get_cie(f);
+		if (cie->augmentation[0] != 'z')
+			return NULL;
+		/* A start relative to itself and a length, four bytes each: what gas writes. */
+		char *start = (char *)h + h->table[low].start;
+		unsigned length = read_4u(f->pc_begin + 4);
+		if ((char *)f->pc_begin + read_4s(f->pc_begin) != start || (unsigned long)((char *)pc - start) >= length)
+			return NULL;
+		bases->tbase = NULL;
+		bases->dbase = NULL;
+		bases->func = start;
+		return f;
+	}
+	return NULL;
+}
+
+#include "unwind.inc"
