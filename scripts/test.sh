@@ -97,11 +97,13 @@ if ((soak)); then
     for attack in step gates fuzz files; do
         step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
     done
-    count=5000 torture=(--all)
+    count=5000 torture=(--all) cxx=(--all)
 else
-    count=60 torture=()
+    # of g++'s tests those of exceptions
+    count=60 torture=() cxx=(--level -O2 --only eh/)
 fi
 step torture tests/torture/run.sh "${torture[@]}"
+step torture-c++ tests/torture/run.sh --c++ "${cxx[@]}"
 if needs csmith random; then step random tests/torture/run.sh --random "$count"; fi
 for recipe in modules/*/recipe.sh; do
     recipe=$(basename "$(dirname "$recipe")")
