@@ -94,9 +94,11 @@ if needs cmake enumerate; then
 fi
 step api tests/api/run.sh
 if ((soak)); then
-    for attack in step gates fuzz files; do
+    for attack in step gates fuzz files calls races; do
         step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
     done
+    step attack-holes cargo run --profile holes --features holes --quiet --package ringfence-attack -- \
+        holes --seconds 60
     count=5000 torture=(--all) cxx=(--all)
 else
     # of g++'s tests those of exceptions

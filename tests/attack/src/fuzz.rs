@@ -7,7 +7,8 @@ use crate::rng::Rng;
 use ringfence_isa::window;
 use ringfence_runtime::domain::{last_status, take_error};
 use ringfence_runtime::{
-    CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Signature, Verdict,
+    Call, CallError, Domain, DomainError, DomainOptions, Entry, FaultKind, Imports, LoadOptions, Module,
+    Signature, Verdict,
 };
 use ringfence_verify::{Image, Rules, Segment, SegmentKind, identifiers, verify};
 use std::collections::BTreeMap;
@@ -182,6 +183,21 @@ fn dispatcher() -> Vec<u8> {
     text
 }
 
+/// A policy with something to do, but no files.
+#[cfg(not(feature = "holes"))]
+fn policy() -> std::sync::Arc<ringfence_policy::Monitor> {
+    use ringfence_policy::{Captured, Policy, Stream};
+    Policy::new()
+        .clocks(true)
+        .randomness(true)
+        .stdin(Stream::Bytes(vec![7; 64]))
+        .stdout(Stream::Capture(Captured::default()))
+        .stderr(Stream::Null)
+        .capture_limit(4096)
+        .start()
+        .expect("a policy")
+}
+
 fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: Instant) {
     let mut rng = Rng::new(seed);
     let mut labels = 0u16;
@@ -278,6 +294,9 @@ fn execute(
             Verdict::Return
         })
         .closure("fails", |_| Verdict::Fail("as it should".into()));
+    // With a hole planted, system calls of the process are few, so that others tell of an escape.
+    #[cfg(not(feature = "holes"))]
+    let imports = imports.policy(policy());
     let mut options = DomainOptions::default();
     options.time_limit = Some(Duration::from_millis(20));
     options.heap_limit = 8 << 20;
@@ -300,6 +319,11 @@ fn execute(
     let sides = [base.wrapping_sub(4096), base + window::SIZE].map(Side::new);
     let idle = host_state();
     let mask = signal_mask();
+    let leaks = Leaks::new(canary_at);
+    // Now and then another thread runs programs of the same domain at the same time, on a lane of its own.
+    let other = rng
+        .one_in(8)
+        .then(|| Other::start(&domain, &run, programs, rng.bits()));
     for (start, p) in programs {
         if Instant::now() > end {
             break;
@@ -332,13 +356,19 @@ fn execute(
             if state.results().contains(&MAGIC) {
                 wrong.push("host memory was read".into());
             }
+            if let Some(address) = state.results().into_iter().find(|r| leaks.told(*r)) {
+                wrong.push(format!(
+                    "host address {address:#x} in {:#x?}, canary {canary_at:#x}",
+                    state.results()
+                ));
+            }
         } else {
             let error = take_error();
             let (name, problem) = judge(error.as_ref(), base);
             *outcome.ends.entry(name).or_default() += 1;
             wrong.extend(problem);
             if domain.faulted()
-                && let Err(e) = domain.reset()
+                && let Err(e) = reset(&domain)
             {
                 wrong.push(format!("reset: {e}"));
             }
@@ -358,6 +388,7 @@ fn execute(
             break;
         }
     }
+    drop(other);
     if canary.iter().any(|word| *word != MAGIC) {
         outcome.violations.push("host memory was written".into());
     }
@@ -365,6 +396,84 @@ fn execute(
         outcome
             .violations
             .push("a page beside the window was written".into());
+    }
+}
+
+/// As soon as the other thread is out.
+fn reset(domain: &Domain) -> Result<(), DomainError> {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match domain.reset() {
+            Err(DomainError::Busy { .. }) if Instant::now() < end => std::thread::yield_now(),
+            other => return other,
+        }
+    }
+}
+
+/// Memory of the host's whose addresses no domain was told.
+struct Leaks(Vec<(u64, u64)>);
+
+impl Leaks {
+    /// `known` was told.
+    fn new(known: u64) -> Leaks {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        let ranges = maps.lines().filter_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let (start, end) = (hex(start)?, hex(end)?);
+            let reserved = rest.starts_with("---");
+            (!reserved && !(start..end).contains(&known)).then_some((start, end))
+        });
+        // Windows are below, and small numbers are no addresses.
+        Leaks(ranges.filter(|r| r.0 > 0x5000_0000_0000).collect())
+    }
+
+    fn told(&self, value: u64) -> bool {
+        self.0.iter().any(|(start, end)| (*start..*end).contains(&value))
+    }
+}
+
+/// A thread that calls programs until it is dropped.
+struct Other {
+    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Other {
+    fn start(domain: &Domain, run: &Entry, programs: &[(usize, Program)], seed: u64) -> Other {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let base = domain.as_ref().base();
+        let places: Vec<u64> = programs
+            .iter()
+            .map(|(at, _)| base + u64::from(window::IMAGES + TEXT) + *at as u64)
+            .collect();
+        let (stopped, run) = (stop.clone(), run.clone());
+        let thread = std::thread::spawn(move || {
+            let mut rng = Rng::new(seed);
+            while !stopped.load(Ordering::Relaxed) {
+                let place = rng.pick(&places);
+                let arguments = [place, rng.bits(), rng.below(256), base + rng.below(1 << 32), 0, 1];
+                // A fault is the main thread's to clear away.
+                if run.call(&mut Call::ints(&arguments)).is_err() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        Other {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic of its is a violation.
+            thread.join().expect("the other thread");
+        }
     }
 }
 

@@ -103,6 +103,9 @@ global_asm!(
     "movabs rbx, 0xB0B0000011110001; movabs rbp, 0xB0B0000022220002; movabs r12, 0xB0B0000033330003",
     "movabs r13, 0xB0B0000044440004; movabs r14, 0xB0B0000055550005; movabs r15, 0xB0B0000066660006",
     "mov rdi, [r11]; mov rsi, [r11+8]; mov rdx, [r11+16]; mov rcx, [r11+24]; mov r8, [r11+32]; mov r9, [r11+40]",
+    // What is not known to carry no argument is passed as it is.
+    "xorps xmm0, xmm0; xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3",
+    "xorps xmm4, xmm4; xorps xmm5, xmm5; xorps xmm6, xmm6; xorps xmm7, xmm7",
     "xor eax, eax",
     "call r10",
     "mov rcx, [rip+rf_attack_state]",

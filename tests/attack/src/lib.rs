@@ -3,6 +3,7 @@
 #![deny(missing_docs)]
 
 pub mod caller;
+pub mod calls;
 pub mod child;
 pub mod code;
 pub mod elf;
@@ -10,7 +11,11 @@ pub mod encodings;
 pub mod files;
 pub mod fuzz;
 pub mod gates;
+#[cfg(feature = "holes")]
+pub mod holes;
 pub mod host;
+pub mod jail;
 pub mod program;
+pub mod races;
 pub mod rng;
 pub mod step;

@@ -1,7 +1,7 @@
 //! `attack step|…`: bounded attacks on the boundary, with figures.
 
 use ringfence_attack::gates::{self, Event, Kind};
-use ringfence_attack::{files, fuzz, step};
+use ringfence_attack::{calls, files, fuzz, races, step};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,7 +13,13 @@ attack fuzz [--seconds N] [--programs N] [--seed N] [--trace 1]
 attack gates [--stride N] [--event 0..5] [--first N]
     makes something happen at every instruction of a call in, out, back and back
 attack files [--seconds N] [--seed N] FILE...
-    bends module files, loads them, and calls what the loader accepts";
+    bends module files, loads them, and calls what the loader accepts
+attack calls [--seconds N] [--seed N]
+    makes random system calls under several policies and looks at the host
+attack races [--seconds N]
+    rewrites memory in one lane while the host validates it for another
+attack holes [--seconds N] [--seed N] [--first N] [--programs N]
+    plants mistakes in the verifier, one at a time (0: none), and fuzzes; needs the feature of that name";
 
 /// Passed, failed.
 type Tally = (u64, u64);
@@ -79,6 +85,10 @@ fn main() -> ExitCode {
         "fuzz" => programs(&options),
         "files" => bent_files(&options),
         "gates" => gate_steps(&options),
+        "calls" => system_calls(&options),
+        "races" => double_fetches(&options),
+        #[cfg(feature = "holes")]
+        "holes" => holes(&options),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::FAILURE;
@@ -183,6 +193,63 @@ fn gate_steps(options: &Options) -> Tally {
         }
     }
     (passed, failed)
+}
+
+fn system_calls(options: &Options) -> Tally {
+    let outcome = calls::run(options.seed, Duration::from_secs(options.seconds));
+    println!(
+        "{} system calls of {} kinds, {} succeeded; the host looked at {} times",
+        outcome.calls, outcome.kinds, outcome.succeeded, outcome.comparisons
+    );
+    for (end, count) in &outcome.ends {
+        println!("  {end}: {count}");
+    }
+    for violation in &outcome.violations {
+        println!("VIOLATION {violation}");
+    }
+    (outcome.calls, outcome.violations.len() as u64)
+}
+
+fn double_fetches(options: &Options) -> Tally {
+    let (mut passed, mut failed) = (0, 0);
+    for race in races::run(Duration::from_secs(options.seconds) / 6) {
+        println!(
+            "{}: {} times, saw one {}, the other {}",
+            race.name, race.tries, race.saw.0, race.saw.1
+        );
+        for violation in &race.violations {
+            println!("VIOLATION {}: {violation}", race.name);
+        }
+        passed += race.tries;
+        failed += race.violations.len() as u64;
+    }
+    (passed, failed)
+}
+
+/// Whether each hole was found; a hole that execution cannot show is no failure, but something found without a hole is.
+#[cfg(feature = "holes")]
+fn holes(options: &Options) -> Tally {
+    let (mut found, mut failed) = (0, 0);
+    let all = ringfence_verify::HOLES.len() as u64;
+    let last = options.first.saturating_add(options.programs).min(all + 1);
+    for hole in options.first..last {
+        let limit = Duration::from_secs(options.seconds);
+        let result = ringfence_attack::holes::try_one(hole as u32, options.seed, limit);
+        let noticed = u64::from(result.how.is_some());
+        if hole == 0 {
+            failed += noticed;
+        } else {
+            found += noticed;
+        }
+        println!(
+            "{hole:2} {}: {} ({:.1} s)",
+            result.what,
+            result.how.as_deref().unwrap_or("nothing noticed"),
+            result.after.as_secs_f64()
+        );
+    }
+    println!("{found} of {all} holes found by execution");
+    (found, failed)
 }
 
 fn bent_files(options: &Options) -> Tally {

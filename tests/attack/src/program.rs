@@ -93,6 +93,11 @@ struct Maker<'a> {
     labels: u16,
     nesting: u32,
     hostility: u64,
+    /// Labels so far: identifier, place, function.
+    markers: Vec<(u32, usize, usize)>,
+    /// The function in hand ends without a return.
+    open_end: bool,
+    function: usize,
 }
 
 /// Makes a program. Label numbers are taken from `labels` upwards. One in `hostility` statements is forbidden.
@@ -109,6 +114,9 @@ pub fn make(pool: &Pool, rng: &mut Rng, labels: &mut u16, hostility: u64) -> Pro
         labels: *labels,
         nesting: 0,
         hostility,
+        markers: Vec::new(),
+        open_end: false,
+        function: 0,
     };
     let mut starts = Vec::new();
     for number in 0..functions {
@@ -185,31 +193,43 @@ const FORBIDDEN: &[&[u8]] = &[
     &[0x66, 0x44, 0x0F, 0xD7, 0xF0],             // pmovmskb %xmm0, %r14d
     &[0xF2, 0x4C, 0x0F, 0x2C, 0xF0],             // cvttsd2si %xmm0, %r14
     &[0xF2, 0x4C, 0x0F, 0x38, 0xF1, 0xF0],       // crc32q %rax, %r14
-    &[0x48, 0x89, 0xC4],                         // mov %rax, %rsp
-    &[0x48, 0x83, 0xC4, 8],                      // add $8, %rsp
-    &[0x5C],                                     // pop %rsp
-    &[0x54],                                     // push %rsp
-    &[0xC9],                                     // leave
-    &[0x48, 0x8D, 0x64, 0x24, 8],                // lea 8(%rsp), %rsp
-    &[0x8F, 0x04, 0x24],                         // pop (%rsp)
-    &[0x65, 0x67, 0x8B, 0x04, 0x24],             // mov %gs:(%esp), %eax
-    &[0xC3],                                     // ret, at whatever depth
-    &[0x58],                                     // pop %rax, at whatever depth
-    &[0x53],                                     // push %rbx, not popped
-    &[0xC2, 8, 0],                               // ret $8
-    &[0x66, 0xC3],                               // retw
-    &[0xF3, 0xC3],                               // rep ret
-    &[0xFF, 0xE0],                               // jmp *%rax
-    &[0xFF, 0xD0],                               // call *%rax
-    &[0x41, 0xFF, 0xE3],                         // jmp *%r11
-    &[0x65, 0x67, 0xFF, 0x27],                   // jmp *%gs:(%edi)
-    &[0xFF, 0x24, 0x25, 0, 0, 0x90, 0],          // jmp *0x900000
-    &[0xEB, 0x01],                               // jmp +1, perhaps into an instruction
-    &[0x74, 0x02],                               // je +2
-    &[0xEB, 0xFE],                               // jmp to itself, which is allowed
-    &[0xEB, 0xF0],                               // jmp -16
-    &[0xF3, 0xA4],                               // rep movsb
-    &[0xAA],                                     // stosb
+    &[0x48, 0x89, 0xE0],                         // mov %rsp, %rax
+    &[0x48, 0x8D, 0x44, 0x24, 0xF8],             // lea -8(%rsp), %rax
+    // add $imm, %rax, whose length is another for who thinks that 66 counts: mov %eax, (%rdx) is in the rest
+    &[0x66, 0x48, 0x05, 0, 0, 0xB8, 0x48, 0x89, 0x02, 0x90],
+    &[0x74, 1, 0x50], // je 1f; push %rax; 1:
+    &[
+        0x48, 0x89, 0xF7, 0xEB, 6, 0x89, 0xFF, 0x49, 0x8D, 0x3C, 0x3E, 0xAA,
+    ], // mov %rsi, %rdi; jmp to the stos
+    // call into the constant of a movabs: mov %rax, (%rdx); ret
+    &[
+        0xE8, 2, 0, 0, 0, 0x48, 0xB8, 0x48, 0x89, 0x02, 0xC3, 0x90, 0x90, 0x90, 0x90,
+    ],
+    &[0x48, 0x89, 0xC4],                // mov %rax, %rsp
+    &[0x48, 0x83, 0xC4, 8],             // add $8, %rsp
+    &[0x5C],                            // pop %rsp
+    &[0x54],                            // push %rsp
+    &[0xC9],                            // leave
+    &[0x48, 0x8D, 0x64, 0x24, 8],       // lea 8(%rsp), %rsp
+    &[0x8F, 0x04, 0x24],                // pop (%rsp)
+    &[0x65, 0x67, 0x8B, 0x04, 0x24],    // mov %gs:(%esp), %eax
+    &[0xC3],                            // ret, at whatever depth
+    &[0x58],                            // pop %rax, at whatever depth
+    &[0x53],                            // push %rbx, not popped
+    &[0xC2, 8, 0],                      // ret $8
+    &[0x66, 0xC3],                      // retw
+    &[0xF3, 0xC3],                      // rep ret
+    &[0xFF, 0xE0],                      // jmp *%rax
+    &[0xFF, 0xD0],                      // call *%rax
+    &[0x41, 0xFF, 0xE3],                // jmp *%r11
+    &[0x65, 0x67, 0xFF, 0x27],          // jmp *%gs:(%edi)
+    &[0xFF, 0x24, 0x25, 0, 0, 0x90, 0], // jmp *0x900000
+    &[0xEB, 0x01],                      // jmp +1, perhaps into an instruction
+    &[0x74, 0x02],                      // je +2
+    &[0xEB, 0xFE],                      // jmp to itself, which is allowed
+    &[0xEB, 0xF0],                      // jmp -16
+    &[0xF3, 0xA4],                      // rep movsb
+    &[0xAA],                            // stosb
     &[0x89, 0xFF, 0x49, 0x8D, 0x3C, 0x3E, 0x67, 0xF3, 0xAA],
     &[0x89, 0xFF, 0x49, 0x8D, 0x3C, 0x3E, 0x90, 0xF3, 0xAA],
     &[0x89, 0xFF, 0x49, 0x8D, 0x3C, 0x3E, 0xF3, 0xA4],
@@ -290,6 +310,7 @@ impl Maker<'_> {
         let start = self.here();
         self.put(&identifier::marker(identifier::FUNCTION));
         self.depth = 0;
+        self.function = number;
         if number == 0 {
             for _ in 0..self.rng.below(6) {
                 self.constant();
@@ -298,6 +319,10 @@ impl Maker<'_> {
         let statements = 1 + self.rng.below(24);
         for _ in 0..statements {
             self.statement(number);
+        }
+        if std::mem::take(&mut self.open_end) {
+            self.put(&[0x56]);
+            return start;
         }
         while self.depth > 0 {
             self.pop();
@@ -368,6 +393,9 @@ impl Maker<'_> {
     fn statement(&mut self, number: usize) {
         if self.hostility != 0 && self.rng.one_in(self.hostility) {
             self.out.hostile = true;
+            if self.rng.one_in(4) {
+                return self.trick(number);
+            }
             let piece = self.rng.pick(FORBIDDEN);
             self.put(piece);
             return;
@@ -401,13 +429,155 @@ impl Maker<'_> {
             }
             87..=88 => self.switch(),
             89..=92 => self.string(),
-            93 => self.stub(),
+            93 => match self.rng.below(4) {
+                0 => self.jump_stub(),
+                1 => self.system_call(),
+                _ => self.stub(),
+            },
             94 if self.rng.one_in(40) => {
                 // Anything at all as the target.
                 self.indirect(true, None);
             }
             _ => self.constant(),
         }
+    }
+
+    /// What the rules forbid about control.
+    fn trick(&mut self, number: usize) {
+        match self.rng.below(7) {
+            // A tail call with something pushed.
+            0 if number + 1 < self.functions => {
+                self.put(&[0x56, 0xE9, 0, 0, 0, 0]);
+                self.calls.push((self.here() - 4, number + 1));
+            }
+            // mov %rsi, %r11, and past the compare.
+            1 => {
+                self.align_check(5);
+                self.put(&[0x49, 0x89, 0xF3, 0xEB, (sequence::ID_OFFSET + 4) as u8]);
+                self.check(identifier::FUNCTION, sequence::JMP);
+            }
+            // A marker in a constant, with one word pushed in front of what follows it.
+            2 => {
+                self.put(&[0x56]);
+                let place = self.lea();
+                self.check(identifier::FUNCTION, sequence::CALL);
+                self.align(8, 6);
+                self.put(&[0x49, 0xBB]);
+                self.link(place);
+                self.put(&identifier::marker(identifier::FUNCTION));
+                self.put(&[0x58, 0xC3]);
+            }
+            // A call of a label, with one word pushed in front of what follows it.
+            3 => {
+                self.labels = self.labels.wrapping_add(1);
+                let Some(id) = identifier::label(self.labels) else {
+                    return;
+                };
+                self.put(&[0x56]);
+                let place = self.lea();
+                self.check(id, sequence::CALL);
+                self.align(8, 0);
+                self.link(place);
+                self.put(&identifier::marker(id));
+                self.put(&[0x58, 0xC3]);
+            }
+            // A jump to another function's label, which there may be one of here as well.
+            4 | 5 => {
+                let earlier = self.markers.iter().rev().find(|m| m.2 != number).copied();
+                let Some((id, at, _)) = earlier else { return };
+                self.put(&[0x56]);
+                let place = self.lea();
+                let distance = at as i64 - place as i64;
+                self.out.text[place - 4..place].copy_from_slice(&(distance as i32).to_le_bytes());
+                self.check(id, sequence::JMP);
+                if self.rng.one_in(2) {
+                    self.align(8, 0);
+                    self.put(&identifier::marker(id));
+                }
+                self.put(&[0x5E]);
+            }
+            // A function that ends with something pushed, and no return.
+            _ => self.open_end = true,
+        }
+    }
+
+    /// `lea place(%rip), %r11`; [`Self::link`] says where it leads.
+    fn lea(&mut self) -> usize {
+        self.put(&[0x4C, 0x8D, 0x1D, 0, 0, 0, 0]);
+        self.here()
+    }
+
+    fn link(&mut self, place: usize) {
+        let distance = (self.here() - place) as u32;
+        self.out.text[place - 4..place].copy_from_slice(&distance.to_le_bytes());
+    }
+
+    /// So that the checked sequence needs no filler, `before` bytes from here.
+    fn align_check(&mut self, before: usize) {
+        while (self.here() + before + sequence::ID_OFFSET) % 8 == 4 {
+            self.put(&[0x90]);
+        }
+    }
+
+    /// `setjmp` on one of a few buffers, or `longjmp` to it: every other time that it comes by.
+    fn jump_stub(&mut self) {
+        let buffer = 0x10_0000 + DATA + 0x1_9000 + 16 * self.rng.below(3) as u32;
+        if self.rng.one_in(2) {
+            self.put(&[0xBF]);
+            self.put(&buffer.to_le_bytes());
+            return self.call_stub(window::stub::SETJMP);
+        }
+        // incb %gs:counter; testb $1, %gs:counter; je past the call
+        let counter = 0x10_0000 + DATA + 0x1_9100;
+        self.put(&[0x65, 0x67, 0xFE, 0x04, 0x25]);
+        self.put(&counter.to_le_bytes());
+        self.put(&[0x65, 0x67, 0xF6, 0x04, 0x25]);
+        self.put(&counter.to_le_bytes());
+        self.put(&[1, 0x0F, 0x84, 0, 0, 0, 0]);
+        let place = self.here();
+        self.put(&[0xBF]);
+        self.put(&buffer.to_le_bytes());
+        self.call_stub(window::stub::LONGJMP);
+        self.link(place);
+    }
+
+    /// A system call with random arguments: numbers, and places in the data.
+    fn system_call(&mut self) {
+        let number = match self.rng.below(4) {
+            0 => self.rng.below(460) as u32,
+            _ => self.rng.pick(&[
+                0u32, 1, 2, 3, 4, 8, 9, 10, 11, 12, 16, 19, 20, 22, 28, 32, 72, 77, 87, 202, 228, 257, 262,
+                318,
+            ]),
+        };
+        // mov to rdi, rsi, rdx, r10, r8, r9
+        for load in [
+            &[0xBF][..],
+            &[0xBE],
+            &[0xBA],
+            &[0x41, 0xBA],
+            &[0x41, 0xB8],
+            &[0x41, 0xB9],
+        ] {
+            let value = match self.rng.below(4) {
+                0 => self.rng.below(16) as u32,
+                1 => self.rng.bits() as u32,
+                2 => 1 << self.rng.below(16),
+                _ => self.data(),
+            };
+            self.put(load);
+            self.put(&value.to_le_bytes());
+        }
+        self.put(&[0xB8]);
+        self.put(&number.to_le_bytes());
+        self.call_stub(window::stub::SYSCALL);
+    }
+
+    fn call_stub(&mut self, number: u32) {
+        self.put(&[0x41, 0xBB]);
+        let to = window::STUBS + number * window::STUB_SIZE;
+        self.put(&to.to_le_bytes());
+        self.check(identifier::FUNCTION, sequence::CALL);
     }
 
     /// Any accepted instruction; most operands are moved to memory that is there.
@@ -560,9 +730,9 @@ impl Maker<'_> {
         for n in 0..labels {
             self.align(8, 0);
             if n == chosen {
-                let distance = (self.here() - place) as u32;
-                self.out.text[place - 4..place].copy_from_slice(&distance.to_le_bytes());
+                self.link(place);
             }
+            self.markers.push((id, self.here(), self.function));
             self.put(&identifier::marker(id));
             for _ in 0..self.rng.below(3) {
                 self.instruction();
@@ -620,9 +790,6 @@ impl Maker<'_> {
             self.put(&[0xB8]);
             self.put(&call.to_le_bytes());
         }
-        self.put(&[0x41, 0xBB]);
-        let to = window::STUBS + number * window::STUB_SIZE;
-        self.put(&to.to_le_bytes());
-        self.check(identifier::FUNCTION, sequence::CALL);
+        self.call_stub(number);
     }
 }

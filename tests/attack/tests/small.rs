@@ -1,7 +1,7 @@
 //! Small slices of the attacks, so that every change of the tree meets them; the long runs are in `make soak`.
 
 use ringfence_attack::gates::{self, Event, Kind};
-use ringfence_attack::{files, fuzz, step};
+use ringfence_attack::{calls, files, fuzz, races, step};
 use std::time::Duration;
 
 /// Runs `f` in a child: it takes over signal handlers. Panics and crashes fail the test.
@@ -67,5 +67,24 @@ fn bent_files_are_refused_or_harmless() {
         let outcome = files::run(&[gates::seed()], 7, Duration::from_secs(20), 1000);
         assert_eq!(outcome.violations, Vec::<String>::new());
         assert!(outcome.calls > 100 && outcome.changed_code > 20, "{outcome:?}");
+    });
+}
+
+#[test]
+fn system_calls_leave_the_host_alone() {
+    in_child(|| {
+        let outcome = calls::run(7, Duration::from_secs(3));
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.kinds > 20 && outcome.comparisons > 1, "{outcome:?}");
+    });
+}
+
+#[test]
+fn what_the_host_checked_is_what_it_uses() {
+    in_child(|| {
+        for race in races::run(Duration::from_millis(500)) {
+            assert_eq!(race.violations, Vec::<String>::new(), "{}", race.name);
+            assert!(race.saw.0 > 0 && race.saw.1 > 0, "no race: {race:?}");
+        }
     });
 }
