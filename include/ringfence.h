@@ -68,6 +68,7 @@ typedef enum rf_status {
     RF_ERROR_UNSUPPORTED = 20, /* this processor or kernel lacks something; the message says what */
     RF_ERROR_LIMIT = 21,       /* out of windows, lanes, memory or mappings */
     RF_ERROR_CONSTRUCTOR = 22, /* a constructor of the module failed */
+    RF_ERROR_SNAPSHOT = 23,    /* the domain's state cannot become an image; the message says why */
     /* Faults: the domain refuses further calls until rf_reset. */
     RF_FAULT_ACCESS = 32,      /* access to memory that is not mapped, or not with that right */
     RF_FAULT_DIVIDE = 33,      /* integer division by zero or overflow */
@@ -210,6 +211,21 @@ typedef struct rf_import {
 #define RF_IMPORT(name, function) { (name), (void (*)(void))(function), NULL, NULL }
 #define RF_IMPORT_CALLBACK(name, callback, context) { (name), NULL, (callback), (context) }
 
+/* What becomes of a domain whose call of another one failed. RF_TELL: the call returns 0, and __rf_call_status tells why; a domain
+ * that does not link that function is ended. RF_RETURN: the call returns rf_slot.value, and __rf_call_status tells why.
+ * RF_END: the calling domain's own call ends with an error. */
+typedef enum rf_on_failure { RF_TELL = 0, RF_RETURN, RF_END } rf_on_failure;
+
+/* An import that takes functions of other domains, given with rf_grant. Until then calls of it fail. Only arguments and results in
+ * registers pass. */
+typedef struct rf_slot {
+    const char *name;
+    uint8_t ints, floats;               /* arguments: up to 6 and 8 */
+    uint8_t int_results, float_results; /* results: up to 2 and 2 */
+    rf_on_failure on_failure;
+    uint64_t value;
+} rf_slot;
+
 /* How to make a domain. Zero means the default everywhere. */
 typedef struct rf_domain_options {
     size_t size;              /* sizeof(rf_domain_options) */
@@ -219,10 +235,12 @@ typedef struct rf_domain_options {
     uint64_t memory_limit;    /* heap, maps and host allocations together, in bytes; 0: none but the window */
     uint64_t stack_size;      /* data stack of each lane, in bytes; 0: the default */
     const rf_policy *policy;  /* answers the domain's system calls; NULL: memory and exit only */
+    const rf_slot *slots;     /* copied; names too */
+    size_t slot_count;
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0 }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif
@@ -316,9 +334,13 @@ void *rf_object(rf_domain *domain, const char *name, size_t *size);
 
 /* ------------------------------------------------------------------------------------------------ control */
 
-/* Puts the domain back to the state right after rf_domain_create: memory, allocations, fault. Function handles and
+/* Puts the domain back to the state right after rf_domain_create, or to that of its last rf_snapshot: memory, allocations, fault. Function handles and
  * pointers stay valid; addresses of rf_alloc do not. RF_ERROR_BUSY while a thread is inside. */
 rf_status rf_reset(rf_domain *domain);
+
+/* Makes the present state the one that rf_reset returns to: data, heap, thread-local variables of the one thread that has been
+ * in the domain. RF_ERROR_SNAPSHOT, RF_ERROR_BUSY or RF_ERROR_FAULTED if that cannot be; the message says why. */
+rf_status rf_snapshot(rf_domain *domain);
 
 /* Ends whatever runs in the domain with RF_FAULT_INTERRUPT, soon; from any thread, and from signal handlers not. */
 rf_status rf_interrupt(rf_domain *domain);
@@ -328,6 +350,52 @@ rf_status rf_time_limit(rf_domain *domain, uint64_t nanoseconds);
 
 /* RF_OK if the domain takes calls, RF_ERROR_FAULTED if it waits for rf_reset, RF_ERROR_HANDLE. Sets no rf_error. */
 rf_status rf_domain_state(rf_domain *domain);
+
+/* -------------------------------------------------------------------------------- calls from domain to domain */
+
+/* Gives `domain` the function `function` of `callee` under the name of one of its slots, in place of what is there, while both run.
+ * The callee is not kept alive: when it goes, calls fail. RF_ERROR_IMPORT if there is no such slot, RF_ERROR_NO_FUNCTION. */
+rf_status rf_grant(rf_domain *domain, const char *slot, rf_domain *callee, const char *function);
+
+/* Empties a slot. Calls in progress finish, calls that begin after rf_revoke has returned fail. RF_ERROR_IMPORT. */
+rf_status rf_revoke(rf_domain *domain, const char *slot);
+
+/* Takes all functions of `callee` from all domains that have any. */
+rf_status rf_revoke_all(rf_domain *callee);
+
+/* ------------------------------------------------------------------------------------------ images and pools */
+
+typedef struct rf_image rf_image; /* the state that new domains start from */
+typedef struct rf_pool rf_pool;   /* clean domains, handed out and taken back */
+
+/* Makes two domains of `module`, runs `init` in each (0: done, all else: failed), and makes an image of what they have in common.
+ * `init` must do the same both times, and leave nothing in the domain that depends on time, chance, or on an address other
+ * than as a pointer: RF_ERROR_SNAPSHOT says where two runs differ. What `options` names is kept for the domains of the image; a policy
+ * has to stay open for them. `*image` is NULL on failure. */
+rf_status rf_image_create(rf_module *module, const rf_domain_options *options, int (*init)(rf_domain *, void *context),
+                          void *context, rf_image **image) RF_WARN_UNUSED;
+
+/* A new domain in the image's state, to which its rf_reset returns. Ends with rf_domain_destroy. */
+rf_status rf_image_domain(rf_image *image, rf_domain **domain) RF_WARN_UNUSED;
+
+/* Gives the handle back. Domains and pools of the image stay. NULL is fine. */
+rf_status rf_image_close(rf_image *image);
+
+/* A pool that keeps up to `most` domains while nobody uses them, and makes more when it has none: of a module, or of an image. What
+ * `options` names is kept as for rf_image_create. */
+rf_status rf_pool_create(rf_module *module, const rf_domain_options *options, size_t most, rf_pool **pool) RF_WARN_UNUSED;
+rf_status rf_pool_of_image(rf_image *image, size_t most, rf_pool **pool) RF_WARN_UNUSED;
+
+/* A clean domain, under a new handle. */
+rf_status rf_pool_take(rf_pool *pool, rf_domain **domain) RF_WARN_UNUSED;
+
+/* Takes a domain back: its handle and those of its functions end, pointers from rf_dlsym must not be used any more, and it is made
+ * like new: memory, rights to regions, functions granted to it and by it, captured output. A domain that somebody still uses is
+ * ended instead. RF_ERROR_ARGUMENT if it is not from this pool. */
+rf_status rf_pool_give(rf_pool *pool, rf_domain *domain);
+
+/* Ends the pool and the domains that wait in it. Those in use stay; they end with rf_domain_destroy. NULL is fine. */
+rf_status rf_pool_close(rf_pool *pool);
 
 /* ------------------------------------------------------------------------------------------------ policy
  *

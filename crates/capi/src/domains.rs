@@ -2,25 +2,28 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
+use std::sync::Weak;
 use std::time::Duration;
 
 use ringfence_runtime::{DomainError, DomainOptions, Module, Signature};
 
 use crate::error::{Failure, Info, Status, border, clear, pending, status};
-use crate::imports::{Import, provided, read_imports};
+use crate::imports::{Import, provided};
 use crate::objects::{self, LateHandle, load_options, not_null, text};
-use crate::policy;
+use crate::recipe::{Recipe, Slot};
 
 /// `rf_domain_options` of the header.
 #[repr(C)]
 pub struct Options {
     size: usize,
-    imports: *const Import,
-    import_count: usize,
-    time_limit_ns: u64,
-    memory_limit: u64,
-    stack_size: u64,
-    policy: *const c_void,
+    pub(crate) imports: *const Import,
+    pub(crate) import_count: usize,
+    pub(crate) time_limit_ns: u64,
+    pub(crate) memory_limit: u64,
+    pub(crate) stack_size: u64,
+    pub(crate) policy: *const c_void,
+    pub(crate) slots: *const Slot,
+    pub(crate) slot_count: usize,
 }
 
 /// Most bytes of stack arguments that a pointer of `rf_dlsym_args` passes.
@@ -201,7 +204,7 @@ pub extern "C" fn rf_module_close(module: *mut c_void) -> Status {
 ///
 /// # Safety
 /// `options` is null or points to `options->size` readable bytes.
-unsafe fn read_options(options: *const Options) -> Result<Options, Failure> {
+pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Failure> {
     let mut all = Options {
         size: size_of::<Options>(),
         imports: ptr::null(),
@@ -210,6 +213,8 @@ unsafe fn read_options(options: *const Options) -> Result<Options, Failure> {
         memory_limit: 0,
         stack_size: 0,
         policy: ptr::null(),
+        slots: ptr::null(),
+        slot_count: 0,
     };
     if options.is_null() {
         return Ok(all);
@@ -249,19 +254,9 @@ pub unsafe extern "C" fn rf_domain_create(
         let module = objects::module(module)?;
         // SAFETY: the caller's promise.
         let options = unsafe { read_options(options) }?;
-        let late = LateHandle::default();
         // SAFETY: the caller's promise.
-        let imports = unsafe { read_imports(options.imports, options.import_count, &late) }?;
-        let policy = policy::start(options.policy, &late)?;
-        let mut limits = DomainOptions::default();
-        limits.time_limit = time_limit(options.time_limit_ns);
-        if options.memory_limit > 0 {
-            limits.heap_limit = options.memory_limit;
-        }
-        if options.stack_size > 0 {
-            limits.data_stack = u32::try_from(options.stack_size).unwrap_or(u32::MAX);
-        }
-        let made = objects::add_domain(module, imports, &limits, &late, policy)?;
+        let recipe = unsafe { Recipe::read(module, &options) }?;
+        let made = objects::publish(recipe.make()?, Weak::new())?;
         // SAFETY: not null, so writable.
         unsafe { *domain = made };
         Ok(())

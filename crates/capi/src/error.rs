@@ -47,6 +47,7 @@ statuses! {
     ERROR_UNSUPPORTED = 20,
     ERROR_LIMIT = 21,
     ERROR_CONSTRUCTOR = 22,
+    ERROR_SNAPSHOT = 23,
     FAULT_ACCESS = 32,
     FAULT_DIVIDE = 33,
     FAULT_ILLEGAL = 34,
@@ -114,6 +115,12 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<LoadError> for Failure {
     fn from(e: LoadError) -> Self {
         let status = match &e {
@@ -140,6 +147,8 @@ impl From<DomainError> for Failure {
             DomainError::Option { .. } => Status::ERROR_ARGUMENT,
             DomainError::Host(H::NoFsgsbase | H::ReadImpliesExec) => Status::ERROR_UNSUPPORTED,
             DomainError::Memory(e) => return e.into(),
+            DomainError::Link(e) => return e.into(),
+            DomainError::Image(e) => return (*e).into(),
             DomainError::Init { source, .. } => {
                 let inner = Failure::from(*source);
                 return Self {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::ptr;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ringfence_runtime::{Imports, OutFrame, Signature, Verdict, domain};
@@ -18,6 +19,17 @@ pub struct Import {
     function: *const c_void,
     callback: Option<Callback>,
     context: *mut c_void,
+}
+
+impl Import {
+    pub(crate) fn name(&self) -> *const c_char {
+        self.name
+    }
+
+    /// The same under a copy of its name.
+    pub(crate) fn named(&self, name: *const c_char) -> Import {
+        Import { name, ..*self }
+    }
 }
 
 type Callback = unsafe extern "C" fn(caller: *mut Caller, context: *mut c_void);
@@ -100,7 +112,7 @@ pub(crate) fn provided() -> Imports {
 
 fn call_back(callback: Callback, context: &Context, late: &LateHandle, frame: &mut OutFrame) -> Verdict {
     let outer = INNERMOST.get();
-    let domain = late.get().copied().unwrap_or(0);
+    let domain = late.load(Ordering::Acquire);
     let mut caller = Caller {
         frame,
         domain,

@@ -13,6 +13,8 @@ mod imports;
 mod memory;
 mod objects;
 mod policy;
+mod pools;
+mod recipe;
 mod regions;
 
 pub use calls::*;
@@ -21,4 +23,6 @@ pub use error::{CFrame, Info, Status};
 pub use imports::*;
 pub use memory::*;
 pub use policy::*;
+pub use pools::*;
+pub use recipe::Slot;
 pub use regions::*;

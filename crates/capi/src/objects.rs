@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ringfence_runtime::{Domain, DomainOptions, Entry, Imports, LoadOptions, Module};
 
 use crate::error::{Failure, Status};
 use crate::handles::Table;
 use crate::policy::InForce;
+use crate::pools::PoolObject;
+use crate::recipe::Made;
 
 static MODULES: Table<Module> = Table::new(0x5A1);
 static DOMAINS: Table<Arc<DomainObject>> = Table::new(0x5A2);
@@ -24,6 +27,15 @@ pub(crate) struct DomainObject {
     pub(crate) policy: Option<InForce>,
     /// Handles of its functions, to be closed with it. `None` once it is closed.
     functions: Mutex<Option<HashSet<u64>>>,
+    late: LateHandle,
+    /// Where it was taken from.
+    pool: Weak<PoolObject>,
+}
+
+impl DomainObject {
+    pub(crate) fn is_from(&self, pool: &Arc<PoolObject>) -> bool {
+        std::ptr::eq(self.pool.as_ptr(), Arc::as_ptr(pool))
+    }
 }
 
 /// A function of a domain, behind its handle.
@@ -33,7 +45,7 @@ pub(crate) struct FunctionObject {
 }
 
 /// The number of a domain's handle, for its imports: known once the domain is made.
-pub(crate) type LateHandle = Arc<OnceLock<u64>>;
+pub(crate) type LateHandle = Arc<AtomicU64>;
 
 pub(crate) fn bad_handle(what: &str, handle: *const c_void) -> Failure {
     let reason = if handle.is_null() {
@@ -92,20 +104,50 @@ pub(crate) fn add_domain(
         None => imports,
     };
     let domain = Domain::new(std::slice::from_ref(&module), imports, options)?;
-    let tag = domain.clone();
-    let object = Arc::new(DomainObject {
+    let late = late.clone();
+    let made = Made {
         domain,
         module,
         policy,
+        late,
+    };
+    publish(made, Weak::new())
+}
+
+/// Gives a domain a handle.
+pub(crate) fn publish(made: Made, pool: Weak<PoolObject>) -> Result<*mut c_void, Failure> {
+    let (tag, late) = (made.domain.clone(), made.late.clone());
+    let object = Arc::new(DomainObject {
+        domain: made.domain,
+        module: made.module,
+        policy: made.policy,
         functions: Mutex::new(Some(HashSet::new())),
+        late: made.late,
+        pool,
     });
     let handle = DOMAINS.insert(object).map_err(|_| full("domain"))?;
     tag.set_tag(handle);
-    let _ = late.set(handle);
+    late.store(handle, Ordering::Release);
     Ok(pointer(handle))
 }
 
+/// Ends a domain's handle and those of its functions, and gives what is behind it. `None` if another thread uses it at this
+/// moment.
+pub(crate) fn withdraw(handle: *const c_void) -> Result<Option<Made>, Failure> {
+    let object = close_domain(handle)?;
+    Ok(Arc::into_inner(object).map(|object| Made {
+        domain: object.domain,
+        module: object.module,
+        policy: object.policy,
+        late: object.late,
+    }))
+}
+
 pub(crate) fn remove_domain(handle: *const c_void) -> Result<(), Failure> {
+    close_domain(handle).map(drop)
+}
+
+fn close_domain(handle: *const c_void) -> Result<Arc<DomainObject>, Failure> {
     let object = DOMAINS
         .remove(number(handle))
         .map_err(|_| bad_handle("domain", handle))?;
@@ -117,7 +159,7 @@ pub(crate) fn remove_domain(handle: *const c_void) -> Result<(), Failure> {
     for function in functions.into_iter().flatten() {
         let _ = FUNCTIONS.remove(function);
     }
-    Ok(())
+    Ok(object)
 }
 
 pub(crate) fn function(handle: *const c_void) -> Result<Arc<FunctionObject>, Failure> {

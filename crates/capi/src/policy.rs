@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ringfence_policy::program::{self, RunError};
@@ -71,6 +72,15 @@ fn policy(handle: *const c_void) -> Result<Arc<Mutex<PolicyObject>>, Failure> {
         .map_err(|_| objects::bad_handle("policy", handle))
 }
 
+impl InForce {
+    /// Drops what was captured so far.
+    pub(crate) fn forget(&self) {
+        for captured in self.captured.iter().flatten() {
+            drop(captured.take());
+        }
+    }
+}
+
 /// Puts the policy of this handle into force for a domain whose own handle comes `late`. A null handle: none.
 pub(crate) fn start(handle: *const c_void, late: &LateHandle) -> Result<Option<InForce>, Failure> {
     if handle.is_null() {
@@ -105,7 +115,7 @@ fn ask(decide: Decide, context: &Context, late: &LateHandle, request: &Request<'
         number: request.number,
         name: name.as_ref().map_or(ptr::null(), |n| n.as_ptr()),
         args: request.args,
-        domain: pointer(late.get().copied().unwrap_or(0)),
+        domain: pointer(late.load(Ordering::Acquire)),
         result: 0,
     };
     // SAFETY: the header says what a callback is; the struct lives until it returns.

@@ -1,0 +1,184 @@
+/* Links between domains, snapshots, images and pools, from C. */
+#include <ringfence.h>
+#include <stdint.h>
+
+#include "check.h"
+
+static void nothing(void) {}
+static const rf_import imports[] = { RF_IMPORT("host_mix", nothing), RF_IMPORT("host_eight", nothing),
+                                     RF_IMPORT("host_note", nothing) };
+static const rf_slot slots[] = { { "host_add", 2, 0, 1, 0, RF_RETURN, 1000 } };
+static rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
+static rf_module *module;
+
+static long call(rf_domain *d, const char *name, int a, int b) {
+    rf_value args[] = { rf_i32(a), rf_i32(b) }, result;
+    result.type = RF_I32;
+    if (rf_call_name(d, name, args, 2, &result) != RF_OK)
+        return -1;
+    return result.as.i32;
+}
+
+static long bump(rf_domain *d) {
+    rf_value result;
+    result.type = RF_I64;
+    return rf_call_name(d, "bump", NULL, 0, &result) == RF_OK ? (long)result.as.i64 : -1;
+}
+
+static rf_domain *make(void) {
+    rf_domain *d = NULL;
+    CHECK_STATUS(rf_domain_create(module, &options, &d), RF_OK);
+    return d;
+}
+
+static void links(void) {
+    rf_domain *a = make(), *b = make();
+    /* call_host_add(x, y) is host_add(x, y) + 1 */
+    CHECK(call(a, "call_host_add", 1, 2) == 1001);
+    CHECK_STATUS(rf_grant(a, "host_add", b, "add"), RF_OK);
+    CHECK(call(a, "call_host_add", 1, 2) == 4);
+    CHECK_STATUS(rf_grant(a, "host_add", b, "divide"), RF_OK);
+    CHECK(call(a, "call_host_add", 8, 2) == 5 && call(a, "call_host_add", 8, 0) == 1001);
+    CHECK_STATUS(rf_domain_state(b), RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_domain_state(a), RF_OK);
+    CHECK_STATUS(rf_reset(b), RF_OK);
+    CHECK(call(a, "call_host_add", 8, 2) == 5);
+    CHECK_STATUS(rf_revoke(a, "host_add"), RF_OK);
+    CHECK(call(a, "call_host_add", 8, 2) == 1001);
+    CHECK_STATUS(rf_grant(a, "host_add", b, "add"), RF_OK);
+    CHECK_STATUS(rf_revoke_all(b), RF_OK);
+    CHECK(call(a, "call_host_add", 8, 2) == 1001);
+    CHECK_STATUS(rf_grant(a, "host_mix", b, "add"), RF_ERROR_IMPORT);
+    CHECK_STATUS(rf_grant(a, "host_add", b, "no_such"), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_grant(a, "host_add", b, "counter"), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_grant(NULL, "host_add", b, "add"), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_grant(a, NULL, b, "add"), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_revoke(a, "no_such"), RF_ERROR_IMPORT);
+    CHECK_STATUS(rf_grant(a, "host_add", b, "add"), RF_OK);
+    CHECK_STATUS(rf_domain_destroy(b), RF_OK);
+    CHECK(call(a, "call_host_add", 8, 2) == 1001);
+    CHECK_STATUS(rf_domain_destroy(a), RF_OK);
+    /* A domain that cannot ask what happened is ended rather than given a 0. */
+    rf_slot tell = slots[0], wrong = slots[0];
+    tell.on_failure = RF_TELL;
+    rf_domain_options o = options;
+    o.slots = &tell;
+    CHECK_STATUS(rf_domain_create(module, &o, &a), RF_OK);
+    CHECK(call(a, "call_host_add", 1, 2) == -1);
+    CHECK_STATUS(rf_domain_state(a), RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_domain_destroy(a), RF_OK);
+    o.slots = &wrong, wrong.ints = 7;
+    CHECK_STATUS(rf_domain_create(module, &o, &a), RF_ERROR_ARGUMENT);
+    wrong.ints = 2, wrong.on_failure = (rf_on_failure)7;
+    CHECK_STATUS(rf_domain_create(module, &o, &a), RF_ERROR_ARGUMENT);
+    o.slots = NULL;
+    CHECK_STATUS(rf_domain_create(module, &o, &a), RF_ERROR_ARGUMENT);
+    rf_clear_error();
+}
+
+static int warm(rf_domain *d, void *context) {
+    for (int i = 0; i < 5; i++)
+        bump(d);
+    return *(int *)context;
+}
+
+static int chance(rf_domain *d, void *context) {
+    int run = ++*(int *)context;
+    for (int i = 0; i < run; i++)
+        bump(d);
+    return 0;
+}
+
+static void images(void) {
+    rf_domain *d = make();
+    int zero = 0, one = 1, runs = 0;
+    warm(d, &zero);
+    CHECK_STATUS(rf_snapshot(d), RF_OK);
+    CHECK(bump(d) == 13);
+    CHECK_STATUS(rf_reset(d), RF_OK);
+    CHECK(bump(d) == 13);
+    CHECK(call(d, "divide", 1, 0) == -1);
+    CHECK_STATUS(rf_snapshot(d), RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_snapshot(NULL), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+
+    rf_image *image = NULL;
+    CHECK_STATUS(rf_image_create(module, &options, NULL, NULL, &image), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_image_create(module, &options, warm, &one, &image), RF_ERROR_SNAPSHOT);
+    CHECK(rf_error() && strstr(rf_error()->message, "init returned 1"));
+    CHECK_STATUS(rf_image_create(module, NULL, warm, &zero, &image), RF_ERROR_IMPORT);
+    CHECK(image == NULL);
+    /* Two runs that differ: nobody could tell what a third window needs. */
+    CHECK_STATUS(rf_image_create(module, &options, chance, &runs, &image), RF_ERROR_SNAPSHOT);
+    CHECK(rf_error() && strstr(rf_error()->message, "counter"));
+    CHECK_STATUS(rf_image_create(module, &options, warm, &zero, &image), RF_OK);
+    rf_domain *all[3];
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(rf_image_domain(image, &all[i]), RF_OK);
+        CHECK(bump(all[i]) == 13 && bump(all[i]) == 14);
+        CHECK(call(all[i], "call_host_add", 1, 2) == 1001);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(rf_reset(all[i]), RF_OK);
+        CHECK(bump(all[i]) == 13);
+        CHECK_STATUS(rf_domain_destroy(all[i]), RF_OK);
+    }
+
+    rf_pool *pool = NULL;
+    CHECK_STATUS(rf_pool_of_image(image, 2, &pool), RF_OK);
+    CHECK_STATUS(rf_image_close(image), RF_OK);
+    CHECK_STATUS(rf_image_domain(image, &d), RF_ERROR_HANDLE);
+    for (int i = 0; i < 4; i++) {
+        CHECK_STATUS(rf_pool_take(pool, &d), RF_OK);
+        CHECK(bump(d) == 13);
+        CHECK_STATUS(rf_pool_give(pool, d), RF_OK);
+    }
+    CHECK_STATUS(rf_pool_close(pool), RF_OK);
+    CHECK_STATUS(rf_pool_close(pool), RF_ERROR_HANDLE);
+    rf_clear_error();
+}
+
+static void pools(void) {
+    rf_pool *pool = NULL, *other = NULL;
+    rf_domain *d = NULL, *e = NULL;
+    rf_region *region = NULL;
+    CHECK_STATUS(rf_pool_create(NULL, &options, 2, &pool), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_pool_create(module, &options, 2, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_pool_create(module, &options, 2, &pool), RF_OK);
+    CHECK_STATUS(rf_pool_create(module, &options, 2, &other), RF_OK);
+    CHECK_STATUS(rf_region_create(4096, NULL, &region), RF_OK);
+    CHECK_STATUS(rf_pool_take(pool, &d), RF_OK);
+    CHECK_STATUS(rf_pool_give(other, d), RF_ERROR_ARGUMENT);
+    CHECK(bump(d) == 8);
+    void *window = rf_object(d, "counter", NULL), *kept = rf_alloc(d, 100000);
+    CHECK(window && kept);
+    CHECK_STATUS(rf_region_give(region, NULL, d, RF_WRITE), RF_OK);
+    CHECK(call(d, "divide", 1, 0) == -1);
+    CHECK_STATUS(rf_pool_give(pool, d), RF_OK);
+    CHECK_STATUS(rf_pool_give(pool, d), RF_ERROR_HANDLE);
+    CHECK(call(d, "add", 1, 2) == -1);
+    CHECK_STATUS(rf_pool_take(pool, &e), RF_OK);
+    CHECK(e != d && rf_object(e, "counter", NULL) == window);
+    CHECK(bump(e) == 8 && rf_region_rights(region, e) == RF_NONE);
+    char byte;
+    CHECK_STATUS(rf_read(e, kept, &byte, 1), RF_ERROR_ACCESS);
+    CHECK_STATUS(rf_domain_destroy(e), RF_OK);
+    CHECK_STATUS(rf_region_close(region), RF_OK);
+    CHECK_STATUS(rf_pool_close(pool), RF_OK);
+    CHECK_STATUS(rf_pool_close(other), RF_OK);
+    CHECK_STATUS(rf_pool_close(NULL), RF_OK);
+    rf_clear_error();
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return fprintf(stderr, "usage: many MODULE\n"), 2;
+    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    options.imports = imports, options.import_count = 3;
+    options.slots = slots, options.slot_count = 1;
+    links();
+    images();
+    pools();
+    CHECK_STATUS(rf_module_close(module), RF_OK);
+    return FINISH("many");
+}
