@@ -48,15 +48,36 @@ def targets(page):
             yield f"{page.relative_to(ROOT)}: make has no target {target}"
 
 
+def cargo_targets(page):
+    """Examples and tests that cargo is told to run exist."""
+    for kind, folder in (("example", "examples"), ("test", "tests")):
+        for name in re.findall(rf"\bcargo [^`\n]*--{kind} ([\w-]+)", page.read_text()):
+            if not list(ROOT.glob(f"*/*/{folder}/{name}.rs")):
+                yield f"{page.relative_to(ROOT)}: cargo finds no {kind} {name}"
+
+
+def options(page):
+    """Options that `ringfence …` is shown with are known to it: to clap by a field's name, to the compiler driver by a
+    literal."""
+    sources = [*ROOT.glob("crates/cli/src/*.rs"), *ROOT.glob("crates/driver/src/**/*.rs"), *ROOT.glob("crates/rewrite/src/*.rs")]
+    code = "\n".join(p.read_text() for p in sources)
+    for line in re.findall(r"\bringfence (?:cc|c\+\+|run|call|verify|inspect)\b[^`\n|]*", page.read_text()):
+        for option in re.findall(r"(?<![\w,=-])--([a-z][a-z-]+)", line.split(" -- ")[0]):
+            known = f'"--{option}' in code or f'long = "{option}"' in code or re.search(rf"^    {option.replace('-', '_')}: ", code, re.M)
+            # configure's and make's own, on the same line
+            if not known and option not in ("host", "disable-shared"):
+                yield f"{page.relative_to(ROOT)}: ringfence has no --{option}: {line.strip()}"
+
+
 def main():
     if sys.argv[1:] == ["--copy-examples"]:
         return copy_examples()
     pages = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
     wrong = list(examples())
     for page in pages:
-        wrong += [*named_files(page), *targets(page)]
+        wrong += [*named_files(page), *targets(page), *cargo_targets(page), *options(page)]
     print("\n".join(wrong), end="\n" if wrong else "")
-    checks = 2 * len(pages) + len(EXAMPLES)
+    checks = 4 * len(pages) + len(EXAMPLES)
     print(f"pages: {checks - len(wrong)} passed, {len(wrong)} failed")
     return 1 if wrong else 0
 

@@ -336,3 +336,67 @@ fn imports_used_only_by_template_instances() {
     d.sh("$RF c++ -shared t.o u.o -o t.rf")
         .fails(1, &["undefined symbol 'h7'", "undefined symbol 'h39'", "t.o"]);
 }
+
+#[test]
+fn typical_mistakes_are_told_with_what_to_do() {
+    let d = Dir::new();
+    d.write("ok.c", "int add(int a, int b) { return a + b; }\n");
+    d.write(
+        "libc.c",
+        "int puts(const char *);\nint f(void) { return puts(\"x\"); }\n",
+    );
+    d.sh("$RF cc ok.c -o ok.rf && $RF cc -c ok.c && gcc -shared -fPIC ok.c -o plain.so")
+        .ok();
+    for (line, status, parts) in [
+        (
+            "cc -c ok.c -o nowhere/x.o",
+            1,
+            &["nowhere/x.o", "No such file"][..],
+        ),
+        ("cc ok.c -o nowhere/x.rf", 1, &["nowhere/x.rf", "No such file"]),
+        (
+            "cc --sysroot-rf=nowhere ok.c -o x.rf",
+            1,
+            &["no sysroot at nowhere", "make build"],
+        ),
+        (
+            "cc libc.c -o x.rf",
+            1,
+            &[
+                "undefined symbol 'puts'",
+                "no libc is linked",
+                "RINGFENCE_SYSROOT",
+            ],
+        ),
+        (
+            "cc plain.so ok.c -o x.rf",
+            1,
+            &["plain.so", "build it with ringfence cc"],
+        ),
+        ("call ok.rf ad 1 2", 2, &["no export \"ad\"", "ringfence inspect"]),
+        (
+            "call ok.o add 1 2",
+            2,
+            &["ok.o: not a Ringfence module", "ringfence cc -o NAME.rf"],
+        ),
+        (
+            "call plain.so add 1 2",
+            2,
+            &["plain.so", "build it with `ringfence cc`"],
+        ),
+        ("call /bin/sh add 1 2", 2, &["/bin/sh", "ordinary program"]),
+        ("run ok.rf", 125, &["not a program", "with a main"]),
+        ("run ok.c", 125, &["ok.c: not a Ringfence module"]),
+        ("run --memory 1Q ok.rf", 2, &["1Q", "K, M or G"]),
+        ("run --dir nowhere ok.rf", 125, &["nowhere", "No such file"]),
+        ("verify ok.c", 2, &["ok.c: not a readable ELF file"]),
+        ("inspect nowhere.rf", 2, &["nowhere.rf", "No such file"]),
+        ("build ok.c", 2, &["unrecognized subcommand 'build'"]),
+    ] {
+        let ran = d.sh(&format!("$RF {line}"));
+        assert_eq!(ran.status, status, "{line}: {}", ran.err);
+        for part in parts {
+            assert!(ran.err.contains(part), "{line}: no {part:?} in {}", ran.err);
+        }
+    }
+}

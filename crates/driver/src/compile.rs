@@ -232,6 +232,11 @@ impl<'a> Compiler<'a> {
             if let Err(messages) = self.tools.assemble(&text, object, &arguments) {
                 let messages = messages.replace("{standard input}", "fenced assembly");
                 let _ = std::fs::remove_file(object);
+                if messages.contains("can't create ") {
+                    let source = std::fs::File::create(object).err();
+                    let source = source.unwrap_or_else(|| std::io::ErrorKind::Other.into());
+                    return Err(Error::read(object, source));
+                }
                 return Err(Error::Assembler {
                     file: path.to_owned(),
                     messages: messages.trim_end().to_owned(),

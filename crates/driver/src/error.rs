@@ -44,6 +44,11 @@ pub enum Error {
         /// The line.
         line: String,
     },
+    /// A sysroot that is not there.
+    #[error(
+        "there is no sysroot at {0}; `make build` in Ringfence's sources makes build/sysroot, and an installation brings one"
+    )]
+    NoSysroot(String),
     /// Nothing to do.
     #[error("no input files")]
     NoInputs,
@@ -166,6 +171,8 @@ impl Error {
 pub struct Undefined {
     /// Symbol, places as the linker names them, and objects that refer to it.
     pub symbols: Vec<(String, Vec<String>, Vec<String>)>,
+    /// Whether no libc was linked for want of a sysroot.
+    pub no_libc: bool,
 }
 
 impl fmt::Display for Undefined {
@@ -190,6 +197,10 @@ impl fmt::Display for Undefined {
         }
         f.write_str(
             "link what defines it, or declare it an import: --import=NAME, or RF_IMPORT in the source",
-        )
+        )?;
+        if self.no_libc {
+            f.write_str("\n    (no libc is linked: there is no sysroot; `make build` makes one, RINGFENCE_SYSROOT names one)")?;
+        }
+        Ok(())
     }
 }

@@ -351,7 +351,10 @@ impl Linker<'_> {
             let undefined = |n: &&&String| !image.symbols.iter().any(|s| s.defined && s.name == ***n);
             thunks.extend(weak.iter().filter(undefined).map(|n| (*n).clone()));
         }
-        let mut missing = Undefined::default();
+        let mut missing = Undefined {
+            no_libc: self.tools.sysroot.is_none() && !self.inv.no_default_libs && !self.inv.freestanding,
+            ..Undefined::default()
+        };
         for (name, places) in undefined {
             if is_import(name) {
                 thunks.insert(name.clone());

@@ -37,7 +37,7 @@ impl Tools {
             compiler: chosen.clone().unwrap_or_else(|| default.to_owned()),
             compiler_variable: variable,
             assembler: env::var("RINGFENCE_AS").unwrap_or_else(|_| "as".to_owned()),
-            sysroot: inv.own.sysroot.clone().or_else(default_sysroot),
+            sysroot: sysroot(inv)?,
             verbose: inv.verbose,
             dry_run: inv.dry_run,
         };
@@ -201,18 +201,28 @@ impl Tools {
     }
 }
 
-/// `RINGFENCE_SYSROOT`, or `lib/ringfence/sysroot` beside the directory of the running program, or `build/sysroot` of
-/// the source tree that it was built in.
-fn default_sysroot() -> Option<PathBuf> {
-    if let Some(dir) = env::var_os("RINGFENCE_SYSROOT") {
-        return (!dir.is_empty()).then(|| PathBuf::from(dir));
+/// `--sysroot-rf`, or `RINGFENCE_SYSROOT` (either may be empty: none), or `lib/ringfence/sysroot` beside the directory of
+/// the running program, or `build/sysroot` of the source tree that it was built in.
+fn sysroot(inv: &Invocation) -> Result<Option<PathBuf>, Error> {
+    let named = inv.own.sysroot.clone();
+    if let Some(dir) = named.or_else(|| env::var_os("RINGFENCE_SYSROOT").map(PathBuf::from)) {
+        // Without this one the host's own headers would be taken, and nothing would say so.
+        return match dir.as_os_str().is_empty() {
+            true => Ok(None),
+            false if dir.is_dir() => Ok(Some(dir)),
+            false => Err(Error::NoSysroot(dir.display().to_string())),
+        };
     }
-    let exe = env::current_exe().ok()?;
-    let prefix = exe.parent()?.parent()?;
-    ["lib/ringfence/sysroot", "../build/sysroot", "build/sysroot"]
+    let Some(prefix) = env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.parent()?.to_owned()))
+    else {
+        return Ok(None);
+    };
+    Ok(["lib/ringfence/sysroot", "../build/sysroot", "build/sysroot"]
         .iter()
         .map(|d| prefix.join(d))
-        .find(|d| d.is_dir())
+        .find(|d| d.is_dir()))
 }
 
 /// A word as a shell would take it.

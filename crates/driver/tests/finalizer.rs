@@ -42,7 +42,7 @@ impl Drop for Dir {
 }
 
 fn cc(args: &[&str]) -> i32 {
-    let mut all = vec![OsString::from("--sysroot-rf=/nonexistent")];
+    let mut all = vec![OsString::from("--sysroot-rf=")];
     all.extend(args.iter().map(OsString::from));
     ringfence_driver::cc(Front::C, all)
 }

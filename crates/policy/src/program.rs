@@ -13,7 +13,7 @@ pub const ENTRY: &str = "__rf_main";
 #[non_exhaustive]
 pub enum RunError {
     /// The module is no program.
-    #[error("not a program: {0}; link it without -shared, and with a main")]
+    #[error("not a program: it has no start code; link it without -shared, and with a main")]
     NoMain(DomainError),
     /// Arguments and environment do not fit into the domain's memory.
     #[error("arguments and environment: {0}")]

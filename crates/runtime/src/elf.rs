@@ -169,7 +169,7 @@ pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
         return r.not(format!("for machine {}, not x86-64", header.e_machine(ENDIAN).0));
     }
     if header.e_type(ENDIAN) != elf::ET_DYN {
-        return r.not("no shared object (ET_DYN)");
+        return r.not("no shared object (ET_DYN); link it with `ringfence cc -o NAME.rf`");
     }
     let Ok(headers) = header.program_headers(ENDIAN, data) else {
         return r.bad(header.e_phoff(ENDIAN), "program headers lie outside the file");

@@ -148,7 +148,9 @@ pub enum DomainError {
         reason: String,
     },
     /// A symbol that nobody defines.
-    #[error("{module}: undefined {symbol}; give it with Imports, or add a module that exports it")]
+    #[error(
+        "{module} needs {symbol}, which nobody gives: name it among the imports, or add a module that exports it"
+    )]
     Unresolved {
         /// The module that needs it.
         module: String,
@@ -172,7 +174,7 @@ pub enum DomainError {
         reason: String,
     },
     /// No such export.
-    #[error("no export {name:?}")]
+    #[error("no export {name:?}; 'ringfence inspect' lists what a module exports")]
     NoExport {
         /// What was asked for.
         name: String,
