@@ -267,6 +267,7 @@ impl<'o> Out<'o> {
         } else {
             RSP
         };
+        let swapped = self.free_high(i, &mut placed)?;
         self.buf.push('\t');
         if !i.prefix.is_empty() {
             self.buf.push_str(i.prefix);
@@ -287,6 +288,10 @@ impl<'o> Out<'o> {
                     self.buf.push('%');
                     self.buf.push_str(regs::name(stack, r.class));
                 }
+                Op::Reg(r, _) if r.class == Class::High && swapped.is_some() => {
+                    self.buf.push('%');
+                    self.buf.push_str(regs::name(r.n, Class::B));
+                }
                 Op::Reg(_, text) | Op::Imm(text) => self.buf.push_str(text),
                 Op::Mem(_) => {
                     if let Some(p) = &placed {
@@ -296,7 +301,55 @@ impl<'o> Out<'o> {
             }
         }
         self.buf.push('\n');
+        if let Some(n) = swapped {
+            self.swap_bytes(n);
+        }
         Ok(())
+    }
+
+    /// `ah` and its kin cannot stand beside `r15` or `r11`, which an operand that named neither may have got: the two lower
+    /// bytes of the register change places around the instruction, which uses the lowest then. Tells which register.
+    fn free_high(&mut self, i: &Insn<'_>, placed: &mut Option<Placed<'_>>) -> Result<Option<u8>, String> {
+        let Some(p) = placed else { return Ok(None) };
+        let high = i.ops().iter().find_map(|o| match o {
+            Op::Reg(r, _) if r.class == Class::High => Some(r.n),
+            _ => None,
+        });
+        let extended = |r: u8| (8..16).contains(&r);
+        let Some(n) = high.filter(|_| extended(p.mem.base) || extended(p.mem.index)) else {
+            return Ok(None);
+        };
+        if i.mnemonic.starts_with("cmpxchg") {
+            return Err("cmpxchg of a second byte with a place on the stack".to_owned());
+        }
+        if p.mem.base == n || p.mem.index == n {
+            // The address needs the register as it is.
+            self.buf.push_str("\tleaq\t");
+            self.mem(
+                &Placed {
+                    confined: false,
+                    ..*p
+                },
+                false,
+            );
+            self.buf.push_str(", %r11\n");
+            p.mem = Mem {
+                disp: "",
+                base: R11,
+                index: NONE,
+                scale: 1,
+                ..p.mem
+            };
+            p.add = 0;
+        }
+        self.swap_bytes(n);
+        Ok(Some(n))
+    }
+
+    /// Exchanges the two lower bytes of `rax`, `rcx`, `rdx` or `rbx`, and leaves the flags alone.
+    fn swap_bytes(&mut self, n: u8) {
+        let letter = ['a', 'c', 'd', 'b'][usize::from(n & 3)];
+        self.fmt(format_args!("\txchgb\t%{letter}l, %{letter}h\n"));
     }
 
     /// `lea`: an address, not an access.
