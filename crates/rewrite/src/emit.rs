@@ -136,6 +136,11 @@ pub(crate) fn emit<'a>(
                         let first = !std::mem::replace(&mut classes.marked[class as usize], true);
                         out.label_marker(place.number, class, first);
                     }
+                    // A function without a body, or one that ends behind a label.
+                    if w.cut[i as usize] {
+                        end(f, i, &st, place, out);
+                        dead_end = true;
+                    }
                     continue;
                 }
                 let mut target = Target::Function;
