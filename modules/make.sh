@@ -8,6 +8,8 @@
 #
 # A recipe (modules/NAME/recipe.sh) sets
 #   crate=(NAME VERSION SHA256)  where the source comes from; $src is its directory afterwards
+#   deb=(NAME VERSION SHA256)    the same, for a Debian package of headers
+#   language=c++                 for a library in C++; without it, C
 #   needs=(RECIPE...)            libraries of other recipes
 #   prepare()                    makes generated headers in $gen, if any
 #   cflags=(...) fenced_cflags=(...)  flags for both builds, and for the fenced one alone
@@ -23,7 +25,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 out=$root/build/modules
-order=(zlib bzip2 lz4 zstd expat lua sqlite libpng libwebp)
+order=(zlib bzip2 lz4 zstd expat lua sqlite libpng libwebp json)
 rounds=${ROUNDS:-5}
 
 die() {
@@ -82,7 +84,7 @@ objects() {
 load() { # RECIPE
 	recipe=$1
 	[ -f "$here/$recipe/recipe.sh" ] || die "no recipe '$recipe'; there are: ${order[*]}"
-	crate=() needs=() cflags=() fenced_cflags=() library=() fenced_library=() programs=()
+	crate=() deb=() language=c needs=() cflags=() fenced_cflags=() library=() fenced_library=() programs=()
 	prepare() { :; }
 	gen=$out/$recipe/gen
 	mkdir -p "$gen"
@@ -108,9 +110,11 @@ build() { # RECIPE
 			files=("${library[@]}")
 			if [ $variant = native ]; then
 				cc=(gcc -O2)
+				[ $language = c ] || cc=(g++ -O2)
 				exe=
 			else
 				cc=("$RINGFENCE" cc -O2)
+				[ $language = c ] || cc=("$RINGFENCE" c++ -O2)
 				exe=.rf
 				[ ${#fenced_library[@]} = 0 ] || files=("${fenced_library[@]}")
 			fi
@@ -222,5 +226,5 @@ bench) for name; do
 	bench_one "$name"
 done ;;
 list) printf '%s\n' "${order[@]}" ;;
-*) sed -n '2,22s/^# \{0,1\}//p' "$0" ;;
+*) sed -n '2,24s/^# \{0,1\}//p' "$0" ;;
 esac

@@ -50,7 +50,7 @@ static inline void rf_noise(unsigned char *p, size_t n, uint64_t seed)
 
 static inline uint64_t rf_digest(const void *data, size_t n)
 {
-	const unsigned char *p = data;
+	const unsigned char *p = (const unsigned char *)data;
 	uint64_t h = 0xCBF29CE484222325u;
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ p[i]) * 0x100000001B3u;
