@@ -395,3 +395,48 @@ fn call_takes_types_from_debug_information() {
         ran.err
     );
 }
+
+/// A weak function that is declared an import is bound to another module of the domain, beside imports that are not weak; one that
+/// is not declared is 0.
+#[test]
+fn weak_symbols_across_modules() {
+    let d = Dir::new();
+    d.write(
+        "a.c",
+        "extern int maybe(int) __attribute__((weak));\nextern int sure(int);\n\
+         static int (*table[2])(int) = { maybe, sure };\n\
+         int has(void) { return maybe != 0; }\nint direct(int x) { return maybe ? maybe(x) : -1; }\n\
+         int indirect(int i) { return table[i] ? table[i](1) : -2; }\n",
+    );
+    d.write("maybe.c", "int maybe(int x) { return x + 10; }\n");
+    d.write("sure.c", "int sure(int x) { return x + 100; }\n");
+    let call = |function: &str| {
+        d.sh(&format!(
+            "$RF call --module sure.rf --module maybe.rf a.rf {function}"
+        ))
+        .ok()
+        .out
+    };
+    for module in ["maybe", "sure"] {
+        d.rf(&[
+            "cc",
+            "-O2",
+            "-shared",
+            &format!("{module}.c"),
+            "-o",
+            &format!("{module}.rf"),
+        ])
+        .ok();
+    }
+    d.sh("timeout 60 $RF cc -O2 -shared --import=sure,maybe a.c -o a.rf")
+        .ok();
+    assert_eq!(call("'has'"), "1\n");
+    assert_eq!(call("direct 5"), "15\n");
+    assert_eq!(call("indirect 0"), "11\n");
+    assert_eq!(call("indirect 1"), "101\n");
+    d.sh("timeout 60 $RF cc -O2 -shared --import=sure a.c -o a.rf")
+        .ok();
+    assert_eq!(call("'has'"), "0\n");
+    assert_eq!(call("indirect 0"), "4294967294\n");
+    assert_eq!(call("indirect 1"), "101\n");
+}

@@ -106,7 +106,9 @@ pub(crate) fn link(
         for name in undefined_symbols(&linked) {
             undefined.entry(name).or_default();
         }
-        let wanted = linker.thunks(&linked, &undefined)?;
+        // Those that are there stay: with its thunk, a weak symbol is undefined no more.
+        let mut wanted = linker.thunks(&linked, &undefined)?;
+        wanted.extend(thunks.iter().cloned());
         if !link_again && wanted == thunks {
             break;
         }
