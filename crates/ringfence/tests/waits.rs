@@ -4,153 +4,64 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ringfence::FaultKind;
 use ringfence::policy::{Policy, Rights};
-use ringfence::{CallError, Domain, FaultKind, Func, Imports};
+use support::guest::Guest;
 
-type Call = Func<(i64, i64, i64, i64, i64, i64, i64), i64>;
-
-/// A domain that makes the calls that a test tells it to.
-struct Guest {
-    domain: Domain,
-    call: Call,
+/// The call must not come back by itself; both ways of ending it must.
+#[track_caller]
+fn ends(guest: &Guest, what: &str, number: i64, args: &[i64]) {
+    let begin = Instant::now();
+    guest.domain.set_time_limit(Some(Duration::from_millis(40)));
+    let error = guest.raw(number, args).expect_err(what);
+    assert!(
+        matches!(error.fault().map(|f| &f.kind), Some(FaultKind::TimeLimit)),
+        "{what}: {error}"
+    );
+    assert!(begin.elapsed() >= Duration::from_millis(35), "{what}: too soon");
+    assert!(
+        begin.elapsed() < Duration::from_secs(5),
+        "{what}: {:?}",
+        begin.elapsed()
+    );
+    guest.domain.set_time_limit(None);
 }
 
-impl Guest {
-    fn new(policy: Policy) -> Guest {
-        let monitor = policy.start().unwrap();
-        let domain = support::module("syscall")
-            .instantiate(Imports::new().policy(monitor))
-            .unwrap();
-        let call = domain.func("system_call").unwrap();
-        Guest { domain, call }
-    }
-
-    fn raw(&self, number: i64, args: &[i64]) -> Result<i64, CallError> {
-        let a = |i: usize| args.get(i).copied().unwrap_or(0);
-        let result = self.call.call(number, a(0), a(1), a(2), a(3), a(4), a(5))?;
-        Ok(result.into_inner_unchecked())
-    }
-
-    fn sys(&self, number: i64, args: &[i64]) -> i64 {
-        self.raw(number, args).unwrap()
-    }
-
-    /// The words in memory of the domain.
-    fn words(&self, words: &[i64]) -> i64 {
-        self.domain.memory().put_slice(words).unwrap().leak().address() as i64
-    }
-
-    fn read_words(&self, at: i64, count: usize) -> Vec<i64> {
-        let at = ringfence::Ptr::<i64>::from_address(at as u64);
-        self.domain
-            .memory()
-            .read_vec(at, count)
-            .unwrap()
-            .into_inner_unchecked()
-    }
-
-    fn text(&self, text: &str) -> i64 {
-        self.domain.memory().put_c_string(text).unwrap().leak().address() as i64
-    }
-
-    fn buffer(&self, len: usize) -> i64 {
-        self.domain
-            .memory()
-            .alloc_array::<u8>(len)
-            .unwrap()
-            .leak()
-            .address() as i64
-    }
-
-    fn pipe(&self) -> [i64; 2] {
-        let at = self.words(&[0]);
-        assert_eq!(self.sys(libc::SYS_pipe, &[at]), 0);
-        let both = self.read_words(at, 1)[0];
-        [both & 0xFFFF_FFFF, both >> 32]
-    }
-
-    /// A `sockaddr_in`.
-    fn address(&self, address: SocketAddr) -> i64 {
-        let SocketAddr::V4(v4) = address else {
-            panic!("IPv4")
-        };
-        let mut bytes = [0u8; 16];
-        bytes[0] = libc::AF_INET as u8;
-        bytes[2..4].copy_from_slice(&v4.port().to_be_bytes());
-        bytes[4..8].copy_from_slice(&v4.ip().octets());
-        self.domain.memory().put_slice(&bytes).unwrap().leak().address() as i64
-    }
-
-    fn socket(&self, flags: i32) -> i64 {
-        let kind = i64::from(libc::SOCK_STREAM | flags);
-        let fd = self.sys(libc::SYS_socket, &[libc::AF_INET.into(), kind, 0]);
-        assert!(fd >= 0, "{fd}");
-        fd
-    }
-
-    /// A socket that is connected to one of ours.
-    fn connected(&self, listener: &TcpListener) -> (i64, TcpStream) {
-        let fd = self.socket(0);
-        let address = self.address(listener.local_addr().unwrap());
-        assert_eq!(self.sys(libc::SYS_connect, &[fd, address, 16]), 0);
-        (fd, listener.accept().unwrap().0)
-    }
-
-    /// The call must not come back by itself; both ways of ending it must.
-    #[track_caller]
-    fn ends(&self, what: &str, number: i64, args: &[i64]) {
-        let begin = Instant::now();
-        self.domain.set_time_limit(Some(Duration::from_millis(40)));
-        let error = self.raw(number, args).expect_err(what);
-        assert!(
-            matches!(error.fault().map(|f| &f.kind), Some(FaultKind::TimeLimit)),
-            "{what}: {error}"
-        );
-        assert!(begin.elapsed() >= Duration::from_millis(35), "{what}: too soon");
-        assert!(
-            begin.elapsed() < Duration::from_secs(5),
-            "{what}: {:?}",
-            begin.elapsed()
-        );
-        self.domain.set_time_limit(None);
-    }
-
-    #[track_caller]
-    fn interrupted(&self, what: &str, number: i64, args: &[i64]) {
-        let begin = Instant::now();
-        let error = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(40));
-                self.domain.interrupt();
-            });
-            self.raw(number, args).expect_err(what)
+#[track_caller]
+fn interrupted(guest: &Guest, what: &str, number: i64, args: &[i64]) {
+    let begin = Instant::now();
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(40));
+            guest.domain.interrupt();
         });
-        assert!(
-            matches!(error.fault().map(|f| &f.kind), Some(FaultKind::Interrupted)),
-            "{what}: {error}"
-        );
-        assert!(
-            begin.elapsed() < Duration::from_secs(5),
-            "{what}: {:?}",
-            begin.elapsed()
-        );
-    }
+        guest.raw(number, args).expect_err(what)
+    });
+    assert!(
+        matches!(error.fault().map(|f| &f.kind), Some(FaultKind::Interrupted)),
+        "{what}: {error}"
+    );
+    assert!(
+        begin.elapsed() < Duration::from_secs(5),
+        "{what}: {:?}",
+        begin.elapsed()
+    );
 }
 
 /// Ends a call that `set_up` prepares in both ways, in a domain of its own each time: a domain that was ended takes no calls.
 fn each(what: &str, policy: &Policy, set_up: impl Fn(&Guest) -> (i64, Vec<i64>)) {
     let guest = Guest::new(policy.clone());
     let (number, args) = set_up(&guest);
-    guest.ends(what, number, &args);
+    ends(&guest, what, number, &args);
     guest.domain.reset().unwrap();
     let (number, args) = set_up(&guest);
-    guest.interrupted(what, number, &args);
+    interrupted(&guest, what, number, &args);
     guest.domain.reset().unwrap();
     assert_eq!(guest.sys(libc::SYS_getpid, &[]), 1, "{what}: usable again");
 }
@@ -225,11 +136,11 @@ fn futexes() {
     insisting(&mut guest);
     let word = guest.words(&[7]);
     let args = [word, i64::from(libc::FUTEX_WAIT), 7, 0];
-    guest.ends("futex", libc::SYS_futex, &args);
+    ends(&guest, "futex", libc::SYS_futex, &args);
     guest.domain.reset().unwrap();
     let word = guest.words(&[7]);
     let args = [word, i64::from(libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG), 7, 0];
-    guest.interrupted("futex", libc::SYS_futex, &args);
+    interrupted(&guest, "futex", libc::SYS_futex, &args);
     // Not for a word that has another value, nor after its time.
     guest.domain.reset().unwrap();
     let guest = Guest::new(policy);

@@ -4,16 +4,13 @@
 //! gets a new worker.
 
 use crate::program::Outcome;
-use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::policy::Answer;
-use ringfence_runtime::{
-    Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module, NoPolicy, Policy, Syscall,
-};
+use ringfence_policy::program::{self, RunError};
+use ringfence_policy::{Captured, Policy, Rights, Stream};
+use ringfence_runtime::{Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long a program may run inside the worker before the domain's time limit ends it.
@@ -119,36 +116,58 @@ pub const GOOD: &str = "exit 0 ";
 
 /// Runs modules named on standard input until it ends.
 pub fn serve() {
+    let scratch = std::env::temp_dir().join(format!("rf-torture-{}", std::process::id()));
     for line in std::io::stdin().lines().map_while(Result::ok) {
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let answer = match run_module(Path::new(&line), &written) {
+        let written = Captured::default();
+        let answer = match run_module(Path::new(&line), &written, &scratch) {
             Ok(status) => {
-                let bytes = written.lock().unwrap_or_else(|e| e.into_inner());
+                let bytes = written.take_first(MOST);
                 format!("exit {status} {}", bytes.escape_ascii())
             }
             Err(why) => why.replace('\n', "; "),
         };
+        // The next program finds it empty.
+        let _ = std::fs::remove_dir_all(&scratch);
         println!("{ANSWER}{answer}");
     }
 }
 
-fn run_module(file: &Path, written: &Arc<Mutex<Vec<u8>>>) -> Result<i32, String> {
+/// Most that is compared of what a program writes.
+const MOST: usize = 1 << 16;
+
+/// Runs a program that may write to its streams and make files in a directory of its own.
+fn run_module(file: &Path, written: &Captured, scratch: &Path) -> Result<i32, String> {
+    std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let module = Module::open(file, &LoadOptions::default()).map_err(|e| e.to_string())?;
     let mut options = DomainOptions::default();
     options.time_limit = Some(LIMIT);
-    let imports = Imports::new().policy(Arc::new(Capture(Arc::clone(written))));
-    let domain = Domain::new(&[module], imports, &options).map_err(|e| e.to_string())?;
-    // a program with a libc starts there; without one, at its main
-    let main = domain
-        .entry("__rf_main")
-        .or_else(|_| domain.entry("main"))
+    let monitor = Policy::new()
+        .dir(scratch, "/tmp", Rights::ReadWrite)
+        .stdin(Stream::Null)
+        .stdout(Stream::Capture(written.clone()))
+        .stderr(Stream::Capture(written.clone()))
+        .clocks(true)
+        .args(["program"])
+        .start()
         .map_err(|e| e.to_string())?;
-    match main.call(&mut Call::ints(&[])) {
-        Ok(returned) => Ok(returned.rax as i32),
-        Err(CallError::Exit(status)) => Ok(status),
-        Err(CallError::Fault(fault)) => Err(describe(&fault)),
-        Err(other) => Err(other.to_string()),
-    }
+    let imports = Imports::new().policy(monitor.clone());
+    let domain = Domain::new(&[module], imports, &options).map_err(|e| e.to_string())?;
+    // A program with a libc starts there; without one, at its main.
+    let result = match program::run(&domain, &monitor) {
+        Err(RunError::NoMain(_)) => {
+            let main = domain.entry("main").map_err(|e| e.to_string())?;
+            match main.call(&mut Call::ints(&[])) {
+                Ok(returned) => Ok(returned.rax as i32),
+                Err(CallError::Exit(status)) => Ok(status),
+                Err(e) => Err(e.into()),
+            }
+        }
+        other => other,
+    };
+    result.map_err(|e| match e {
+        RunError::Call(CallError::Fault(fault)) => describe(&fault),
+        other => other.to_string(),
+    })
 }
 
 /// A fault with its innermost functions.
@@ -159,53 +178,4 @@ fn describe(fault: &Fault) -> String {
         text.push_str(&format!(" < {name}+{:#x}", frame.offset));
     }
     text
-}
-
-/// Most that is kept of what a program writes.
-const MOST: usize = 1 << 16;
-const WRITE: u64 = 1;
-const WRITEV: u64 = 20;
-const EBADF: i64 = 9;
-
-/// Lets a program write to its standard streams, and keeps it.
-struct Capture(Arc<Mutex<Vec<u8>>>);
-
-impl Capture {
-    /// Takes `len` bytes at `address`; all of them count as written.
-    fn take(&self, domain: &DomainRef<'_>, address: u64, len: u64) -> Option<i64> {
-        let mut kept = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let mut bytes = vec![0; (len as usize).min(MOST - kept.len().min(MOST))];
-        domain.read(address, &mut bytes).ok()?;
-        kept.extend_from_slice(&bytes);
-        i64::try_from(len).ok()
-    }
-
-    fn vector(&self, domain: &DomainRef<'_>, vector: u64, count: u64) -> Option<i64> {
-        let mut total = 0;
-        for i in 0..count.min(1024) {
-            let mut entry = [0; 16];
-            domain.read(vector.wrapping_add(16 * i), &mut entry).ok()?;
-            let word = |at: usize| {
-                entry[at..at + 8]
-                    .iter()
-                    .rev()
-                    .fold(0, |n, b| n << 8 | u64::from(*b))
-            };
-            total += self.take(domain, word(0), word(8))?;
-        }
-        Some(total)
-    }
-}
-
-impl Policy for Capture {
-    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
-        let [stream, address, len, ..] = call.args;
-        let written = match (call.number, stream) {
-            (WRITE, 1 | 2) => self.take(domain, address, len),
-            (WRITEV, 1 | 2) => self.vector(domain, address, len),
-            (WRITE | WRITEV, _) => Some(-EBADF),
-            _ => return NoPolicy.syscall(domain, call),
-        };
-        Answer::Return(written.unwrap_or(-14)) // EFAULT
-    }
 }

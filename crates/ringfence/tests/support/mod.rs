@@ -1,6 +1,8 @@
 //! Builds the modules of `tests/api/modules` with the driver, once for each test program.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod guest;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
