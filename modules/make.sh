@@ -55,9 +55,9 @@ locate() {
 	esac
 }
 
-# A source is compiled again when it, the recipe, the sysroot or the compiler is newer than its object.
+# A source is compiled again when it, the recipe, the common header, the sysroot or the compiler is newer than its object.
 stale() { # OBJECT SOURCE
-	[ ! -e "$1" ] || [ "$2" -nt "$1" ] || [ "$here/$recipe/recipe.sh" -nt "$1" ] ||
+	[ ! -e "$1" ] || [ "$2" -nt "$1" ] || [ "$here/$recipe/recipe.sh" -nt "$1" ] || [ "$here/common/rfcheck.h" -nt "$1" ] ||
 		{ [ "$variant" = fenced ] && { [ "$RINGFENCE" -nt "$1" ] || [ "$root/build/sysroot/include/.done" -nt "$1" ]; }; }
 }
 

@@ -19,3 +19,11 @@ long insist(long n, long a, long b, long c, long d, long e, long f) {
             return r;
     }
 }
+
+/* One call, `count` times: what it costs. The last result. */
+long repeat(long count, long n, long a, long b, long c) {
+    long r = 0;
+    while (count-- > 0)
+        r = system_call(n, a, b, c, 0, 0, 0);
+    return r;
+}
