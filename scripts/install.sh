@@ -11,6 +11,9 @@ to=$destdir$prefix
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 install -D -m 755 "$release/ringfence" "$to/bin/ringfence"
+# For tools that want a single word for the compiler.
+ln -sf ringfence "$to/bin/ringfence-cc"
+ln -sf ringfence "$to/bin/ringfence-c++"
 install -D -m 755 "$release/libringfence_c.so" "$to/lib/libringfence.so.$version"
 ln -sf "libringfence.so.$version" "$to/lib/libringfence.so.${version%%.*}"
 ln -sf "libringfence.so.${version%%.*}" "$to/lib/libringfence.so"

@@ -115,6 +115,7 @@ fi
 
 # An installation, as a project outside of this tree meets it.
 check "install" scripts/install.sh "$target" "" "$work/inst"
+check "ringfence-c++" "$work/inst/bin/ringfence-c++" -O1 -c tests/api/modules/readme.c -o "$work/readme.o"
 mkdir -p "$work/outside"
 cp tests/api/readme.c "$work/outside/"
 cat >"$work/outside/CMakeLists.txt" <<'EOF'
