@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::debug::Debug;
-use crate::func::{Function, Item, Mark};
+use crate::func::{Function, Item};
 use crate::insn::Class;
 use crate::out::{Out, Target};
 use crate::state::State;
@@ -54,6 +54,7 @@ pub(crate) fn emit<'a>(
     };
     let aligned = aligned_items(f, w);
     let mut classes = Classes::default();
+    let mut tables = f.dispatch.tables.clone();
     // Hand-written functions without directives get some: their states say all that is needed.
     let own_cfi = !f.has_cfi && !f.items.iter().any(changes_section);
     out.cfi = f.has_cfi || own_cfi;
@@ -63,6 +64,7 @@ pub(crate) fn emit<'a>(
     let mut dead_end = true;
     for (at, item) in f.items.iter().enumerate() {
         match item {
+            Item::Label(_) | Item::Raw(_) if f.dispatch.dropped.contains(&(at as u32)) => {}
             Item::Label(name) => {
                 if !marked_entry && is_inner(name) {
                     marked_entry = true;
@@ -131,7 +133,7 @@ pub(crate) fn emit<'a>(
                 if code.class == Class::Endbr {
                     if f.is_pad(i) {
                         out.pad_marker(st.depth());
-                    } else if f.marks.get(&i) == Some(&Mark::Label) {
+                    } else if f.is_marked(i) {
                         let class = classes.of(&st);
                         let first = !std::mem::replace(&mut classes.marked[class as usize], true);
                         out.label_marker(place.number, class, first);
@@ -141,6 +143,11 @@ pub(crate) fn emit<'a>(
                         end(f, i, &st, place, out);
                         dead_end = true;
                     }
+                    continue;
+                }
+                if let Some(part) = f.dispatch.parts.get(&i) {
+                    out.table_part(*part, place.number, &mut tables, f);
+                    dead_end = !f.falls_through(i);
                     continue;
                 }
                 let mut target = Target::Function;
@@ -217,8 +224,8 @@ fn is_inner(name: &str) -> bool {
 /// The items in front of which label markers have to be aligned.
 fn aligned_items(f: &Function<'_>, w: &Walk) -> HashSet<u32> {
     let mut set = HashSet::new();
-    for (&i, mark) in &f.marks {
-        if *mark != Mark::Label || f.is_pad(i) || w.states[i as usize].is_none() {
+    for &i in f.marks.keys() {
+        if !f.is_marked(i) || f.is_pad(i) || w.states[i as usize].is_none() {
             continue;
         }
         let own = f.codes[i as usize].item as usize;

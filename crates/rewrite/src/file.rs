@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::Options;
 use crate::debug::Debug;
+use crate::dispatch::Arrays;
 use crate::emit::{self, Place};
 use crate::error::{Error, Errors, SourceLine};
 use crate::func::{Builder, Refusal, Regions};
@@ -31,6 +32,7 @@ pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result
         options,
         stmts: &stmts,
         functions,
+        arrays: label_arrays(&stmts),
         out: Out::new(options, input.len() + input.len() / 2),
         errors: Vec::new(),
         section: Section::text(),
@@ -90,6 +92,7 @@ struct File<'a, 'o> {
     options: &'o Options,
     stmts: &'o [Stmt<'a>],
     functions: HashSet<&'a str>,
+    arrays: Arrays<'a>,
     out: Out<'o>,
     errors: Vec<Error>,
     section: Section,
@@ -309,7 +312,7 @@ impl<'a, 'o> File<'a, 'o> {
         if self.bad {
             return;
         }
-        b.f.finish();
+        b.f.finish(&self.arrays);
         let place = Place {
             number: self.number,
             next,
@@ -369,6 +372,55 @@ fn function_names<'a>(stmts: &[Stmt<'a>], handwritten: bool) -> HashSet<&'a str>
         }
     }
     set
+}
+
+/// Finds the arrays in constant data that list labels of code and nothing else.
+fn label_arrays<'a>(stmts: &[Stmt<'a>]) -> Arrays<'a> {
+    let mut arrays = Arrays::new();
+    let mut constant = false;
+    // The array at hand, whether anything but labels was in it, and its labels.
+    let mut array: (&str, bool, Vec<&str>) = ("", false, Vec::new());
+    let mut close = |array: &mut (&'a str, bool, Vec<&'a str>), next| {
+        let (name, mixed, list) = std::mem::replace(array, (next, false, Vec::new()));
+        if !name.is_empty() && !mixed && !list.is_empty() {
+            arrays.insert(name, list);
+        }
+    };
+    for s in stmts {
+        let (name, args) = directive(s.text);
+        match s.kind {
+            Kind::Label if constant => close(&mut array, s.text),
+            Kind::Directive if name == ".quad" && constant => {
+                let labels = args.split(',').map(str::trim);
+                array.1 |= !labels.clone().all(is_code_label);
+                array.2.extend(labels);
+            }
+            Kind::Directive
+                if matches!(
+                    name,
+                    ".section" | ".text" | ".data" | ".bss" | ".pushsection" | ".popsection" | ".previous"
+                ) =>
+            {
+                close(&mut array, "");
+                let section = args.split(',').next().unwrap_or("");
+                constant = name == ".section"
+                    && (section.starts_with(".data.rel.ro") || section.starts_with(".rodata"));
+            }
+            Kind::Directive
+                if matches!(
+                    name,
+                    ".size" | ".type" | ".align" | ".p2align" | ".balign" | ".globl" | ".local"
+                ) => {}
+            _ => array.1 = true,
+        }
+    }
+    close(&mut array, "");
+    arrays
+}
+
+fn is_code_label(text: &str) -> bool {
+    text.strip_prefix(".L")
+        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Reads the call-site tables of C++ functions.

@@ -1,8 +1,10 @@
 //! One function's text, collected and indexed.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 
 use crate::cfi::{Effect, Reader, Row};
+use crate::dispatch::{self, Arrays, Dispatch, Table};
 use crate::insn::{self, Class};
 use crate::parse::{self, Insn, Kind, Op, Stmt};
 
@@ -56,7 +58,9 @@ pub(crate) struct Function<'a> {
     labels: HashMap<&'a str, u32>,
     numeric: Vec<(&'a str, u32)>,
     /// Jumps through a table, with the labels in the table.
-    pub tables: HashMap<u32, Vec<&'a str>>,
+    pub tables: HashMap<u32, Table<'a>>,
+    /// Which of them become tables among the code.
+    pub dispatch: Dispatch<'a>,
     /// What the `endbr64` instructions other than the entry's are for.
     pub marks: HashMap<u32, Mark>,
     /// Labels that indirect jumps without a table may reach.
@@ -111,6 +115,7 @@ impl<'a, 'r> Builder<'a, 'r> {
                 labels: HashMap::new(),
                 numeric: Vec::new(),
                 tables: HashMap::new(),
+                dispatch: Dispatch::default(),
                 marks: HashMap::new(),
                 loose: Vec::new(),
                 pads: Vec::new(),
@@ -128,15 +133,31 @@ impl<'a, 'r> Builder<'a, 'r> {
 
     /// A statement in a section without code, in the middle of the function: switch tables.
     pub(crate) fn data(&mut self, s: &Stmt<'a>) {
-        if let (Some(jump), Kind::Directive) = (self.table, s.kind) {
+        if let Some(jump) = self.table {
             let (name, args) = parse::directive(s.text);
-            if matches!(name, ".long" | ".quad" | ".int" | ".4byte" | ".8byte") {
-                for a in args.split(',') {
-                    let target = a.split('-').next().unwrap_or("").trim();
-                    let list = self.f.tables.entry(jump).or_default();
-                    if list.last() != Some(&target) {
-                        list.push(target);
+            let item = self.f.items.len() as u32;
+            if s.kind == Kind::Label {
+                let label = s.text;
+                let table = Table {
+                    label,
+                    relative: true,
+                    items: vec![item],
+                    ..Table::default()
+                };
+                match self.f.tables.entry(jump) {
+                    Entry::Vacant(e) => {
+                        e.insert(table);
                     }
+                    Entry::Occupied(_) => self.table = None,
+                }
+            } else if matches!(name, ".long" | ".quad" | ".int" | ".4byte" | ".8byte") {
+                let table = self.f.tables.entry(jump).or_default();
+                table.items.push(item);
+                for a in args.split(',') {
+                    let (target, base) = a.split_once('-').unwrap_or((a, ""));
+                    table.entries.push(target.trim());
+                    table.relative &=
+                        base.trim() == table.label && matches!(name, ".long" | ".int" | ".4byte");
                 }
             }
         }
@@ -335,7 +356,7 @@ impl<'a> Function<'a> {
             return None;
         }
         if let Some(table) = self.tables.get(&jump) {
-            let mut list: Vec<u32> = table.iter().filter_map(|l| self.find(l, jump)).collect();
+            let mut list: Vec<u32> = table.entries.iter().filter_map(|l| self.find(l, jump)).collect();
             list.sort_unstable();
             list.dedup();
             return Some(list);
@@ -352,8 +373,9 @@ impl<'a> Function<'a> {
     }
 
     /// Finds the labels that a jump without a table may reach: marked ones that are in no table
-    /// and are no landing pads; if there are none, all marked ones. The pads are what is left.
-    pub(crate) fn finish(&mut self) {
+    /// and are no landing pads; if there are none, all marked ones. The pads are what is left. Then finds the jumps that
+    /// go through tables among the code.
+    pub(crate) fn finish(&mut self, arrays: &Arrays<'a>) {
         let marked: Vec<u32> = {
             let mut v: Vec<u32> = self
                 .marks
@@ -367,7 +389,7 @@ impl<'a> Function<'a> {
         let mut known: Vec<u32> = self
             .tables
             .values()
-            .flatten()
+            .flat_map(|t| &t.entries)
             .filter_map(|l| self.find(l, 0))
             .collect();
         let mut pads: Vec<u32> = self
@@ -389,5 +411,17 @@ impl<'a> Function<'a> {
         self.loose = if rest.is_empty() { marked } else { rest };
         pads.retain(|p| !all && !tabled.contains(p));
         self.pads = pads;
+        self.dispatch = dispatch::find(self, arrays);
+    }
+
+    /// The instructions that labels stand in front of.
+    pub(crate) fn label_places(&self) -> HashSet<u32> {
+        let named = self.labels.values().copied();
+        named.chain(self.numeric.iter().map(|n| n.1)).collect()
+    }
+
+    /// Whether the label at instruction `i` carries an identifier.
+    pub(crate) fn is_marked(&self, i: u32) -> bool {
+        self.marks.get(&i) == Some(&Mark::Label) && !self.dispatch.unmarked.contains(&i)
     }
 }

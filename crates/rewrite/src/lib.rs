@@ -11,6 +11,7 @@ mod bits;
 mod cfi;
 mod check;
 mod debug;
+mod dispatch;
 mod emit;
 mod error;
 mod file;

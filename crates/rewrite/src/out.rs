@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
+use ringfence_isa::sequence::SLOT_STEP;
 use ringfence_isa::{Isolation, identifier, pad};
 
 use crate::Options;
+use crate::dispatch::Part;
+use crate::func::Function;
 use crate::insn;
 use crate::parse::{IP, Insn, Mem, NONE, Op};
 use crate::regs::{self, Class, R11, R15, RSP};
@@ -118,6 +121,52 @@ impl<'o> Out<'o> {
             "\tandl\t$-8, %r11d\n\tcmpl\t${t}, %gs:4(%r11d)\n\tcmovnel\t%r14d, %r11d\n\taddq\t%r14, %r11\n\t{what}\t*%r11\n"
         ));
         Ok(())
+    }
+
+    /// What stands for one instruction of a jump through a table; `function` numbers the function in its file. The first jump
+    /// through a table has the table behind it.
+    pub(crate) fn table_part(
+        &mut self,
+        part: Part,
+        function: u32,
+        tables: &mut [Vec<&str>],
+        f: &Function<'_>,
+    ) {
+        let (register, table) = match part {
+            Part::Dropped => return,
+            Part::Copy(from, to) if from == to => return,
+            Part::Copy(from, to) => {
+                return self.fmt(format_args!("\tmovl\t%{}, %{}\n", regs::d(from), regs::d(to)));
+            }
+            Part::Jump(register, table) => (register, table as usize),
+        };
+        let slots = f.dispatch.tables[table].len().next_power_of_two();
+        let d = regs::d(register);
+        if slots <= 128 {
+            self.fmt(format_args!("\tandl\t${}, %{d}\n", slots - 1));
+        } else {
+            let b = regs::name(register, Class::B);
+            self.fmt(format_args!("\tmovzbl\t%{b}, %{d}\n"));
+        }
+        let name = format!(".Lrf_t{function}_{table}");
+        self.fmt(format_args!(
+            "\tleaq\t{name}+4(%rip), %r11\n\taddl\t%gs:(%r11d,%{d},{SLOT_STEP}), %r11d\n\taddq\t%r14, %r11\n\tjmp\t*%r11\n"
+        ));
+        let entries = std::mem::take(&mut tables[table]);
+        if entries.is_empty() {
+            return;
+        }
+        // Masked indices behind the last one lead to a trap.
+        let spare = slots - entries.len();
+        if spare != 0 {
+            self.fmt(format_args!("{name}_0:\n\tint3\n"));
+        }
+        self.fmt(format_args!("\t.p2align\t3,0xcc\n{name}:\n"));
+        let trap = format!("{name}_0");
+        let slots = entries.iter().copied().chain(std::iter::repeat_n(&*trap, spare));
+        for slot in slots {
+            self.fmt(format_args!("\t{{disp32}} nopl\t{slot}-{name}-4(%rax,%rax,2)\n"));
+        }
     }
 
     /// The low half of the thread pointer into `r11`, flags untouched.

@@ -24,8 +24,17 @@ pub(crate) struct FlowCheck<'a> {
     depths: Vec<u16>,
     /// Places yet to be visited, with their depths.
     pending: Vec<(usize, u16)>,
+    /// Tables are taken slot by slot, so that what is pending does not grow with them.
+    pending_tables: Vec<PendingTable>,
     /// For each label number whose jumps have been met: their depth.
     label_depths: Vec<u16>,
+}
+
+/// A table whose slots are yet to be visited: by index, the next of them, and the jump's depth.
+struct PendingTable {
+    index: usize,
+    next: u16,
+    depth: u16,
 }
 
 /// What walking a function shows.
@@ -54,6 +63,7 @@ impl<'a> FlowCheck<'a> {
             pads,
             depths: Vec::new(),
             pending: Vec::new(),
+            pending_tables: Vec::new(),
             label_depths,
         }
     }
@@ -113,9 +123,10 @@ impl<'a> FlowCheck<'a> {
         }
         let starts = [0].iter().chain(entries).copied();
         let ends = entries.iter().copied().chain([end]);
-        let (mut jump, mut label) = (0, 0);
+        let (mut jump, mut table, mut label) = (0, 0, 0);
         for (start, end) in starts.zip(ends) {
             jump = self.check_jumps(jump, start, end);
+            table = self.check_tables(table, start, end);
             label = self.check_labels(label, start, end);
         }
     }
@@ -144,6 +155,38 @@ impl<'a> FlowCheck<'a> {
         index
     }
 
+    /// Rule 5: the function that jumps through a table has the table in it, and all slots lead to its instructions.
+    fn check_tables(&mut self, mut index: usize, entry: usize, end: usize) -> usize {
+        let scan = self.scan;
+        while let Some(table) = scan.tables.get(index).filter(|t| t.from < end) {
+            index += 1;
+            let last = if hole!(39) { 0 } else { table.more };
+            let bad = (0..=last).find_map(|n| {
+                let (start, end) = if hole!(42) {
+                    (0, self.image.text.len())
+                } else {
+                    (entry, end)
+                };
+                let Some(target) = table.target(self.image.text, start, end, n) else {
+                    return Some(Reason::TablePlace);
+                };
+                let own = usize::try_from(target)
+                    .ok()
+                    .filter(|at| (entry..end).contains(at));
+                match own.map(|at| scan.notes[at]) {
+                    Some(note) if note.is_target() => None,
+                    Some(note) if note.len() != 0 => Some(Reason::IntoSequence),
+                    None if hole!(40) => None,
+                    _ => Some(Reason::TableSlot),
+                }
+            });
+            if let Some(reason) = bad {
+                self.reject(table.from, reason);
+            }
+        }
+        index
+    }
+
     /// Rule 6: all labels of one number are in one function.
     fn check_labels(&mut self, mut index: usize, entry: usize, end: usize) -> usize {
         let scan = self.scan;
@@ -166,16 +209,37 @@ impl<'a> FlowCheck<'a> {
         self.depths.clear();
         self.depths.resize(end - entry, UNKNOWN);
         self.pending.clear();
+        self.pending_tables.clear();
         self.pending.push((entry, 0));
         let first = self.pads.partition_point(|pad| pad.0 < entry);
         let pads = self.pads[first..].iter().take_while(|pad| pad.0 < end);
         if !hole!(33) {
             self.pending.extend(pads);
         }
-        while let Some((start, depth)) = self.pending.pop() {
+        while let Some((start, depth)) = self.pending.pop().or_else(|| self.next_slot(entry, end)) {
             self.run(entry, end, start, depth, &mut walk);
         }
         walk
+    }
+
+    /// The next slot of a table that was jumped through: where it leads, and the jump's depth.
+    fn next_slot(&mut self, entry: usize, end: usize) -> Option<(usize, u16)> {
+        loop {
+            let pending = self.pending_tables.last_mut()?;
+            let (table, n, depth) = (&self.scan.tables[pending.index], pending.next, pending.depth);
+            pending.next += 1;
+            if n == table.more {
+                self.pending_tables.pop();
+            }
+            // [`Self::check_tables`] has seen that all slots lead to places in this function.
+            let target = table.target(self.image.text, entry, end, n);
+            let inside = target
+                .and_then(|to| usize::try_from(to).ok())
+                .filter(|at| (entry..end).contains(at));
+            if let Some(at) = inside {
+                return Some((at, depth));
+            }
+        }
     }
 
     /// Follows control from `at` until it ends or meets what has been visited.
@@ -252,9 +316,19 @@ impl<'a> FlowCheck<'a> {
         }
     }
 
-    /// Rule 5: a checked jump goes to all labels of its identifier, which are in this function, or to functions.
+    /// Rule 5: a checked jump goes wherever its table leads, or to all labels of its identifier, which are in this function, or to
+    /// functions.
     fn indirect_jump(&mut self, entry: usize, end: usize, from: usize, depth: u16, walk: &mut Walk) {
         let scan = self.scan;
+        if let Ok(index) = scan.tables.binary_search_by_key(&from, |t| t.from) {
+            let depth = if hole!(41) { 0 } else { depth };
+            self.pending_tables.push(PendingTable {
+                index,
+                next: 0,
+                depth,
+            });
+            return;
+        }
         // The jump ends the sequence (the first stage saw to it); its identifier is 11 bytes back.
         let id = dword(self.image.text, from.saturating_sub(11));
         if id == identifier::FUNCTION {

@@ -67,6 +67,14 @@ mod planted {
         "entries and targets of calls may be inside instructions",
         "nothing follows control from landing pads",
         "the depths that landing pads claim may be anything",
+        "the index of a table jump may be r11, which holds the table's address",
+        "the clamp of a table jump may be of another register",
+        "jumps may land inside the sequence of a table jump",
+        "the clamp of a table jump may have a negative mask",
+        "only the first slot of a table is checked",
+        "slots of a table may lead to another function",
+        "slots of a table may have another depth than the jump",
+        "a table may be in another function",
     ];
 }
 #[cfg(feature = "holes")]

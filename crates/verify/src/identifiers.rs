@@ -27,6 +27,7 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
             {
                 Some((at + 4, IdKind::Marker))
             }
+            Flow::IndirectJump if table_before(text, at) => None,
             Flow::IndirectJump | Flow::IndirectCall => Some((
                 compare_before(text, at)
                     .ok_or_else(|| Rejection::new(address, Reason::BareIndirect, rest))?,
@@ -64,6 +65,14 @@ fn compare_before(text: &[u8], at: usize) -> Option<usize> {
         && s[14..].starts_with(&sequence::CMOV)
         && s[18..].starts_with(&sequence::ADD);
     complete.then_some(start + sequence::ID_OFFSET)
+}
+
+/// Whether the jump at `at` looks like one through a table, which has no identifier.
+fn table_before(text: &[u8], at: usize) -> bool {
+    let start = at.checked_sub(sequence::TABLE_LEN + sequence::SLOT_LEN + sequence::ADD.len());
+    start
+        .and_then(|start| text.get(start..))
+        .is_some_and(|s| s.starts_with(&sequence::TABLE))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod op;
 mod reason;
 mod report;
 mod scan;
+mod sequences;
 mod table;
 
 use flow::FlowCheck;

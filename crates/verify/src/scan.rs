@@ -109,7 +109,7 @@ impl Note {
         self.0 & Note::X87 != 0
     }
 
-    fn set_interior(&mut self) {
+    pub fn set_interior(&mut self) {
         self.0 = self.0 & !0xF0 | (Class::Interior as u16) << 4;
     }
 }
@@ -149,6 +149,26 @@ impl Bitmap {
 pub(crate) struct Jump {
     pub from: usize,
     pub to: i64,
+}
+
+/// A jump through a table, by offsets into the text. The table may be anywhere.
+pub(crate) struct Table {
+    pub from: usize,
+    /// Where the first distance stands.
+    pub at: i64,
+    /// How many follow it.
+    pub more: u16,
+}
+
+impl Table {
+    /// Where slot `n` leads, if it is inside of `text` between `start` and `end`.
+    pub fn target(&self, text: &[u8], start: usize, end: usize, n: u16) -> Option<i64> {
+        let slot = self.at + i64::from(n) * sequence::SLOT_STEP as i64;
+        let place = usize::try_from(slot)
+            .ok()
+            .filter(|&p| p >= start && p + 4 <= end)?;
+        Some(self.at + i64::from(dword(text, place) as i32))
+    }
 }
 
 /// The label markers of the text.
@@ -220,6 +240,8 @@ pub(crate) struct Scan {
     pub notes: Vec<Note>,
     pub entries: Bitmap,
     pub jumps: Vec<Jump>,
+    /// In order of address, as the jumps are.
+    pub tables: Vec<Table>,
     pub labels: Labels,
     /// What the text says of its landing pads, in order of address.
     pub pads: Vec<Pad>,
@@ -266,21 +288,12 @@ impl Rejections {
     }
 }
 
-/// `movl %edi, %edi; leaq (%r14,%rdi), %rdi`: rebuilds `rdi` inside the window.
-const REBUILD_RDI: [u8; 6] = [0x89, 0xFF, 0x49, 0x8D, 0x3C, 0x3E];
-/// The same for `rsi`.
-const REBUILD_RSI: [u8; 6] = [0x89, 0xF6, 0x49, 0x8D, 0x34, 0x36];
-/// Where the instructions of [`REBUILD_RDI`] start, and their lengths.
-const REBUILD_PARTS: [(usize, usize); 2] = [(0, 2), (2, 4)];
-/// Where the instructions before the jump in the checked sequence start, and their lengths.
-const CHECK_PARTS: [(usize, usize); 4] = [(0, 4), (4, 10), (14, 4), (18, 3)];
-
 pub(crate) struct Scanner<'a> {
-    image: &'a Image<'a>,
+    pub image: &'a Image<'a>,
     rules: &'a Rules,
     /// Sorted by start.
     segments: Vec<Segment>,
-    scan: Scan,
+    pub scan: Scan,
     pub rejections: Rejections,
 }
 
@@ -294,6 +307,7 @@ impl<'a> Scanner<'a> {
                 notes: vec![Note::default(); image.text.len()],
                 entries: Bitmap::new(image.text.len()),
                 jumps: Vec::new(),
+                tables: Vec::new(),
                 labels: Labels::default(),
                 pads: Vec::new(),
                 features: 0,
@@ -372,7 +386,7 @@ impl<'a> Scanner<'a> {
             .unwrap_or(text.len())
     }
 
-    fn reject(&mut self, at: usize, i: &Instruction, reason: Reason) {
+    pub fn reject(&mut self, at: usize, i: &Instruction, reason: Reason) {
         self.rejections.add(self.image, at, usize::from(i.len), reason);
     }
 
@@ -476,7 +490,7 @@ impl<'a> Scanner<'a> {
         Class::LabelMarker
     }
 
-    fn may_use(&self, number: u16) -> bool {
+    pub fn may_use(&self, number: u16) -> bool {
         identifier::label(number).is_some() && (self.rules.label_numbers.contains(&number) || hole!(27))
     }
 
@@ -495,74 +509,6 @@ impl<'a> Scanner<'a> {
         if !stub {
             self.reject(at, i, Reason::CallTarget);
         }
-    }
-
-    /// Rule 5: an indirect jump or call must end the checked sequence.
-    fn indirect(&mut self, at: usize, i: &Instruction, last: [u8; 3], class: Class) -> Class {
-        let text = self.image.text;
-        let complete = at.checked_sub(sequence::LEN - last.len()).filter(|&start| {
-            let s = &text[start..];
-            s.starts_with(&sequence::AND)
-                && s[4..].starts_with(&sequence::CMP)
-                && (s[14..].starts_with(&sequence::CMOV) || hole!(15))
-                && s[18..].starts_with(&sequence::ADD)
-                && s[21..].starts_with(&last)
-                && self.decoded_as(start, &CHECK_PARTS)
-        });
-        let Some(start) = complete else {
-            self.reject(at, i, Reason::BareIndirect);
-            return class;
-        };
-        for (part, _) in &CHECK_PARTS[1..] {
-            self.scan.notes[start + part].set_interior();
-        }
-        let id = self.dword(start + sequence::ID_OFFSET);
-        if id != identifier::FUNCTION {
-            if !identifier::is_reserved(id) || !self.may_use(id as u16) {
-                self.reject(at, i, Reason::SequenceIdentifier);
-            } else if class == Class::IndirectCall && !hole!(28) {
-                self.reject(at, i, Reason::CallIdentifier);
-            }
-        }
-        class
-    }
-
-    /// Rule 7: a string instruction must follow the instructions that rebuild its pointers.
-    fn string(&mut self, at: usize, i: &Instruction) -> Class {
-        let text = self.image.text;
-        // The opcode is the last byte of a string instruction.
-        let pairs: &[&[u8; 6]] = match text[at + usize::from(i.len) - 1] {
-            0xA4..=0xA7 if hole!(19) => &[&REBUILD_RSI],
-            0xA4..=0xA7 => &[&REBUILD_RDI, &REBUILD_RSI],
-            0xAC | 0xAD => &[&REBUILD_RSI],
-            _ => &[&REBUILD_RDI],
-        };
-        let Some(start) = at.checked_sub(6 * pairs.len()) else {
-            self.reject(at, i, Reason::BareString);
-            return Class::Interior;
-        };
-        for (n, pair) in pairs.iter().enumerate() {
-            let pair_at = start + 6 * n;
-            if !text[pair_at..].starts_with(*pair) || !self.decoded_as(pair_at, &REBUILD_PARTS) {
-                self.reject(at, i, Reason::BareString);
-                return Class::Interior;
-            }
-        }
-        for n in 0..pairs.len() {
-            for (part, _) in REBUILD_PARTS {
-                if n + part != 0 {
-                    self.scan.notes[start + 6 * n + part].set_interior();
-                }
-            }
-        }
-        Class::Interior
-    }
-
-    /// Whether the instructions from `start` on are the given ones, by offset and length.
-    fn decoded_as(&self, start: usize, parts: &[(usize, usize)]) -> bool {
-        parts
-            .iter()
-            .all(|&(part, len)| self.scan.notes[start + part].len() == len)
     }
 
     /// Rule 6: whatever looks like an identifier where identifiers stand must be in a marker.
@@ -590,7 +536,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn dword(&self, at: usize) -> u32 {
+    pub fn dword(&self, at: usize) -> u32 {
         dword(self.image.text, at)
     }
 }

@@ -427,7 +427,8 @@ impl Maker<'_> {
                 let to = number + 1 + self.rng.below((self.functions - number - 1) as u64) as usize;
                 self.indirect(true, Some(to));
             }
-            87..=88 => self.switch(),
+            87 => self.switch(),
+            88 => self.table(),
             89..=92 => self.string(),
             93 => match self.rng.below(4) {
                 0 => self.jump_stub(),
@@ -737,6 +738,40 @@ impl Maker<'_> {
             for _ in 0..self.rng.below(3) {
                 self.instruction();
             }
+        }
+    }
+
+    /// A jump through a table to some places of the same function, by whatever a register holds.
+    fn table(&mut self) {
+        let register = self.rng.pick(&[0u8, 1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 13]);
+        if register >= 8 {
+            self.put(&[0x41]);
+        }
+        let slots = 1 << self.rng.below(5);
+        self.put(&[0x83, 0xE0 | register & 7, slots as u8 - 1]);
+        self.put(&sequence::TABLE);
+        self.put(&[0; 4]);
+        let next = self.here();
+        self.put(&sequence::slot(register));
+        self.put(&sequence::ADD);
+        self.put(&sequence::JMP);
+        self.align(8, 0);
+        let table = self.here() + 4;
+        self.out.text[next - 4..next].copy_from_slice(&((table - next) as u32).to_le_bytes());
+        for _ in 0..slots {
+            self.put(&[0x0F, 0x1F, 0x84, 0x40, 0, 0, 0, 0]);
+        }
+        let mut places = Vec::new();
+        for _ in 0..=self.rng.below(3) {
+            places.push(self.here());
+            for _ in 0..self.rng.below(3) {
+                self.instruction();
+            }
+        }
+        for n in 0..slots {
+            let distance = (self.rng.pick(&places) - table) as u32;
+            let at = table + n * sequence::SLOT_STEP;
+            self.out.text[at..at + 4].copy_from_slice(&distance.to_le_bytes());
         }
     }
 
