@@ -54,7 +54,7 @@ typedef enum rf_status {
     /* The caller's mistakes. */
     RF_ERROR_ARGUMENT = 1,     /* a NULL or impossible argument */
     RF_ERROR_HANDLE = 2,       /* NULL, closed or made-up handle */
-    RF_ERROR_NO_FUNCTION = 3,  /* the module exports no function of that name */
+    RF_ERROR_NO_FUNCTION = 3,  /* there is no function of that name, or it was unlinked */
     RF_ERROR_NO_OBJECT = 4,    /* the module exports no object of that name */
     RF_ERROR_RANGE = 5,        /* an address range that is not wholly inside the domain's window */
     RF_ERROR_ACCESS = 6,       /* inside the window, but not mapped, or not writable */
@@ -89,6 +89,7 @@ typedef enum rf_status {
     RF_ERROR_BUSY = 49,        /* not while a thread is inside the domain */
     RF_ERROR_NESTING = 50,     /* calls nested too deeply, or a lane entered out of order */
     RF_ERROR_RIGHTS = 51,      /* shared memory: the rules do not allow it; the message says which */
+    RF_ERROR_EXISTS = 52,      /* the name is taken */
     RF_ERROR_INTERNAL = 63     /* a defect in Ringfence; please report it */
 } rf_status;
 
@@ -237,10 +238,14 @@ typedef struct rf_domain_options {
     const rf_policy *policy;  /* answers the domain's system calls; NULL: memory and exit only */
     const rf_slot *slots;     /* copied; names too */
     size_t slot_count;
+    uint64_t processor_time_ns; /* in the domain's own code, over all its life; 0: not counted; UINT64_MAX: counted */
+    uint64_t fault_limit;     /* after so many faults rf_reset fails with RF_ERROR_LIMIT; 0: never */
+    uint64_t link_limit;      /* most bytes of code that rf_link takes, up to 16 MiB; 0: the default, 1 MiB */
+    uint64_t linkable;        /* 1: linked code may use vector registers even if the module has none */
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0 }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0 }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif
@@ -490,6 +495,47 @@ rf_status rf_run_program(rf_domain *domain, int *exit_status);
 /* Moves the first bytes of what was captured of stream 1 or 2 to `to`, at most `capacity`, and returns how many; 0 when
  * there are none left. From any thread, also while the domain runs. */
 size_t rf_captured(rf_domain *domain, int number, void *to, size_t capacity);
+
+/* What a domain uses and has used. Reading it costs calls nothing. */
+typedef struct rf_usage {
+    size_t size;                /* sizeof(rf_usage), set by the caller */
+    uint64_t memory;            /* bytes of heap, maps and host allocations, now */
+    uint64_t linked;            /* bytes of linked code, now */
+    uint64_t calls;             /* calls from outside since it was made, constructors' included; nested ones are not counted */
+    uint64_t faults;            /* calls that ended with a fault since it was made */
+    uint64_t processor_time_ns; /* in its own code, if counted; sampled once a millisecond */
+    uint64_t descriptors;       /* that its policy has open for it */
+    uint64_t resets;
+    uint32_t lanes;             /* threads that have stacks in it */
+    uint32_t active;            /* how many of them have a call in progress */
+} rf_usage;
+
+#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Fills in as much of `usage` as its size has. */
+rf_status rf_domain_usage(rf_domain *domain, rf_usage *usage);
+
+/* ---------------------------------------------------------------------- code that comes to a living domain
+ *
+ * Code is one or more functions of machine code, position-independent, without relocations, data or jump tables, that obey
+ * the verifier's rules. It comes and goes under a name, while other threads run in the domain. rf_reset takes all away. */
+
+/* Verifies `length` bytes of code and links a copy under `name`; `entry` is the offset of the function that the name stands for.
+ * With a function marker there, the domain's own code can call it through its address (rf_function_address). RF_ERROR_EXISTS:
+ * the name is taken. `*function` is NULL on failure, and nothing has changed. */
+rf_status rf_link(rf_domain *domain, const char *name, const void *code, size_t length, size_t entry,
+                  rf_function **function) RF_WARN_UNUSED;
+
+/* Finds linked code by its name. */
+rf_status rf_lookup(rf_domain *domain, const char *name, rf_function **function) RF_WARN_UNUSED;
+
+/* Unlinks code: calls of it fail from now on (rf_call with RF_ERROR_NO_FUNCTION, the domain's own like any call to what is no
+ * function). RF_ERROR_BUSY, and nothing has changed, while the code is on the calling thread's stack, or while other threads
+ * stay in the domain for longer than 100 us. */
+rf_status rf_unlink(rf_domain *domain, const char *name);
+
+/* A function's address in its domain's window, to be passed to the domain; NULL on failure. */
+void *rf_function_address(rf_function *function);
 
 /* ---------------------------------------------------------------------------------- memory shared between domains
  *

@@ -62,7 +62,7 @@ check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconvers
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl checked threads regions many policy readme; do
+for t in dl checked threads regions many link policy readme; do
     modules=("$work/basic.rf")
     case $t in
     readme) modules=("$work/readme.rf") ;;

@@ -24,6 +24,25 @@ pub struct Options {
     pub(crate) policy: *const c_void,
     pub(crate) slots: *const Slot,
     pub(crate) slot_count: usize,
+    pub(crate) processor_time_ns: u64,
+    pub(crate) fault_limit: u64,
+    pub(crate) link_limit: u64,
+    pub(crate) linkable: u64,
+}
+
+/// `rf_usage` of the header.
+#[repr(C)]
+pub struct UsageInfo {
+    size: usize,
+    memory: u64,
+    linked: u64,
+    calls: u64,
+    faults: u64,
+    processor_time_ns: u64,
+    descriptors: u64,
+    resets: u64,
+    lanes: u32,
+    active: u32,
 }
 
 /// Most bytes of stack arguments that a pointer of `rf_dlsym_args` passes.
@@ -215,6 +234,10 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         policy: ptr::null(),
         slots: ptr::null(),
         slot_count: 0,
+        processor_time_ns: 0,
+        fault_limit: 0,
+        link_limit: 0,
+        linkable: 0,
     };
     if options.is_null() {
         return Ok(all);
@@ -287,6 +310,41 @@ pub extern "C" fn rf_domain_state(domain: *mut c_void) -> Status {
         Ok(object) if object.domain.faulted() => Status::ERROR_FAULTED,
         Ok(_) => Status::OK,
     }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `usage` is null or as long as its size says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageInfo) -> Status {
+    status(|| {
+        not_null(usage, "usage")?;
+        let object = objects::domain(domain)?;
+        // SAFETY: not null; the size comes first in every version.
+        let size = unsafe { (&raw const (*usage).size).read() };
+        if size < size_of::<usize>() || size > 4096 {
+            let message = format!("rf_usage.size is {size}; set it through RF_USAGE_INIT");
+            return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+        }
+        let u = object.domain.usage();
+        let all = UsageInfo {
+            size,
+            memory: u.memory,
+            linked: u.linked,
+            calls: u.calls,
+            faults: u.faults,
+            processor_time_ns: u64::try_from(u.processor_time.as_nanos()).unwrap_or(u64::MAX),
+            descriptors: u.descriptors,
+            resets: u.resets,
+            lanes: u.lanes,
+            active: u.active,
+        };
+        let known = size.min(size_of::<UsageInfo>());
+        // SAFETY: both have `known` bytes; the struct is plain numbers.
+        unsafe { ptr::copy_nonoverlapping((&raw const all).cast::<u8>(), usage.cast::<u8>(), known) };
+        Ok(())
+    })
 }
 
 /// See the header.

@@ -66,6 +66,7 @@ statuses! {
     ERROR_BUSY = 49,
     ERROR_NESTING = 50,
     ERROR_RIGHTS = 51,
+    ERROR_EXISTS = 52,
     ERROR_INTERNAL = 63,
 }
 
@@ -187,6 +188,7 @@ impl From<CallError> for Failure {
             CallError::Exit(status) => (failure.status, failure.code) = (Status::FAULT_EXIT, status),
             CallError::Faulted => failure.status = Status::ERROR_FAULTED,
             CallError::Gone | CallError::Revoked => failure.status = Status::ERROR_HANDLE,
+            CallError::Unlinked => failure.status = Status::ERROR_NO_FUNCTION,
             CallError::NoLane { .. } | CallError::Lane(_) => failure.status = Status::ERROR_LIMIT,
             CallError::Arguments { .. } => failure.status = Status::ERROR_TOO_LONG,
             CallError::Inside | CallError::SignalStack => failure.status = Status::ERROR_NESTING,

@@ -79,6 +79,13 @@ impl Recipe {
         if options.stack_size > 0 {
             limits.data_stack = u32::try_from(options.stack_size).unwrap_or(u32::MAX);
         }
+        limits.processor_time =
+            (options.processor_time_ns > 0).then(|| Duration::from_nanos(options.processor_time_ns));
+        limits.fault_limit = (options.fault_limit > 0).then_some(options.fault_limit);
+        if options.link_limit > 0 {
+            limits.link_limit = u32::try_from(options.link_limit).unwrap_or(u32::MAX);
+        }
+        limits.linkable = options.linkable != 0;
         Ok(Recipe {
             module,
             imports,

@@ -159,4 +159,8 @@ impl Hook for Monitor {
         let umask = *self.umask.lock().unwrap_or_else(PoisonError::into_inner);
         (umask != 0o022).then(|| "changed its umask".into())
     }
+
+    fn descriptors(&self) -> u64 {
+        self.table.open() as u64
+    }
 }

@@ -123,6 +123,12 @@ impl Table {
         self.slots.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many descriptors there are.
+    pub fn open(&self) -> usize {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().flatten().count()
+    }
+
     /// How many descriptors there may be.
     pub fn limit(&self) -> usize {
         self.limit

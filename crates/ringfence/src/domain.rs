@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringfence_runtime::{self as runtime, DomainOptions};
 
 use crate::value::{Arguments, Return};
-use crate::{DomainError, Func, Grant, Imports, Memory, Module, Ptr};
+use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, Ptr, Usage};
 
 /// A running instance of a module, or of several linked together, in a window of its own.
 ///
@@ -183,6 +183,62 @@ impl Domain {
     /// ```
     pub fn snapshot(&self) -> Result<(), crate::SnapshotError> {
         self.0.snapshot()
+    }
+
+    /// Links machine code into the living domain under a name: position-independent functions without relocations, data and
+    /// jump tables. `A` and `R` are the type that the host claims the function at [`Code::entry`] has.
+    ///
+    /// # Errors
+    /// [`CodeError`]; nothing has changed then.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Code, Domain};
+    /// # fn example(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// // marker; leal (%rdi,%rsi), %eax; ret
+    /// let bytes = [0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3];
+    /// let sum = domain.link_code::<(i32, i32), i32>("sum", &Code { bytes: &bytes, entry: 0 })?;
+    /// assert_eq!(sum.call(2, 3)?, 5);
+    /// domain.unlink("sum")?;
+    /// # Ok(()) }
+    /// ```
+    pub fn link_code<A: Arguments, R: Return>(
+        &self,
+        name: &str,
+        code: &Code<'_>,
+    ) -> Result<Func<A, R>, CodeError> {
+        Ok(Func::new(self.0.link(name, code)?))
+    }
+
+    /// Finds linked code by its name.
+    ///
+    /// # Errors
+    /// [`CodeError::Unknown`].
+    pub fn lookup<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, CodeError> {
+        Ok(Func::new(self.0.lookup(name)?))
+    }
+
+    /// Unlinks code. Calls of it fail from now on. Needs a moment in which no other thread is in the domain.
+    ///
+    /// # Errors
+    /// [`CodeError::Unknown`], [`CodeError::OnStack`], [`CodeError::Busy`]; nothing has changed then.
+    pub fn unlink(&self, name: &str) -> Result<(), CodeError> {
+        self.0.unlink(name)
+    }
+
+    /// What the domain uses and has used: memory, time, calls, faults, descriptors.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Imports, Module};
+    /// # let domain = Module::open("x.rf")?.instantiate(Imports::new())?;
+    /// let usage = domain.usage();
+    /// println!("{} calls, {} faults, {} bytes", usage.calls, usage.faults, usage.memory);
+    /// # Ok::<(), ringfence::Error>(())
+    /// ```
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.0.usage()
     }
 
     /// Bytes of heap, anonymous maps and host allocations that the domain uses now; its limit is

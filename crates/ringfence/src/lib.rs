@@ -96,9 +96,9 @@ pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{Row, matrix};
 pub use ringfence_runtime::{
-    Access, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError, Grant, Import,
-    Isolation, LinkError, LoadOptions, OnFailure, Policy, RegionError, Registers, Rights, Signature,
-    SnapshotError, Syscall,
+    Access, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError, Grant,
+    Import, Isolation, LinkError, LoadOptions, OnFailure, Policy, RegionError, Registers, Rights, Signature,
+    SnapshotError, Syscall, Usage,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

@@ -28,6 +28,7 @@ mod image;
 mod links;
 mod options;
 mod reset;
+mod usage;
 
 pub use access::DomainRef;
 pub use call::{Call, Entry, Returned, Signature, current_tag, last_status, take_error};
@@ -35,6 +36,7 @@ pub use code::Code;
 pub(crate) use dispatch::dispatch;
 pub(crate) use links::WeakDomain;
 pub use options::DomainOptions;
+pub use usage::Usage;
 
 /// How deeply host and domains may call each other on one lane.
 pub const MAX_NESTING: u32 = 100;
@@ -57,6 +59,8 @@ pub(crate) struct LaneSet {
     pub free: Vec<Slot>,
     /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
     pub lost: Vec<Slot>,
+    /// Calls on lanes that are gone.
+    pub calls: u64,
     /// Slots below this number were used.
     pub next: u32,
 }
@@ -82,6 +86,10 @@ pub(crate) struct Inner {
     memory: Mutex<Memory>,
     faulted: AtomicBool,
     resets: AtomicU64,
+    pub faults: AtomicU64,
+    /// Nanoseconds in the domain's code, as sampled, and how many there may be.
+    time_used: AtomicU64,
+    time_budget: AtomicU64,
     tag: AtomicU64,
     pub time_limit: AtomicU64,
     thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
@@ -395,6 +403,9 @@ impl Domain {
             memory: Mutex::new(Memory::new(base, options.heap_limit)),
             faulted: AtomicBool::new(false),
             resets: AtomicU64::new(0),
+            faults: AtomicU64::new(0),
+            time_used: AtomicU64::new(0),
+            time_budget: AtomicU64::new(options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t)))),
             tag: AtomicU64::new(0),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             thunks: Mutex::default(),

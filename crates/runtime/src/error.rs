@@ -205,6 +205,16 @@ pub enum DomainError {
         /// The import.
         import: String,
     },
+    /// The domain has faulted as often as it may.
+    #[error(
+        "the domain has faulted {faults} times, {limit} are allowed; make a new one, or raise DomainOptions::fault_limit"
+    )]
+    Faults {
+        /// How often it faulted.
+        faults: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// Calls are in progress; a reset has to wait for them.
     #[error("{lanes} calls are in progress in the domain")]
     Busy {

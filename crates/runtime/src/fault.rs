@@ -393,6 +393,7 @@ fn fail(lane: &Lane, fault: Fault) {
     // No frame of this lane ever goes on.
     // SAFETY: the lane's own thread, outside the domain.
     unsafe { (*lane.records.get()).clear() };
+    lane.domain().faults.fetch_add(1, Ordering::Relaxed);
     lane.domain().set_faulted(Some(lane));
     set_error(CallError::Fault(Box::new(fault)));
 }

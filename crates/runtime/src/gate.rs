@@ -116,6 +116,7 @@ global_asm!(
     l_imports = const offset_of!(Lane, imports),
     l_import_count = const offset_of!(Lane, import_count),
     l_sequence = const offset_of!(Lane, sequence),
+    l_again = const offset_of!(Lane, again),
     l_data_low = const offset_of!(Lane, data_low),
     l_data_len = const offset_of!(Lane, data_len),
     l_saved = const offset_of!(Lane, saved),

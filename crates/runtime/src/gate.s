@@ -193,6 +193,8 @@ __rf_gate_begin:
     jmp 61b
 6:
     movq %rbp, {l_host_sp}(%r12)
+    cmpq $1, %rbp                       // counted, but not begun
+    adcq $0, {l_again}(%r12)
     addq $24, %rsp
     .cfi_adjust_cfa_offset -24
 9:

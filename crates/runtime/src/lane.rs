@@ -52,6 +52,8 @@ pub(crate) struct Lane {
     pub import_count: u64,
     /// Counts outermost calls.
     pub sequence: AtomicU64,
+    /// How many of these went the slow way instead of beginning.
+    pub again: AtomicU64,
     /// Which of them has to end.
     pub expired: AtomicU64,
     /// Low half of the data stack's lowest address that a call out accepts, and the length from there.
@@ -65,6 +67,11 @@ pub(crate) struct Lane {
     pub linked: AtomicU32,
     /// Time limit of a call in nanoseconds, 0 for none.
     pub limit: AtomicU64,
+    /// Whether the watchdog has to look at calls in this lane, for other reasons than a limit.
+    pub timed: AtomicU32,
+    /// The watchdog's own: in which round it found a call in progress last, and the thread's processor time then.
+    pub looked: AtomicU64,
+    pub processor: AtomicU64,
     /// The watchdog's own: which call it saw last, and since when.
     pub seen: AtomicU64,
     pub since: AtomicU64,
@@ -255,9 +262,20 @@ impl Slot {
 }
 
 impl Lane {
+    /// Outermost calls that have begun.
+    pub(crate) fn calls(&self) -> u64 {
+        let again = self.again.load(Ordering::Relaxed);
+        self.sequence.load(Ordering::Relaxed).saturating_sub(again)
+    }
+
     /// Whether a call is in progress.
     pub(crate) fn active(&self) -> bool {
         self.host_sp.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the watchdog must be awake while a call is in progress.
+    pub(crate) fn watched(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) != 0 || self.timed.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn domain(&self) -> &Inner {
@@ -321,8 +339,11 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> 
         l.imports = domain.imports().as_ptr();
         l.import_count = domain.imports().len() as u64;
         l.sequence.store(sequence, Ordering::Relaxed);
+        l.again.store(0, Ordering::Relaxed);
         l.expired.store(u64::MAX, Ordering::Relaxed);
         l.seen.store(u64::MAX, Ordering::Relaxed);
+        l.timed.store(u32::from(domain.is_timed()), Ordering::Relaxed);
+        l.looked.store(0, Ordering::Relaxed);
         l.data_low = low;
         l.data_len = domain.options.data_stack - DATA_MARGIN;
         l.domain = std::ptr::from_ref(domain).cast();
@@ -421,7 +442,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         }
         if bits & attention::WAKE != 0 {
             lane.attention.fetch_and(!attention::WAKE, Ordering::AcqRel);
-            if lane.limit.load(Ordering::Relaxed) != 0
+            if lane.watched()
                 && let Err(e) = watchdog::wake()
             {
                 crate::fault::set_error(CallError::Lane(e.to_string()));

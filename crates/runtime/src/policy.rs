@@ -40,6 +40,11 @@ pub trait Policy: Send + Sync {
     fn holds(&self) -> Option<String> {
         None
     }
+
+    /// How many descriptors it has open for the domain.
+    fn descriptors(&self) -> u64 {
+        0
+    }
 }
 
 /// Knows memory and exit, denies the rest with `ENOSYS`. What a domain without a policy gets.

@@ -10,7 +10,7 @@ use crate::lane::{Lane, attention};
 use crate::{signal, world};
 use std::mem::zeroed;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const NONE: u32 = 0;
@@ -88,6 +88,8 @@ fn run() {
                 futex_wait(PARKED, None);
             }
             STATE.store(RUNNING, Ordering::Release);
+            LAST.store(0, Ordering::Relaxed);
+            LOOKS.fetch_add(1, Ordering::Relaxed);
             quiet = 0;
             continue;
         }
@@ -101,7 +103,7 @@ fn park() -> bool {
     for &lane in &world.all {
         // SAFETY: lanes are never unmapped; only atomics are used.
         let lane = unsafe { &*lane };
-        if lane.limit.load(Ordering::Relaxed) != 0 {
+        if lane.watched() {
             lane.attention.fetch_or(attention::WAKE, Ordering::SeqCst);
         }
     }
@@ -111,9 +113,28 @@ fn park() -> bool {
     look(now()).0
 }
 
+/// A round of the watchdog.
+#[derive(Clone, Copy)]
+struct Look {
+    number: u64,
+    /// Nanoseconds since the one before; 0 if the watchdog has slept.
+    since: u64,
+}
+
+/// When the watchdog looked last, 0 if it has slept since; and how often it has looked.
+static LAST: AtomicU64 = AtomicU64::new(0);
+static LOOKS: AtomicU64 = AtomicU64::new(1);
+
 /// One round: who has to end, and when to look again. Whether anything has to be watched.
 fn look(now: u64) -> (bool, u64) {
     let world = world::lock_plain();
+    let this = Look {
+        number: LOOKS.fetch_add(1, Ordering::Relaxed) + 1,
+        since: match LAST.swap(now, Ordering::Relaxed) {
+            0 => 0,
+            last => now.saturating_sub(last),
+        },
+    };
     let (mut busy, mut next) = (false, now + TICK_NS);
     for &lane in &world.all {
         // SAFETY: lanes are never unmapped; only atomics are used.
@@ -123,6 +144,12 @@ fn look(now: u64) -> (bool, u64) {
         }
         let sequence = lane.sequence.load(Ordering::Acquire);
         let limit = lane.limit.load(Ordering::Relaxed);
+        if lane.timed.load(Ordering::Relaxed) != 0 {
+            busy = true;
+            if charge(lane, this) {
+                mark(lane, sequence, attention::TIME);
+            }
+        }
         if limit != 0 {
             busy = true;
             if lane.seen.load(Ordering::Relaxed) != sequence {
@@ -178,6 +205,37 @@ fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
             return Some(next);
         }
         from = next;
+    }
+}
+
+/// Charges the domain for the time since the last look if the thread is in the domain's own code now: over many looks each
+/// gets its share. Whether the domain's time is used up.
+fn charge(lane: &Lane, look: Look) -> bool {
+    let inside = lane.top.load(Ordering::Acquire) == 0;
+    let used = thread_time(lane.tid.load(Ordering::Relaxed));
+    let before = lane.processor.swap(used, Ordering::Relaxed);
+    let again = lane.looked.swap(look.number, Ordering::Relaxed) + 1 == look.number;
+    let ran = match (inside, again) {
+        (false, _) => 0,
+        // The thread may have waited for a processor.
+        (true, true) => used.saturating_sub(before).min(2 * TICK_NS),
+        (true, false) => look.since.min(TICK_NS),
+    };
+    // The world is locked, so a lane with a call in progress has its domain.
+    lane.domain().charge(ran)
+}
+
+/// Processor time of a thread of this process in nanoseconds; 0 if it is gone.
+fn thread_time(tid: i32) -> u64 {
+    // As the kernel numbers them: the thread, and the clock of what the scheduler saw.
+    let clock = !tid << 3 | 4 | 2;
+    // SAFETY: reads a clock.
+    unsafe {
+        let mut t: libc::timespec = zeroed();
+        if libc::clock_gettime(clock, &raw mut t) != 0 {
+            return 0;
+        }
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
     }
 }
 

@@ -199,6 +199,7 @@ unsafe fn release(lane: *mut Lane) {
         let domain = (*lane).domain();
         let mut set = domain.lanes();
         set.lanes.retain(|&l| l != lane);
+        set.calls += (*lane).calls();
         if (*lane).poisoned.load(Ordering::Relaxed) == 0 && !(*lane).active() {
             set.free.push((*lane).slot);
         }
@@ -211,6 +212,7 @@ unsafe fn blank(lane: *mut Lane) {
     // SAFETY: the caller owns the lane.
     unsafe {
         (*lane).limit.store(0, Ordering::Relaxed);
+        (*lane).timed.store(0, Ordering::Relaxed);
         (*lane).host_sp.store(0, Ordering::Relaxed);
         (*lane).top.store(1, Ordering::Release);
         (*lane).domain = std::ptr::null();

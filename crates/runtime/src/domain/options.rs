@@ -25,6 +25,12 @@ pub struct DomainOptions {
     pub linkable: bool,
     /// Most bytes of code that may be linked into the living domain; at most 16 MiB.
     pub link_limit: u32,
+    /// Most processor time that the domain's own code may use in all its life. Calls that are in progress when it is used
+    /// up, and all later ones, end with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit) within some milliseconds. `None`: no limit, and the
+    /// time is not counted; [`Duration::MAX`]: no limit, and it is.
+    pub processor_time: Option<Duration>,
+    /// After so many faults the domain cannot be reset any more. `None`: no limit.
+    pub fault_limit: Option<u64>,
 }
 
 impl Default for DomainOptions {
@@ -38,6 +44,8 @@ impl Default for DomainOptions {
             processors: 1,
             linkable: false,
             link_limit: 1 << 20,
+            processor_time: None,
+            fault_limit: None,
         }
     }
 }

@@ -242,9 +242,13 @@ impl Domain {
     /// [`snapshot`](Self::snapshot) or the [`Image`](crate::Image) of the domain has. Host allocations made since are gone.
     ///
     /// # Errors
-    /// [`DomainError::Busy`] while calls are in progress.
+    /// [`DomainError::Busy`] while calls are in progress; [`DomainError::Faults`] if it has faulted too often.
     pub fn reset(&self) -> Result<(), DomainError> {
         let inner = &*self.0;
+        let faults = inner.faults.load(Ordering::Relaxed);
+        if let Some(limit) = inner.options.fault_limit.filter(|&limit| faults >= limit) {
+            return Err(DomainError::Faults { faults, limit });
+        }
         let initial = inner.initial();
         {
             let mut world = world::lock_plain();
@@ -269,8 +273,9 @@ impl Domain {
             for lane in poisoned {
                 set.lanes.retain(|&l| l != lane);
                 // SAFETY: as above.
-                let slot = unsafe { (*lane).slot };
+                let (slot, calls) = unsafe { ((*lane).slot, (*lane).calls()) };
                 set.lost.push(slot);
+                set.calls += calls;
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
                 // stack is not given back, because the lane's thread may still be between two checks.
                 unsafe { world::revoke(&mut world, inner.index, lane) };

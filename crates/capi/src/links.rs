@@ -1,0 +1,120 @@
+//! Code that comes to a living domain, and goes again.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use ringfence_runtime::{Code, CodeError};
+
+use crate::error::{Failure, Status, status};
+use crate::objects::{self, not_null, text};
+
+impl From<CodeError> for Failure {
+    fn from(e: CodeError) -> Self {
+        let status = match &e {
+            CodeError::Exists { .. } => Status::ERROR_EXISTS,
+            CodeError::Unknown { .. } => Status::ERROR_NO_FUNCTION,
+            CodeError::Rejected { .. } => Status::ERROR_REJECTED,
+            CodeError::Empty { .. } => Status::ERROR_ARGUMENT,
+            CodeError::Registers { .. } | CodeError::Features { .. } => Status::ERROR_UNSUPPORTED,
+            CodeError::OnStack { .. } | CodeError::Busy { .. } => Status::ERROR_BUSY,
+            CodeError::Handler => Status::ERROR_NESTING,
+            _ => Status::ERROR_LIMIT,
+        };
+        Self::new(status, e.to_string())
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string, `code` null or `length` bytes, `function` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_link(
+    domain: *mut c_void,
+    name: *const c_char,
+    code: *const c_void,
+    length: usize,
+    entry: usize,
+    function: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(function, "function")?;
+        // SAFETY: not null, so writable.
+        unsafe { *function = ptr::null_mut() };
+        let object = objects::domain(domain)?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        not_null(code, "code")?;
+        if isize::try_from(length).is_err() {
+            return Err(Failure::new(Status::ERROR_ARGUMENT, "length is impossible"));
+        }
+        // SAFETY: the caller's promise. The runtime copies before it checks.
+        let bytes = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), length) };
+        // An offset that is too large is no function's entry either.
+        let entry = u32::try_from(entry).unwrap_or(u32::MAX);
+        let linked = object.domain.link(name, &Code { bytes, entry })?;
+        match objects::add_function(&object, linked) {
+            Ok(handle) => {
+                // SAFETY: not null, so writable.
+                unsafe { *function = handle };
+                Ok(())
+            }
+            Err(e) => {
+                // All or nothing: nobody has been told of it yet.
+                let _ = object.domain.unlink(name);
+                Err(e)
+            }
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string, `function` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_lookup(
+    domain: *mut c_void,
+    name: *const c_char,
+    function: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(function, "function")?;
+        // SAFETY: not null, so writable.
+        unsafe { *function = ptr::null_mut() };
+        let object = objects::domain(domain)?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        let handle = objects::add_function(&object, object.domain.lookup(name)?)?;
+        // SAFETY: not null, so writable.
+        unsafe { *function = handle };
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_unlink(domain: *mut c_void, name: *const c_char) -> Status {
+    status(|| {
+        let object = objects::domain(domain)?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        object.domain.unlink(name)?;
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_function_address(function: *mut c_void) -> *mut c_void {
+    crate::error::border(
+        |_| ptr::null_mut(),
+        || {
+            let object = objects::function(function)?;
+            Ok(objects::pointer(object.entry.address()))
+        },
+    )
+}

@@ -1,0 +1,82 @@
+//! What a domain has used.
+
+use super::{Domain, Inner};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What a domain uses and has used. Reading it costs two locks and a look at each lane; calls pay nothing for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Bytes of heap, anonymous maps and host allocations, now. Limit:
+    /// [`DomainOptions::heap_limit`](crate::DomainOptions::heap_limit).
+    pub memory: u64,
+    /// Bytes of code linked since the domain was made, now. Limit:
+    /// [`DomainOptions::link_limit`](crate::DomainOptions::link_limit).
+    pub linked: u64,
+    /// Calls from outside (those of constructors too) since the domain was made. A call from a host function that the domain
+    /// called is part of the call that it is nested in.
+    pub calls: u64,
+    /// Calls that ended with a fault since the domain was made. Limit:
+    /// [`DomainOptions::fault_limit`](crate::DomainOptions::fault_limit).
+    pub faults: u64,
+    /// Processor time in the domain's own code since it was made, if
+    /// [`DomainOptions::processor_time`](crate::DomainOptions::processor_time) asks for it; otherwise zero. It is sampled about once a
+    /// millisecond: right on the average, and off by some milliseconds.
+    pub processor_time: Duration,
+    /// Descriptors that its policy has open for it; 0 if the policy does not tell.
+    pub descriptors: u64,
+    /// Threads that have stacks in the domain. Limit: [`DomainOptions::max_lanes`](crate::DomainOptions::max_lanes).
+    pub lanes: u32,
+    /// How many of them have a call in progress.
+    pub active: u32,
+    /// How often it was reset.
+    pub resets: u64,
+}
+
+impl Inner {
+    /// Notes that the domain's code has run for some time. Whether that was too much.
+    pub(crate) fn charge(&self, nanoseconds: u64) -> bool {
+        let before = self.time_used.fetch_add(nanoseconds, Ordering::Relaxed);
+        before.saturating_add(nanoseconds) > self.time_budget.load(Ordering::Relaxed)
+    }
+
+    /// Whether the domain's processor time is counted.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.options.processor_time.is_some()
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        let memory = self.memory().used();
+        let set = self.lanes();
+        let (mut calls, mut active) = (set.calls, 0);
+        for &lane in &set.lanes {
+            // SAFETY: lanes in the list are this domain's; only atomics are used.
+            let lane = unsafe { &*lane };
+            calls += lane.calls();
+            active += u32::from(lane.active());
+        }
+        Usage {
+            memory,
+            linked: 0,
+            calls,
+            faults: self.faults.load(Ordering::Relaxed),
+            processor_time: Duration::from_nanos(self.time_used.load(Ordering::Relaxed)),
+            descriptors: self.policy.descriptors(),
+            lanes: set.lanes.len() as u32,
+            active,
+            resets: self.resets.load(Ordering::Acquire),
+        }
+    }
+}
+
+impl Domain {
+    /// What the domain uses and has used. From any thread, at any time.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage {
+            linked: self.linked_bytes().into(),
+            ..self.0.usage()
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/* Code that comes to a living domain, what a domain uses, and limits, from C. */
+#define _GNU_SOURCE
+#include <ringfence.h>
+#include <stdint.h>
+
+#include "check.h"
+
+static void nothing(void) {}
+
+/* marker; leal (%rdi,%rsi), %eax; ret */
+static const unsigned char sum[] = { 0x0F, 0x1F, 0x84, 0x00, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3 };
+static const unsigned char bad[] = { 0x0F, 0x05, 0xC3 };
+
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return fprintf(stderr, "usage: link MODULE\n"), 2;
+    rf_import imports[] = { RF_IMPORT("host_add", nothing), RF_IMPORT("host_mix", nothing),
+                            RF_IMPORT("host_eight", nothing), RF_IMPORT("host_note", nothing) };
+    rf_module *module = NULL;
+    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+    o.imports = imports, o.import_count = 4, o.fault_limit = 2, o.linkable = 1;
+    o.link_limit = UINT64_MAX;
+    rf_domain *d = NULL;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_ARGUMENT);
+    o.link_limit = 4096;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+
+    rf_function *f = NULL, *g = NULL;
+    CHECK_STATUS(rf_link(d, "sum", sum, sizeof sum, 0, &f), RF_OK);
+    rf_value r = { RF_I32, { 0 } };
+    rf_value a[] = { rf_i32(2), rf_i32(3) };
+    CHECK_STATUS(rf_call(f, a, 2, &r), RF_OK);
+    CHECK(r.as.i32 == 5);
+    CHECK_STATUS(rf_call_address(d, rf_function_address(f), a, 2, &r), RF_OK);
+    CHECK_STATUS(rf_lookup(d, "sum", &g), RF_OK);
+    CHECK(rf_function_address(g) == rf_function_address(f));
+    CHECK_STATUS(rf_function_put(g), RF_OK);
+
+    CHECK_STATUS(rf_link(d, "sum", sum, sizeof sum, 0, &g), RF_ERROR_EXISTS);
+    CHECK_STATUS(rf_link(d, "add", sum, sizeof sum, 0, &g), RF_ERROR_EXISTS);
+    CHECK_STATUS(rf_link(d, "bad", bad, sizeof bad, 0, &g), RF_ERROR_REJECTED);
+    CHECK_STATUS(rf_link(d, "at", sum, sizeof sum, 3, &g), RF_ERROR_REJECTED);
+    CHECK_STATUS(rf_link(d, "at", sum, sizeof sum, SIZE_MAX, &g), RF_ERROR_REJECTED);
+    CHECK_STATUS(rf_link(d, "none", sum, 0, 0, &g), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_link(d, "null", NULL, 4, 0, &g), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_link(d, NULL, sum, sizeof sum, 0, &g), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_link(d, "x", sum, sizeof sum, 0, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_link(d, "x", sum, SIZE_MAX, 0, &g), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_link(NULL, "x", sum, sizeof sum, 0, &g), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_lookup(d, "nobody", &g), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_unlink(d, "nobody"), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_unlink(d, "add"), RF_ERROR_NO_FUNCTION);
+    CHECK(g == NULL);
+    static unsigned char large[8192];
+    memset(large, 0xCC, sizeof large);
+    CHECK_STATUS(rf_link(d, "large", large, sizeof large, 0, &g), RF_ERROR_LIMIT);
+
+    rf_usage u = RF_USAGE_INIT;
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.size == sizeof u && u.calls == 2 && u.linked == 64 && u.faults == 0 && u.lanes == 1 && u.active == 0);
+    CHECK_STATUS(rf_unlink(d, "sum"), RF_OK);
+    CHECK_STATUS(rf_call(f, a, 2, &r), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_domain_state(d), RF_OK);
+    CHECK_STATUS(rf_function_put(f), RF_OK);
+
+    rf_value wild = rf_p((void *)(uintptr_t)1);
+    for (int i = 0; i < 2; i++) {
+        CHECK(rf_call_name(d, "wild_read", &wild, 1, NULL) != RF_OK);
+        CHECK_STATUS(rf_reset(d), i == 0 ? RF_OK : RF_ERROR_LIMIT);
+    }
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.faults == 2 && u.resets == 1 && u.linked == 0);
+    u.size = 16, u.linked = 99;
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.linked == 99);
+    u.size = 3;
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_domain_usage(d, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_domain_usage(NULL, &u), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    CHECK_STATUS(rf_module_close(module), RF_OK);
+    return FINISH("link");
+}
