@@ -47,8 +47,13 @@ soak: ## The long tests: all torture programs at all levels, and more; hours
 	@scripts/test.sh --soak
 
 .PHONY: bench
-bench: command ## Measure calls, faults, the verifier and fenced against native code
-	@bench/run.sh
+bench: build ## Measure fenced code against native code, wasm2c and Wasmtime, and calls (BENCH="--quick": minutes)
+	@scripts/setup.sh bench
+	@bench/run.sh $(BENCH)
+
+.PHONY: bench-report
+bench-report: ## Render docs/performance.md and its plots from the figures of `make bench`
+	@bench/run.sh report
 
 .PHONY: fmt
 fmt: ## Format the Rust sources

@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmark from the top of the repository; arguments go to it (--help lists them).
-# Without arguments the workloads of modules/ follow.
+# `run.sh report` renders docs/performance.md from the figures and builds no peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export RINGFENCE=${RINGFENCE:-$target/release/ringfence}
 cargo build --release --quiet -p ringfence-cli -p ringfence-bench
-ZLIB_SOURCES=$(scripts/zlib-sources.sh)
-export ZLIB_SOURCES
+case " $* " in
+*" report "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
+*)
+    # Wasmtime is a peer only where it builds; what is missing is said, and left out of the tables.
+    peer=$target/bench-wasmtime
+    if CARGO_TARGET_DIR=$peer cargo build --release --quiet --locked --manifest-path bench/wasmtime/Cargo.toml; then
+        export RINGFENCE_WASMTIME=$peer/release/ringfence-bench-wasmtime
+    else
+        echo "bench: Wasmtime does not build here; its columns are left out" >&2
+    fi
+    ;;
+esac
 "$target/release/bench" "$@"
-if (($# == 0)); then
-    printf '\nrecipes, gcc -O2 with glibc against ringfence cc -O2 with its own libc\n'
-    modules/make.sh bench | tee build/bench-recipes.txt
-fi

@@ -4,6 +4,7 @@
 #   modules/make.sh build [NAME...]   build/modules/NAME.rf, and the programs of the recipe both ways
 #   modules/make.sh check [NAME...]   the library's own or an equivalent check; what it prints must agree
 #   modules/make.sh bench [NAME...]   the recipe's workload, interleaved: fenced over native, median
+#   modules/make.sh sources NAME      what bench/ builds in ways of its own: a line for each flag and each source
 #   modules/make.sh list
 #
 # A recipe (modules/NAME/recipe.sh) sets
@@ -15,6 +16,7 @@
 #   cflags=(...) fenced_cflags=(...)  flags for both builds, and for the fenced one alone
 #   library=(FILE...)            sources of the library, relative to $src; @FILE is relative to the recipe
 #   fenced_library=(FILE...)     the same for the fenced build, where it differs
+#   wasm_cflags=(...) wasm_library=(FILE...)  the same for WebAssembly, which only the benchmark builds
 #   program_NAME=(FILE...)       sources of a program that is linked with the library
 #   programs=(NAME...)
 #   check()                      runs programs by `run PROGRAM ARGS...` in an empty directory
@@ -84,12 +86,31 @@ objects() {
 load() { # RECIPE
 	recipe=$1
 	[ -f "$here/$recipe/recipe.sh" ] || die "no recipe '$recipe'; there are: ${order[*]}"
-	crate=() deb=() language=c needs=() cflags=() fenced_cflags=() library=() fenced_library=() programs=()
+	crate=() deb=() language=c needs=() cflags=() fenced_cflags=() library=() fenced_library=() wasm_cflags=() wasm_library=() programs=()
 	prepare() { :; }
 	gen=$out/$recipe/gen
 	mkdir -p "$gen"
 	# shellcheck source=/dev/null
 	source "$here/$recipe/recipe.sh"
+}
+
+# `group`, then a line for each flag and source; libraries that are needed come first.
+sources() { # RECIPE
+	local need file
+	(
+		load "$1"
+		for need in "${needs[@]}"; do
+			(sources "$need")
+		done
+		prepare
+		echo "group $recipe"
+		[ ${#cflags[@]} = 0 ] || printf 'flag %s\n' "${cflags[@]}"
+		[ ${#fenced_cflags[@]} = 0 ] || printf 'fenced-flag %s\n' "${fenced_cflags[@]}"
+		[ ${#wasm_cflags[@]} = 0 ] || printf 'wasm-flag %s\n' "${wasm_cflags[@]}"
+		for file in "${library[@]}"; do echo "source $(locate "$file")"; done
+		for file in "${fenced_library[@]}"; do echo "fenced-source $(locate "$file")"; done
+		for file in "${wasm_library[@]}"; do echo "wasm-source $(locate "$file")"; done
+	)
 }
 
 build() { # RECIPE
@@ -225,6 +246,7 @@ bench) for name; do
 	build "$name"
 	bench_one "$name"
 done ;;
+sources) for name; do sources "$name"; done ;;
 list) printf '%s\n' "${order[@]}" ;;
-*) sed -n '2,24s/^# \{0,1\}//p' "$0" ;;
+*) sed -n '2,23s/^# \{0,1\}//p' "$0" ;;
 esac

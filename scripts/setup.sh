@@ -39,7 +39,18 @@ rust_ok rustc || missing+=(rustc-web)
 rust_ok cargo || missing+=(cargo-web)
 
 case $what in
-build | bench) ;;
+build) ;;
+bench)
+    # the peers: a toolchain for WebAssembly, wasm2c, and what builds Wasmtime. Their absence is no failure.
+    peers=()
+    have clang-19 || peers+=(clang-19)
+    have wasm-ld-19 || peers+=(lld-19)
+    have wasm2c || peers+=(wabt)
+    [[ -e /usr/lib/wasm32-wasi/libc.a ]] || peers+=(wasi-libc)
+    [[ -e /usr/lib/wasm32-wasi/libc++.a || -e /usr/lib/llvm-19/lib/wasm32-wasi/libc++.a ]] || peers+=(libc++-19-dev-wasm32 libc++abi-19-dev-wasm32)
+    compgen -G '/usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.builtins*wasm32*' >/dev/null ||
+        peers+=(libclang-rt-19-dev-wasm32)
+    ;;
 test)
     want git git
     want shellcheck shellcheck
@@ -52,6 +63,13 @@ test)
 *) die "usage: setup.sh [build|test|bench]" ;;
 esac
 
+as_root=()
+need_root() {
+    [[ $(id -u) == 0 ]] && return
+    have sudo || return 1
+    as_root=(sudo)
+}
+
 if ((${#missing[@]})); then
     list=${missing[*]}
     have apt-get || die "missing: $list (no apt-get here; install them by the means of this system)"
@@ -63,11 +81,7 @@ if ((${#missing[@]})); then
         fi
         ;;
     esac
-    as_root=()
-    if [[ $(id -u) != 0 ]]; then
-        have sudo || die "missing: $list; run this as root, or install them: apt-get install $list"
-        as_root=(sudo)
-    fi
+    need_root || die "missing: $list; run this as root, or install them: apt-get install $list"
     say "installing $list"
     export DEBIAN_FRONTEND=noninteractive
     install() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/tmp/ringfence-setup.$$ 2>&1; }
@@ -85,3 +99,12 @@ fi
 
 major=$(gcc -dumpversion)
 [[ ${major%%.*} -ge 12 ]] || die "gcc 12 or newer is needed; found $major"
+
+if [[ ${peers[*]:-} ]]; then
+    say "installing ${peers[*]}"
+    fetch_peers() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${peers[@]}" >/dev/null 2>&1; }
+    if ! have apt-get || ! need_root ||
+        ! { fetch_peers || { "${as_root[@]}" apt-get update -qq && fetch_peers; }; }; then
+        say "cannot install ${peers[*]}: the columns of wasm2c and Wasmtime are left out"
+    fi
+fi

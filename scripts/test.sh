@@ -112,6 +112,8 @@ for recipe in modules/*/recipe.sh; do
     step "module-$recipe" modules/make.sh check "$recipe"
 done
 step demo apps/demo/run.sh --smoke
+# a thousandth of the work: whether everything is built and agrees, not how fast it is
+step bench bench/run.sh --smoke --json "$logs/bench.json"
 
 ((list)) && exit 0
 if ((${#broken[@]})); then

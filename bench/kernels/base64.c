@@ -4,14 +4,14 @@
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 static uint8_t reverse_of[256], data[3 << 14], text[4 << 14], back[3 << 14];
 
-uint64_t run(void)
+WORKLOAD(base64)
 {
     uint64_t state = 53, sum = 0;
     for (int i = 0; i < 64; i++)
         reverse_of[(uint8_t)digits[i]] = (uint8_t)i;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (uint8_t)(next_random(&state) >> 56);
-    for (int round = 0; round < 10000; round++) {
+    for (int round = 0; round < (int)part(10000, permille); round++) {
         size_t j = 0;
         for (size_t i = 0; i < sizeof data; i += 3, j += 4) {
             uint32_t v = (uint32_t)data[i] << 16 | (uint32_t)data[i + 1] << 8 | data[i + 2];

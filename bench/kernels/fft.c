@@ -51,13 +51,13 @@ static void fft(void)
     }
 }
 
-uint64_t run(void)
+WORKLOAD(fft)
 {
     uint64_t state = 13, sum = 0;
     fill_roots();
     for (int i = 0; i < N; i++)
         re[i] = (double)(next_random(&state) >> 50), im[i] = 0;
-    for (int round = 0; round < 1400; round++) {
+    for (int round = 0; round < (int)part(1400, permille); round++) {
         fft();
         for (int i = 0; i < N; i++)
             re[i] *= 1.0 / 128, im[i] *= 1.0 / 128;

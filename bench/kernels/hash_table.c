@@ -36,11 +36,11 @@ static uint32_t make_key(char *key, uint64_t number)
     return length;
 }
 
-uint64_t run(void)
+WORKLOAD(hash_table)
 {
     uint64_t state = 23, sum = 0;
     char key[16];
-    for (int round = 0; round < 56; round++) {
+    for (int round = 0; round < (int)part(56, permille); round++) {
         memset(table, 0, sizeof table);
         for (int i = 0; i < 40000; i++) {
             uint32_t length = make_key(key, next_random(&state) % 60000 + 100000);

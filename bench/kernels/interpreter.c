@@ -69,9 +69,9 @@ halt:
     return vars[2];
 }
 
-uint64_t run(void)
+WORKLOAD(interpreter)
 {
-    int64_t vars[4] = {0, 42, 0, 20000000};
+    int64_t vars[4] = {0, 42, 0, (int64_t)part(20000000, permille)};
     int64_t result = interpret(program, vars);
     return mix((uint64_t)result, (uint64_t)vars[1]);
 }

@@ -1,5 +1,5 @@
-/* What every kernel shares. A kernel exports run(), which does a fixed amount of work (a second or less
- * natively, 0.3 s at least) and returns a checksum that must be the same however it was built. */
+/* What every workload shares. WORKLOAD(name) defines the function that the benchmark calls: 1000 thousandths are the
+ * whole work (0.3 s or more natively); it returns a checksum that must be the same however it was built. */
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -7,7 +7,28 @@
 #include <stdint.h>
 #include <string.h>
 
-uint64_t run(void);
+#ifdef __cplusplus
+#define WORKLOAD_LINKAGE extern "C"
+#else
+#define WORKLOAD_LINKAGE
+#endif
+#define WORKLOAD(name)                                           \
+    WORKLOAD_LINKAGE uint64_t run_##name(uint64_t permille); \
+    WORKLOAD_LINKAGE uint64_t run_##name(uint64_t permille)
+
+/* What must hold, or the run ends with a fault. */
+#define REQUIRE(x)              \
+    do {                        \
+        if (!(x))               \
+            __builtin_trap();   \
+    } while (0)
+
+/* How many rounds of `all` these thousandths are: one at least. */
+static inline uint64_t part(uint64_t all, uint64_t permille)
+{
+    uint64_t n = all * permille / 1000;
+    return n ? n : 1;
+}
 
 /* xorshift64*, so that inputs are the same everywhere and no compiler knows them */
 static inline uint64_t next_random(uint64_t *state)

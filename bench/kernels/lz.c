@@ -47,14 +47,14 @@ static size_t expand(const uint8_t *in, size_t n, uint8_t *out)
     return (size_t)(o - out);
 }
 
-uint64_t run(void)
+WORKLOAD(lz)
 {
     static const char *const words[] = {"the ", "quick ", "brown ", "fox ", "jumps ", "over ", "lazy ", "dog. ", "\n"};
     uint64_t state = 47, sum = 0;
     for (size_t i = 0; i < SIZE;)
         for (const char *w = words[next_random(&state) % 9]; *w && i < SIZE; w++)
             input[i++] = (uint8_t)*w;
-    for (int round = 0; round < 260; round++) {
+    for (int round = 0; round < (int)part(260, permille); round++) {
         size_t n = compress(input, SIZE, packed), m = expand(packed, n, output);
         if (m != SIZE || memcmp(input, output, SIZE) != 0)
             return 0;

@@ -1,11 +1,11 @@
 /* The Mandelbrot set: floating-point arithmetic in registers. */
 #include "kernel.h"
 
-uint64_t run(void)
+WORKLOAD(mandelbrot)
 {
     const int size = 1500, limit = 400;
     uint64_t sum = 0;
-    for (int y = 0; y < size; y++)
+    for (int y = 0; y < (int)part(size, permille); y++)
         for (int x = 0; x < size; x++) {
             double cr = 3.0 * x / size - 2.2, ci = 2.4 * y / size - 1.2, r = 0, i = 0;
             int n = 0;

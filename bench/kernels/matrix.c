@@ -4,7 +4,7 @@
 #define N 320
 static double a[N][N], b[N][N], c[N][N];
 
-uint64_t run(void)
+WORKLOAD(matrix)
 {
     uint64_t state = 11, sum = 0;
     for (int i = 0; i < N; i++)
@@ -12,7 +12,7 @@ uint64_t run(void)
             a[i][j] = (double)(next_random(&state) >> 40);
             b[i][j] = (double)(next_random(&state) >> 40);
         }
-    for (int round = 0; round < 32; round++) {
+    for (int round = 0; round < (int)part(32, permille); round++) {
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++) {
                 double s = 0;

@@ -24,7 +24,7 @@ static void advance(double dt)
             pos[i][k] += dt * vel[i][k];
 }
 
-uint64_t run(void)
+WORKLOAD(nbody)
 {
     uint64_t sum = 0, state = 17;
     for (int i = 0; i < BODIES; i++) {
@@ -34,7 +34,7 @@ uint64_t run(void)
             vel[i][k] = i ? (double)(next_random(&state) >> 44) / 4e6 : 0.0;
         }
     }
-    for (int step = 0; step < 8000000; step++)
+    for (int step = 0; step < (int)part(8000000, permille); step++)
         advance(0.001);
     for (int i = 0; i < BODIES; i++)
         sum = mix_double(sum, pos[i][i % 3]);

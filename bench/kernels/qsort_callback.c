@@ -46,11 +46,11 @@ static int by_value(const void *a, const void *b)
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-uint64_t run(void)
+WORKLOAD(qsort_callback)
 {
     uint64_t state = 3, sum = 0;
     const size_t n = sizeof records / sizeof *records;
-    for (int round = 0; round < 14; round++) {
+    for (int round = 0; round < (int)part(14, permille); round++) {
         for (size_t i = 0; i < n; i++) {
             uint64_t r = next_random(&state);
             records[i].key = (uint32_t)r;

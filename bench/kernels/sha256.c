@@ -38,13 +38,13 @@ static void compress(uint32_t h[8], const uint8_t *block)
 
 static uint8_t data[65536];
 
-uint64_t run(void)
+WORKLOAD(sha256)
 {
     uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     uint64_t state = 19, sum = 0;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (uint8_t)(next_random(&state) >> 56);
-    for (int round = 0; round < 1800; round++) {
+    for (int round = 0; round < (int)part(1800, permille); round++) {
         for (size_t i = 0; i < sizeof data; i += 64)
             compress(h, data + i);
         data[round % sizeof data] ^= (uint8_t)h[0];

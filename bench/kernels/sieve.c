@@ -3,16 +3,16 @@
 
 static uint8_t composite[1 << 20];
 
-uint64_t run(void)
+WORKLOAD(sieve)
 {
     uint64_t count = 0;
-    for (int round = 0; round < 260; round++) {
+    for (int round = 0; round < (int)part(260, permille); round++) {
         memset(composite, 0, sizeof composite);
         for (size_t i = 2; i < sizeof composite; i++) {
             if (composite[i])
                 continue;
             count++;
-            for (size_t j = i * i; j < sizeof composite; j += i)
+            for (uint64_t j = (uint64_t)i * i; j < sizeof composite; j += i)
                 composite[j] = 1;
         }
     }

@@ -4,13 +4,13 @@
 #define N 512
 static double grid[2][N][N];
 
-uint64_t run(void)
+WORKLOAD(stencil)
 {
     uint64_t state = 5, sum = 0;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             grid[0][i][j] = grid[1][i][j] = (double)(next_random(&state) >> 44);
-    for (int round = 0; round < 2200; round++) {
+    for (int round = 0; round < (int)part(2200, permille); round++) {
         double(*from)[N] = grid[round & 1], (*to)[N] = grid[~round & 1];
         for (int i = 1; i < N - 1; i++)
             for (int j = 1; j < N - 1; j++)

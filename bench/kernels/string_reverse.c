@@ -13,14 +13,14 @@ static void reverse(char *s)
     }
 }
 
-uint64_t run(void)
+WORKLOAD(string_reverse)
 {
     uint64_t sum = 0, state = 37;
     for (size_t size = 32; size < sizeof text; size *= 2) {
         for (size_t i = 0; i < size; i++)
             text[i] = (char)('!' + next_random(&state) % 90);
         text[size] = 0;
-        for (size_t round = 0; round < (1u << 29) / 2 / size; round++)
+        for (size_t round = 0; round < part((1u << 29) / 2, permille) / size; round++)
             reverse(text);
         for (size_t i = 0; i < size; i++)
             sum = mix(sum, (uint8_t)text[i]);

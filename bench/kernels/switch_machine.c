@@ -3,13 +3,13 @@
 
 static char text[1 << 18];
 
-uint64_t run(void)
+WORKLOAD(switch_machine)
 {
     static const char alphabet[] = "abcxyz_019 \t\n(){};+-*/<=>!&|\"'.,%#";
     uint64_t state = 29, counts[12] = {0}, sum = 0;
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = alphabet[next_random(&state) % (sizeof alphabet - 1)];
-    for (int round = 0; round < 220; round++)
+    for (int round = 0; round < (int)part(220, permille); round++)
         for (size_t i = 0; i < sizeof text;) {
             char c = text[i++];
             switch (c) {

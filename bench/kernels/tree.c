@@ -27,10 +27,10 @@ static uint64_t walk(const struct node *n, uint64_t sum)
     return walk(n->right, mix(walk(n->left, sum), n->key));
 }
 
-uint64_t run(void)
+WORKLOAD(tree)
 {
     uint64_t state = 43, sum = 0;
-    for (int round = 0; round < 120; round++) {
+    for (int round = 0; round < (int)part(120, permille); round++) {
         struct node *root = NULL;
         used = 0;
         for (int i = 0; i < 30000; i++)

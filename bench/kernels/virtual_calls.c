@@ -26,7 +26,7 @@ static const struct methods kinds[3] = {
 
 static struct shape shapes[1024];
 
-uint64_t run(void)
+WORKLOAD(virtual_calls)
 {
     uint64_t state = 7, sum = 0;
     for (int i = 0; i < 1024; i++) {
@@ -36,7 +36,7 @@ uint64_t run(void)
         shapes[i].a = (uint32_t)(r >> 16) & 0xFFFF;
         shapes[i].b = (uint32_t)(r >> 40) & 0xFFFF;
     }
-    for (int round = 0; round < 200000; round++)
+    for (int round = 0; round < (int)part(200000, permille); round++)
         for (int i = 0; i < 1024; i++) {
             const struct shape *s = &shapes[i];
             sum += (round & 1) ? s->methods->area(s) : s->methods->perimeter(s);

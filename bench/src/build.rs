@@ -1,94 +1,227 @@
-//! Builds one set of sources in several ways, and loads the results.
+//! Builds programs in each configuration, and keeps what is still fresh.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, OsString, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How sources are built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Configuration {
-    /// `gcc -O2`.
-    Native,
-    /// `gcc -O2` with the loop alignment that the fenced build uses, so that layout luck is the same on both sides.
-    Aligned,
-    /// `ringfence cc -O2`.
-    Fenced,
-    /// `ringfence cc -O2 --isolation=integrity`.
-    Integrity,
-}
+use crate::configuration::{Configuration, Kind};
+use crate::program::{Program, here};
+use crate::wasm;
 
-impl Configuration {
-    /// A short name, for files and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Configuration::Native => "native",
-            Configuration::Aligned => "aligned",
-            Configuration::Fenced => "fenced",
-            Configuration::Integrity => "integrity",
-        }
-    }
+/// What came of building a program.
+#[derive(Clone)]
+pub struct Built {
+    /// A shared object, a module, or (for WebAssembly) what the peer loads.
+    pub file: PathBuf,
+    /// Bytes of text of the program's own objects, libraries of the compiler and libc not counted; 0 if nothing tells.
+    pub text: u64,
 }
 
 /// Where things are built.
 pub struct Kitchen {
     dir: PathBuf,
-    sources: PathBuf,
+    ringfence: OsString,
+}
+
+/// A command that makes a file out of others.
+pub struct Step {
+    command: Command,
+    output: PathBuf,
+    inputs: Vec<PathBuf>,
+}
+
+impl Step {
+    /// `command` is complete except for `-o output`.
+    pub fn new(mut command: Command, output: &Path, inputs: &[PathBuf]) -> Self {
+        command.arg("-o").arg(output);
+        let mut inputs = inputs.to_vec();
+        // A compiler that changed makes everything again.
+        let compiler = PathBuf::from(command.get_program());
+        if compiler.is_absolute() {
+            inputs.push(compiler);
+        }
+        Step {
+            command,
+            output: output.to_owned(),
+            inputs,
+        }
+    }
+
+    fn record(&self) -> PathBuf {
+        let mut name = self.output.clone().into_os_string();
+        name.push(".cmd");
+        name.into()
+    }
+
+    fn fresh(&self) -> bool {
+        let time = |p: &Path| p.metadata().and_then(|m| m.modified()).ok();
+        let Some(made) = time(&self.output) else {
+            return false;
+        };
+        std::fs::read_to_string(self.record()).is_ok_and(|c| c == format!("{:?}", self.command))
+            && self.inputs.iter().all(|i| time(i).is_some_and(|t| t <= made))
+    }
+
+    /// Runs the command unless its output is newer than all inputs and was made by the same command.
+    pub fn run(&mut self) -> Result<(), String> {
+        if self.fresh() {
+            return Ok(());
+        }
+        let run = self
+            .command
+            .output()
+            .map_err(|e| format!("{:?}: {e}", self.command.get_program()))?;
+        if !run.status.success() {
+            let text = String::from_utf8_lossy(&run.stderr);
+            let lines: Vec<_> = text.lines().take(30).collect();
+            return Err(format!("{:?} failed:\n{}", self.command, lines.join("\n")));
+        }
+        std::fs::write(self.record(), format!("{:?}", self.command)).map_err(|e| e.to_string())
+    }
+}
+
+/// Runs steps on all processors; gives one of the errors.
+fn run_all(steps: Vec<Step>) -> Result<(), String> {
+    let next = AtomicUsize::new(0);
+    let steps: Vec<_> = steps.into_iter().map(Mutex::new).collect();
+    let failed = Mutex::new(Ok(()));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = step.lock().map_err(|e| e.to_string()).and_then(|mut s| s.run());
+                    if let (Err(e), Ok(mut first)) = (outcome, failed.lock()) {
+                        *first = Err(e);
+                        next.store(steps.len(), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().map_err(|e| e.to_string())?
 }
 
 impl Kitchen {
     /// Builds below `dir`.
     pub fn new(dir: &str) -> Result<Self, String> {
         std::fs::create_dir_all(dir).map_err(|e| format!("{dir}: {e}"))?;
-        let dir = Path::new(dir).canonicalize().map_err(|e| format!("{dir}: {e}"))?;
         Ok(Kitchen {
-            dir,
-            sources: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+            dir: Path::new(dir).canonicalize().map_err(|e| format!("{dir}: {e}"))?,
+            ringfence: std::env::var_os("RINGFENCE").unwrap_or_else(|| "ringfence".into()),
         })
     }
 
-    /// The benchmark's own sources.
-    pub fn sources(&self) -> &Path {
-        &self.sources
+    /// The directory that everything is built in.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
-    /// Builds a shared object, or a module, of `sources`.
-    pub fn build(
-        &self,
-        name: &str,
-        sources: &[PathBuf],
-        flags: &[String],
-        configuration: Configuration,
-    ) -> Result<PathBuf, String> {
-        let fenced = matches!(configuration, Configuration::Fenced | Configuration::Integrity);
-        let extension = if fenced { "rf" } else { "so" };
-        let output = self
-            .dir
-            .join(format!("{name}.{}.{extension}", configuration.name()));
-        let mut command = if fenced {
-            let mut command =
-                Command::new(std::env::var_os("RINGFENCE").unwrap_or_else(|| "ringfence".into()));
-            command.arg("cc");
-            command
-        } else {
-            Command::new("gcc")
-        };
-        command.args(["-O2", "-fno-math-errno", "-fPIC", "-shared", "-w"]);
-        match configuration {
-            Configuration::Aligned => command.arg("-falign-loops=64"),
-            Configuration::Integrity => command.arg("--isolation=integrity"),
-            _ => &mut command,
-        };
-        command.args(flags).arg("-o").arg(&output).args(sources);
-        let run = command.output().map_err(|e| format!("{command:?}: {e}"))?;
-        if run.status.success() {
-            Ok(output)
-        } else {
-            Err(format!(
-                "{command:?} failed:\n{}",
-                String::from_utf8_lossy(&run.stderr)
-            ))
+    /// The compiler of a configuration, with the flags that all its uses get.
+    fn compiler(&self, configuration: Configuration, cxx: bool) -> Command {
+        match configuration.kind() {
+            Kind::Native => Command::new(if cxx { "g++" } else { "gcc" }),
+            Kind::Fenced => {
+                let mut command = Command::new(&self.ringfence);
+                command.arg(if cxx { "c++" } else { "cc" });
+                command
+            }
+            Kind::Wasm => wasm::compiler(cxx),
         }
     }
+
+    /// Builds a program.
+    pub fn build(&self, program: &Program, configuration: Configuration) -> Result<Built, String> {
+        let kind = configuration.kind();
+        // Both engines get the same WebAssembly.
+        let name = if kind == Kind::Wasm {
+            "wasm"
+        } else {
+            configuration.name()
+        };
+        let mut objects = Vec::new();
+        let mut steps = Vec::new();
+        for group in &program.groups {
+            let dir = self.dir.join("obj").join(name).join(&group.name);
+            std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+            for source in group.sources(kind) {
+                // Libraries have files of one name in several directories.
+                let unique: Vec<_> = source.iter().rev().take(2).map(|s| s.to_string_lossy()).collect();
+                let object = dir.join(format!("{}.o", unique.join("@")));
+                let cxx = source.extension().is_some_and(|e| e == "cpp");
+                let mut command = self.compiler(configuration, cxx);
+                command.args(["-O2", "-fno-math-errno", "-w"]);
+                if kind == Kind::Native {
+                    // As a plug-in is built when it is meant to be fast: its own calls are direct.
+                    command.args(["-fPIC", "-fno-semantic-interposition"]);
+                }
+                if cxx {
+                    command.arg("-std=c++17");
+                }
+                command.args(group.flags(kind)).args(configuration.flags());
+                command.arg("-c").arg(source);
+                let headers = ["kernels/kernel.h", "../modules/common/rfcheck.h"].map(|h| here().join(h));
+                let inputs = [source.as_path(), &headers[0], &headers[1]].map(Path::to_owned);
+                steps.push(Step::new(command, &object, &inputs));
+                objects.push(object);
+            }
+        }
+        run_all(steps)?;
+        let out = self.dir.join("out");
+        std::fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+        if kind == Kind::Wasm {
+            let file = wasm::link(program, &objects, &out)?;
+            let file = wasm::engine(self, program, configuration, &file)?;
+            return Ok(Built { file, text: 0 });
+        }
+        let extension = if kind == Kind::Fenced { "rf" } else { "so" };
+        let file = out.join(format!("{}.{}.{extension}", program.name, configuration.name()));
+        let mut command = self.compiler(configuration, program.cxx());
+        command.args(["-O2", "-shared"]).args(&objects);
+        if kind == Kind::Native {
+            command.args(["-Wl,-Bsymbolic", "-lm"]);
+        } else if configuration == Configuration::Integrity {
+            command.args(configuration.flags());
+        }
+        Step::new(command, &file, &objects).run()?;
+        let text = objects.iter().map(|o| text_size(o)).sum::<Result<u64, _>>()?;
+        Ok(Built { file, text })
+    }
+
+    /// Builds one of the modules that the call benchmarks call.
+    pub fn module(
+        &self,
+        source: &str,
+        flags: &[&str],
+        configuration: Configuration,
+    ) -> Result<PathBuf, String> {
+        let source = here().join("modules").join(source);
+        let fenced = configuration.kind() == Kind::Fenced;
+        let file = self.dir.join(format!(
+            "{}.{}.{}",
+            source.file_stem().unwrap_or_default().to_string_lossy(),
+            configuration.name(),
+            if fenced { "rf" } else { "so" }
+        ));
+        let mut command = self.compiler(configuration, false);
+        command
+            .args(["-O2", "-shared", "-fPIC", "-g"])
+            .args(configuration.flags());
+        command.args(flags).arg(&source);
+        Step::new(command, &file, &[source]).run()?;
+        Ok(file)
+    }
+}
+
+/// Bytes of executable sections.
+fn text_size(file: &Path) -> Result<u64, String> {
+    use object::{Object, ObjectSection, SectionKind};
+    let bytes = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let elf = object::File::parse(&*bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+    let text = elf.sections().filter(|s| s.kind() == SectionKind::Text);
+    Ok(text.map(|s| s.size()).sum())
 }
 
 /// A native shared object, loaded for good.
@@ -107,10 +240,16 @@ impl Native {
         }
     }
 
+    /// Unloads it.
+    pub fn close(self) {
+        // SAFETY: the handle came from dlopen, and nothing of the object is used after this
+        unsafe { libc::dlclose(self.0) };
+    }
+
     /// Address of a symbol.
     pub fn symbol(&self, name: &str) -> Result<*const c_void, String> {
         let text = CString::new(name).map_err(|e| e.to_string())?;
-        // SAFETY: the handle came from dlopen and is never closed; the name is a C string.
+        // SAFETY: the handle came from dlopen and is open; the name is a C string.
         let address = unsafe { libc::dlsym(self.0, text.as_ptr()) };
         if address.is_null() {
             Err(format!("no symbol {name}"))

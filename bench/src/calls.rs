@@ -1,8 +1,11 @@
 //! What crossing the boundary costs.
 
 use crate::Cost;
-use crate::build::{Configuration, Kitchen, Native};
-use crate::measure::{Subject, interleave, thread_nanoseconds};
+use crate::build::{Kitchen, Native};
+use crate::configuration::Configuration;
+use crate::measure::{Subject, interleave, nanoseconds, thread_nanoseconds};
+use crate::rpc::{Server, Transport};
+use crate::wasm;
 use ringfence_runtime::{
     Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Signature, Verdict,
 };
@@ -29,6 +32,7 @@ const ADD: Signature = Signature {
 };
 
 type Nothing = extern "C" fn();
+type Faults = extern "C" fn(i64);
 type Add = extern "C" fn(i64, i64) -> i64;
 
 extern "C" fn host_add(a: i64, b: i64) -> i64 {
@@ -79,6 +83,9 @@ pub struct Calls {
     pub native: Native,
     /// A domain that gets a C function as its import.
     pub one: Domain,
+    /// One whose code mentions no vector register, and one with x87 instructions.
+    bare: Domain,
+    x87: Domain,
     fenced: PathBuf,
     module: Module,
 }
@@ -86,29 +93,43 @@ pub struct Calls {
 impl Calls {
     /// Builds and loads.
     pub fn new(kitchen: &Kitchen) -> Result<Self, String> {
-        let source = |name: &str| [kitchen.sources().join("modules").join(name)];
-        let native = kitchen.build("plain", &source("plain.c"), &[], Configuration::Native)?;
-        let flags = ["-g".to_owned(), "--import=host_add".to_owned()];
-        let fenced = kitchen.build("calls", &source("calls.c"), &flags, Configuration::Fenced)?;
+        let native = kitchen.module("plain.c", &[], Configuration::Native)?;
+        let fenced = kitchen.module("calls.c", &["--import=host_add"], Configuration::Full)?;
         let module = Module::open(&fenced, &LoadOptions::default()).map_err(text)?;
+        let alone = |source: &str, flags: &[&str]| {
+            let file = kitchen.module(source, flags, Configuration::Full)?;
+            let module = Module::open(&file, &LoadOptions::default()).map_err(text)?;
+            domain(&module)
+        };
         Ok(Calls {
             native: Native::load(&native)?,
             one: domain(&module)?,
+            bare: alone("bare.c", &["-nostdlib", "-mgeneral-regs-only"])?,
+            x87: alone("x87.c", &["-nostdlib"])?,
             fenced,
             module,
         })
     }
 
     /// Measures calls, faults and the making of domains.
-    pub fn measure(&self, runs: usize) -> Result<Vec<Cost>, String> {
+    pub fn measure(
+        &self,
+        kitchen: &Kitchen,
+        runs: usize,
+        smoke: bool,
+        peers: bool,
+    ) -> Result<Vec<Cost>, String> {
         let Calls {
             native,
             one,
+            bare,
+            x87,
             fenced,
             module,
         } = self;
         let (other, closure, faulty) = (domain(module)?, with_closure(module)?, domain(module)?);
-        let count = 200_000; // about a millisecond: most rounds pass without an interruption
+        // about a millisecond: most rounds pass without an interruption
+        let count = if smoke { 200 } else { 200_000 };
         let few = 20;
 
         // SAFETY: plain.c defines it with this type
@@ -117,6 +138,17 @@ impl Calls {
         let plain_add = unsafe { std::mem::transmute::<*const c_void, Add>(native.symbol("add")?) };
         let entry = one.entry("nothing").map_err(text)?;
         let fenced_nothing = nothing(&entry);
+        let bare_nothing = nothing(&bare.entry("nothing").map_err(text)?);
+        let x87_nothing = nothing(&x87.entry("nothing").map_err(text)?);
+        // SAFETY: plain.c defines it with this type
+        let faults = unsafe { std::mem::transmute::<*const c_void, Faults>(native.symbol("faults")?) };
+        let start = |transport| Server::start(transport).map_err(text);
+        let (mut shared, mut pipe, mut socket) = (
+            start(Transport::Shared)?,
+            start(Transport::Pipe)?,
+            start(Transport::Socket)?,
+        );
+        let requests = count / 100;
         let other_nothing = nothing(&other.entry("nothing").map_err(text)?);
         let fenced_add = add(&one.entry("add").map_err(text)?);
         let call_back = add(&one.entry("call_back").map_err(text)?);
@@ -133,11 +165,29 @@ impl Calls {
             }
         }
 
+        let mut engines = Vec::new();
+        for (wasm2c, names) in [
+            (true, ["wasm2c, null call", "wasm2c, call with one callback"]),
+            (false, ["Wasmtime, null call", "Wasmtime, call with one callback"]),
+        ] {
+            if let (true, Ok(peer)) = (peers, wasm::calls(kitchen, wasm2c)) {
+                engines.push((names[0], "nothing", peer.clone()));
+                engines.push((names[1], "call_back", peer));
+            }
+        }
         let mut subjects: Vec<Subject> = vec![
             ("plain indirect call", Box::new(|| Ok(loop_nothing(count, plain)))),
             (
                 "null call, window selected",
                 Box::new(|| Ok(loop_nothing(count, fenced_nothing))),
+            ),
+            (
+                "null call, no vector register in the module",
+                Box::new(|| Ok(loop_nothing(count, bare_nothing))),
+            ),
+            (
+                "null call, x87 in the module",
+                Box::new(|| Ok(loop_nothing(count, x87_nothing))),
             ),
             (
                 "plain indirect call, two integers",
@@ -189,6 +239,37 @@ impl Calls {
                 }),
             ),
             (
+                "fault, unprotected: handler and siglongjmp",
+                Box::new(|| {
+                    let start = Instant::now();
+                    faults(few.into());
+                    Ok(start.elapsed().as_nanos() as f64 / f64::from(few) / 1e3)
+                }),
+            ),
+            (
+                "process, shared memory and futex",
+                Box::new(|| Ok(nanoseconds(requests, || shared.reverse(black_box(&mut [0]))))),
+            ),
+            (
+                "process, pipe",
+                Box::new(|| Ok(nanoseconds(requests, || pipe.reverse(black_box(&mut [0]))))),
+            ),
+            (
+                "process, Unix socket",
+                Box::new(|| Ok(nanoseconds(requests, || socket.reverse(black_box(&mut [0]))))),
+            ),
+            (
+                "process, death noticed and another ready",
+                Box::new(|| {
+                    let mut server = start(Transport::Shared)?;
+                    server.reverse(&mut [0]);
+                    let begin = Instant::now();
+                    drop(server);
+                    start(Transport::Shared)?.reverse(&mut [0]);
+                    Ok(begin.elapsed().as_nanos() as f64 / 1e3)
+                }),
+            ),
+            (
                 "domain created, 1 MiB module",
                 Box::new(|| {
                     let mut total = 0.0;
@@ -224,15 +305,22 @@ impl Calls {
                 }),
             ),
         ];
+        for (name, symbol, peer) in &engines {
+            subjects.push((
+                name,
+                Box::new(move || Ok(peer.run(symbol, count.into())?.1 * 1e9 / f64::from(count))),
+            ));
+        }
         let summaries = interleave(runs, &mut subjects)?;
         let costs = subjects.iter().zip(&summaries).map(|((name, _), summary)| {
             let (unit, target, base) = about(name);
+            let base = subjects.iter().position(|(other, _)| Some(*other) == base);
             let ratio = base.map(|base| summary.median / summaries[base].median);
             Cost {
-                name,
-                unit,
+                name: (*name).to_owned(),
+                unit: unit.to_owned(),
                 summary: *summary,
-                target,
+                target: target.to_owned(),
                 ratio,
             }
         });
@@ -241,18 +329,31 @@ impl Calls {
 }
 
 /// Unit and target of a subject, and the subject that it is compared with.
-fn about(name: &str) -> (&'static str, &'static str, Option<usize>) {
+fn about(name: &str) -> (&'static str, &'static str, Option<&'static str>) {
+    const PLAIN: Option<&str> = Some("plain indirect call");
+    const PLAIN_TWO: Option<&str> = Some("plain indirect call, two integers");
     match name {
-        "null call, window selected" => ("ns", "4 x, 5 ns", Some(0)),
-        "null call by the checked interface" => ("ns", "", Some(0)),
-        "null call with window switch" => ("ns", "20 ns", Some(0)),
-        "call with two integers" => ("ns", "", Some(2)),
-        "call with one callback, C function" => ("ns", "11 ns", Some(2)),
-        "call with one callback, closure" => ("ns", "", Some(2)),
-        "fault delivered to the caller" => ("us", "10 us", None),
-        "domain created, 1 MiB module" => ("us", "100 us", None),
-        "domain reset, 16 pages dirty" => ("us", "50 us", None),
-        "module loaded (read, verified)" => ("us", "", None),
+        "null call, window selected" => ("ns", "4 ×", PLAIN),
+        "null call, no vector register in the module"
+        | "null call, x87 in the module"
+        | "null call by the checked interface"
+        | "wasm2c, null call"
+        | "Wasmtime, null call"
+        | "process, shared memory and futex"
+        | "process, pipe"
+        | "process, Unix socket" => ("ns", "", PLAIN),
+        "wasm2c, call with one callback" | "Wasmtime, call with one callback" => ("ns", "", PLAIN_TWO),
+        "fault, unprotected: handler and siglongjmp" | "process, death noticed and another ready" => {
+            ("µs", "", None)
+        }
+        "null call with window switch" => ("ns", "20 ns", PLAIN),
+        "call with two integers" => ("ns", "", PLAIN_TWO),
+        "call with one callback, C function" => ("ns", "11 ns", PLAIN_TWO),
+        "call with one callback, closure" => ("ns", "", PLAIN_TWO),
+        "fault delivered to the caller" => ("µs", "10 µs", None),
+        "domain created, 1 MiB module" => ("µs", "100 µs", None),
+        "domain reset, 16 pages dirty" => ("µs", "50 µs", None),
+        "module loaded (read, verified)" => ("µs", "", None),
         _ => ("ns", "", None),
     }
 }

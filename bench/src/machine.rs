@@ -1,11 +1,11 @@
 //! The machine that figures come from.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::process::Command;
 
 /// What a reader has to know to compare figures.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Machine {
     processor: String,
     processors: usize,

@@ -1,71 +1,76 @@
-//! `make bench`: what calls, faults and the verifier cost, and fenced code against native code.
+//! `make bench`: fenced against native code and against other engines, and what calls, faults and loading cost.
 //!
 //! Everything is measured in interleaved rounds and told as medians, so that a change of clock speed in the
 //! middle moves both sides. `docs/performance.md` says how to read the figures.
 
+#![deny(missing_docs)]
+
+mod breakeven;
 mod build;
 mod calls;
+mod configuration;
+mod count;
+mod load;
 mod machine;
 mod measure;
+mod options;
+mod peer;
 mod plot;
+mod program;
+mod progress;
+mod report;
 mod rpc;
 mod strings;
 mod verifier;
+mod wasm;
 mod workloads;
 
-use measure::Summary;
-use serde::Serialize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: bench [--quick] [--runs N] [--only NAME,…] [--json FILE] [--plots DIR] [--no-calls] [--no-workloads]
-  --quick          three runs instead of nine, and fewer calls in each
-  --runs N         this many interleaved runs
-  --only NAME,…    only workloads whose name is listed
-  --json FILE      where to write the figures (default build/bench.json)
-  --plots DIR      draw light and dark plots there";
+use measure::Summary;
+use options::{Command, Options};
+use serde::{Deserialize, Serialize};
 
 /// Rounds of short measurements for one of workloads.
 const SHORT: usize = 5;
 
-/// The command line.
-struct Options {
-    runs: usize,
-    quick: bool,
-    only: Vec<String>,
-    json: PathBuf,
-    plots: Option<PathBuf>,
-    calls: bool,
-    workloads: bool,
-}
-
 /// One line of the table of costs.
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Cost {
     /// What was measured.
-    name: &'static str,
+    name: String,
     /// In which unit.
-    unit: &'static str,
+    unit: String,
     /// The figures.
     summary: Summary,
-    /// What issue and README ask for.
-    target: &'static str,
+    /// What is asked for.
+    target: String,
     /// Relative to the plain indirect call, where that means something.
     ratio: Option<f64>,
 }
 
 /// Everything, as it is written to the JSON file.
-#[derive(Serialize)]
-struct Results {
+#[derive(Serialize, Deserialize)]
+pub struct Results {
     machine: machine::Machine,
     costs: Vec<Cost>,
     strings: Vec<strings::Row>,
-    workloads: Vec<workloads::Row>,
+    loads: Vec<load::Row>,
+    workloads: workloads::Results,
+    instructions: Vec<count::Row>,
 }
 
 fn main() -> ExitCode {
-    match run() {
+    let outcome = match options::parse(std::env::args().skip(1)) {
+        Ok(Command::Run(options)) => run(&options),
+        Ok(Command::Report { json, docs }) => report::update(&json, &docs),
+        Ok(Command::Help) => {
+            println!("{}", options::USAGE);
+            Ok(())
+        }
+        Err(e) => Err(e),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("bench: {message}");
@@ -74,66 +79,68 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse() -> Result<Options, String> {
-    let mut options = Options {
-        runs: 9,
-        quick: false,
-        only: Vec::new(),
-        json: PathBuf::from("build/bench.json"),
-        plots: None,
-        calls: true,
-        workloads: true,
-    };
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or(USAGE);
-        match arg.as_str() {
-            "--quick" => (options.quick, options.runs) = (true, 3),
-            "--runs" => {
-                options.runs = value()?
-                    .parse()
-                    .ok()
-                    .filter(|n| *n > 0)
-                    .ok_or("--runs needs a number above 0")?
-            }
-            "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
-            "--json" => options.json = value()?.into(),
-            "--plots" => options.plots = Some(value()?.into()),
-            "--no-calls" => options.calls = false,
-            "--no-workloads" => options.workloads = false,
-            _ => return Err(USAGE.into()),
-        }
-    }
-    Ok(options)
-}
-
-fn run() -> Result<(), String> {
-    let options = parse()?;
+fn run(options: &Options) -> Result<(), String> {
     let kitchen = build::Kitchen::new("build/bench")?;
+    let progress = progress::Progress::new();
     let machine = machine::Machine::here();
     println!("{machine}\n");
-    let (mut costs, mut strings) = (Vec::new(), Vec::new());
+    let (mut costs, mut strings, mut loads) = (Vec::new(), Vec::new(), Vec::new());
+    let wasm = options
+        .configurations
+        .iter()
+        .any(|c| c.kind() == configuration::Kind::Wasm);
     if options.calls {
+        progress.say(format_args!("calls"));
+        let rounds = if options.smoke { 1 } else { SHORT * options.runs };
         let calls = calls::Calls::new(&kitchen)?;
-        costs = calls.measure(SHORT * options.runs)?;
-        costs.push(verifier::measure(&kitchen, SHORT * options.runs)?);
+        costs = calls.measure(&kitchen, rounds, options.smoke, wasm)?;
+        costs.push(verifier::measure(&kitchen, rounds)?);
+        progress.clear();
         print_costs(&costs);
-        strings = strings::measure(&calls.native, &calls.one, options.runs, options.quick)?;
+        let many = if options.smoke {
+            50
+        } else if options.quick {
+            20_000
+        } else {
+            200_000
+        };
+        strings = strings::measure(&calls.native, &calls.one, options.runs, many)?;
+        let names: &[&str] = if options.quick {
+            &["zlib"]
+        } else {
+            &["zlib", "lua", "libwebp", "sqlite"]
+        };
+        loads = load::measure(&kitchen, rounds, names, wasm, &progress)?;
+        progress.clear();
     }
-    let mut workloads = Vec::new();
+    let plan = workloads::Plan {
+        runs: options.runs,
+        permille: if options.smoke { 1 } else { 1000 },
+        only: &options.only,
+        small: options.quick,
+        configurations: &options.configurations,
+    };
+    let mut measured = workloads::Results::default();
     if options.workloads {
-        workloads = workloads::measure(&kitchen, options.runs, &options.only)?;
-        workloads::print_means(&workloads);
+        measured = workloads::measure(&kitchen, &plan, &progress)?;
+        for (what, why) in &measured.skipped {
+            println!("left out: {what}: {}", report::reason(why));
+        }
     }
-    if let Some(dir) = &options.plots {
-        plot::draw(dir, &workloads).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut instructions = Vec::new();
+    if options.instructions {
+        println!("\n{:<26} {:>10} {:>10}", "instructions", "native", "full");
+        instructions = count::measure(&kitchen, &plan, &progress)?;
     }
     let results = Results {
         machine,
         costs,
         strings,
-        workloads,
+        loads,
+        workloads: measured,
+        instructions,
     };
+    print!("\n{}", report::summary(&results));
     let text = serde_json::to_string_pretty(&results).map_err(|e| e.to_string())?;
     std::fs::write(&options.json, text + "\n").map_err(|e| format!("{}: {e}", options.json.display()))?;
     println!("\nfigures: {}", options.json.display());
@@ -149,7 +156,7 @@ fn print_costs(costs: &[Cost]) {
         let digits = if cost.summary.median < 100.0 { 2 } else { 0 };
         let ratio = cost.ratio.map_or(String::new(), |r| format!("{r:.2} x"));
         println!(
-            "{:<44} {:>7.digits$} {:<2} {:>8.digits$} {:>8}  {}",
+            "{:<44} {:>7.digits$} {:<4} {:>6.digits$} {:>8}  {}",
             cost.name, cost.summary.median, cost.unit, cost.summary.spread, ratio, cost.target
         );
     }

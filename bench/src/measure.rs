@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// What a series of runs came to, in the unit it was measured in.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Summary {
     /// The middle run.
     pub median: f64,
@@ -34,13 +34,18 @@ pub type Subject<'a> = (&'static str, Box<dyn FnMut() -> Result<f64, String> + '
 
 /// Runs all subjects in turn, `runs` times round, after one round that is not counted.
 pub fn interleave(runs: usize, subjects: &mut [Subject]) -> Result<Vec<Summary>, String> {
+    for (name, subject) in subjects.iter_mut() {
+        subject().map_err(|e| format!("{name}: {e}"))?;
+    }
+    rounds(runs, subjects)
+}
+
+/// Runs all subjects in turn, `runs` times round.
+pub fn rounds(runs: usize, subjects: &mut [Subject]) -> Result<Vec<Summary>, String> {
     let mut samples = vec![Vec::with_capacity(runs); subjects.len()];
-    for round in 0..=runs {
+    for _ in 0..runs {
         for (i, (name, subject)) in subjects.iter_mut().enumerate() {
-            let value = subject().map_err(|e| format!("{name}: {e}"))?;
-            if round > 0 {
-                samples[i].push(value);
-            }
+            samples[i].push(subject().map_err(|e| format!("{name}: {e}"))?);
         }
     }
     Ok(samples.into_iter().map(Summary::of).collect())

@@ -1,104 +1,289 @@
-//! Bar charts of the workloads, as SVG for light and for dark pages.
+//! Plots as SVG, each for light and for dark pages.
+//!
+//! `plotters` draws them: the most used plotting library for Rust. Without its font feature text stays text, so that
+//! the same figures give the same bytes on every machine.
 
-use crate::workloads::Row;
-use std::fmt::Write;
-use std::io;
 use std::path::Path;
 
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::Results;
+use crate::breakeven;
+
+type Failure = Box<dyn std::error::Error>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+/// Colours of one kind of page.
 struct Theme {
     name: &'static str,
-    text: &'static str,
-    grid: &'static str,
-    bar: &'static str,
-    above: &'static str,
+    text: RGBColor,
+    grid: RGBColor,
+    series: [RGBColor; 5],
 }
 
 const THEMES: [Theme; 2] = [
     Theme {
         name: "light",
-        text: "#1f2328",
-        grid: "#d0d7de",
-        bar: "#0969da",
-        above: "#bc4c00",
+        text: RGBColor(0x1f, 0x23, 0x28),
+        grid: RGBColor(0xd0, 0xd7, 0xde),
+        series: [
+            RGBColor(0x09, 0x69, 0xda),
+            RGBColor(0xbc, 0x4c, 0x00),
+            RGBColor(0x1a, 0x7f, 0x37),
+            RGBColor(0x82, 0x50, 0xdf),
+            RGBColor(0x9a, 0x67, 0x00),
+        ],
     },
     Theme {
         name: "dark",
-        text: "#e6edf3",
-        grid: "#3d444d",
-        bar: "#4493f8",
-        above: "#db6d28",
+        text: RGBColor(0xe6, 0xed, 0xf3),
+        grid: RGBColor(0x3d, 0x44, 0x4d),
+        series: [
+            RGBColor(0x44, 0x93, 0xf8),
+            RGBColor(0xdb, 0x6d, 0x28),
+            RGBColor(0x3f, 0xb9, 0x50),
+            RGBColor(0xab, 0x7d, 0xf8),
+            RGBColor(0xd2, 0x99, 0x22),
+        ],
     },
 ];
 
-const LEFT: f64 = 130.0;
-const WIDTH: f64 = 560.0;
-const ROW: f64 = 20.0;
-const TOP: f64 = 44.0;
-/// The scale runs from here to 1 + this much.
-const SPAN: f64 = 0.2;
+/// A line of points with a name.
+pub struct Line {
+    /// For the legend.
+    pub name: String,
+    /// In the order in which they are joined.
+    pub points: Vec<(f64, f64)>,
+}
 
-/// Draws `workloads-light.svg` and `workloads-dark.svg` into `dir`.
-pub fn draw(dir: &Path, rows: &[Row]) -> io::Result<()> {
-    std::fs::create_dir_all(dir)?;
+/// Draws all plots for which there are figures into `docs`.
+pub fn draw(docs: &Path, results: &Results) -> Result<(), String> {
     for theme in &THEMES {
-        std::fs::write(
-            dir.join(format!("workloads-{}.svg", theme.name)),
-            chart(rows, theme),
-        )?;
+        for (name, plot) in [
+            (
+                "overhead",
+                overhead as fn(&Path, &Theme, &Results) -> Result<(), Failure>,
+            ),
+            ("peers", peers),
+            ("string-reverse", strings),
+            ("break-even", break_even),
+        ] {
+            let file = docs.join(format!("{name}-{}.svg", theme.name));
+            plot(&file, theme, results).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
     }
     Ok(())
 }
 
-fn x(ratio: f64) -> f64 {
-    LEFT + WIDTH * ((ratio.clamp(1.0 - SPAN, 1.0 + SPAN) - (1.0 - SPAN)) / (2.0 * SPAN))
+fn font(size: u32, theme: &Theme) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&theme.text)
 }
 
-fn chart(rows: &[Row], theme: &Theme) -> String {
-    let height = TOP + ROW * rows.len() as f64 + 12.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{height}\" viewBox=\"0 0 {0} {height}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"{1}\">\n\
-         <text x=\"{LEFT}\" y=\"14\" font-weight=\"600\">Time of the fenced build over native gcc -O2, aligned loops on both sides</text>\n",
-        LEFT + WIDTH + 60.0,
-        theme.text
-    );
-    for step in -4..=4 {
-        let ratio = 1.0 + f64::from(step) * SPAN / 4.0;
-        let at = x(ratio);
-        let width = if step == 0 { 1.5 } else { 0.5 };
-        let _ = writeln!(
-            svg,
-            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{}\" y2=\"{height}\" stroke=\"{}\" stroke-width=\"{width}\"/>\
-             <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{ratio:.2}</text>",
-            TOP - 6.0,
-            theme.grid,
-            TOP - 12.0
-        );
+/// Bars for each workload, one for each of `columns` (configuration and name), as ratios to native code.
+fn bars(
+    file: &Path,
+    theme: &Theme,
+    results: &Results,
+    title: &str,
+    columns: &[(&str, &str)],
+    range: (f64, f64),
+) -> Result<(), Failure> {
+    let rows: Vec<_> = results
+        .workloads
+        .rows
+        .iter()
+        .filter(|r| columns.iter().any(|c| r.ratio(c.0, "native").is_some()))
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
     }
-    for (i, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * i as f64;
-        let (from, to) = (x(1.0).min(x(row.ratio_aligned)), x(1.0).max(x(row.ratio_aligned)));
-        let colour = if row.ratio_aligned > 1.03 {
-            theme.above
-        } else {
-            theme.bar
-        };
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-             <rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{}\" fill=\"{colour}\"/>\
-             <text x=\"{}\" y=\"{:.1}\">{:.3}</text>",
-            LEFT - 8.0,
-            y + 13.0,
-            row.name,
-            y + 3.0,
-            (to - from).max(1.0),
-            ROW - 7.0,
-            LEFT + WIDTH + 12.0,
-            y + 13.0,
-            row.ratio_aligned
-        );
+    let step = 8 * columns.len() as u32 + 8;
+    let height = 70 + rows.len() as u32 * step;
+    let root = SVGBackend::new(file, (760, height)).into_drawing_area();
+    root.draw_text(title, &font(14, theme), (10, 6))?;
+    let (left, width, top) = (190, 500, 50);
+    let x = |ratio: f64| {
+        left + ((ratio.clamp(range.0, range.1) - range.0) / (range.1 - range.0) * f64::from(width)) as i32
+    };
+    let small = font(11, theme);
+    let line = |area: &Area, at: f64, wide: u32| {
+        let ends = [(x(at), top), (x(at), height as i32 - 10)];
+        area.draw(&PathElement::new(ends, theme.grid.stroke_width(wide)))
+    };
+    for i in 0..=8 {
+        let at = range.0 + (range.1 - range.0) * f64::from(i) / 8.0;
+        line(&root, at, 1)?;
+        let style = small.pos(Pos::new(HPos::Center, VPos::Bottom));
+        root.draw_text(&format!("{at:.2}"), &style, (x(at), top - 2))?;
     }
-    svg.push_str("</svg>\n");
-    svg
+    let mut at = left;
+    for (i, (_, name)) in columns.iter().enumerate() {
+        root.draw(&Rectangle::new(
+            [(at, 26), (at + 10, 34)],
+            theme.series[i].filled(),
+        ))?;
+        root.draw_text(name, &small, (at + 14, 25))?;
+        at += 150;
+    }
+    for (n, row) in rows.iter().enumerate() {
+        let y = top + 4 + (n as u32 * step) as i32;
+        let middle = y + 4 * columns.len() as i32;
+        root.draw_text(
+            &row.name,
+            &small.pos(Pos::new(HPos::Right, VPos::Center)),
+            (left - 8, middle),
+        )?;
+        for (i, (configuration, _)) in columns.iter().enumerate() {
+            let Some(ratio) = row.ratio(configuration, "native") else {
+                continue;
+            };
+            let y = y + 8 * i as i32;
+            let (from, to) = (x(ratio.min(1.0)), x(ratio.max(1.0)));
+            root.draw(&Rectangle::new(
+                [(from, y), (to.max(from + 1), y + 7)],
+                theme.series[i].filled(),
+            ))?;
+            if ratio > range.1 {
+                let style = font(9, theme).pos(Pos::new(HPos::Left, VPos::Center));
+                root.draw_text(&format!("{ratio:.1}"), &style, (x(range.1) + 4, y + 4))?;
+            }
+        }
+    }
+    line(&root, 1.0, 2)?;
+    root.present()?;
+    Ok(())
+}
+
+fn overhead(file: &Path, theme: &Theme, results: &Results) -> Result<(), Failure> {
+    let columns = [
+        ("full", "full isolation"),
+        ("integrity", "integrity only"),
+        ("aligned", "native, loops aligned"),
+    ];
+    bars(
+        file,
+        theme,
+        results,
+        "Time over native gcc -O2",
+        &columns,
+        (0.8, 1.2),
+    )
+}
+
+fn peers(file: &Path, theme: &Theme, results: &Results) -> Result<(), Failure> {
+    let columns = [
+        ("full", "Ringfence, full"),
+        ("wasm2c", "wasm2c"),
+        ("wasmtime", "Wasmtime"),
+    ];
+    let has = |c: &str| results.workloads.rows.iter().any(|r| r.seconds.contains_key(c));
+    if !has("wasm2c") && !has("wasmtime") {
+        return Ok(());
+    }
+    bars(
+        file,
+        theme,
+        results,
+        "Time over native gcc -O2, the same sources",
+        &columns,
+        (0.5, 2.5),
+    )
+}
+
+/// A chart of lines with logarithmic axes, or a linear one to the right.
+fn lines<X>(
+    file: &Path,
+    theme: &Theme,
+    titles: [&str; 3],
+    x: X,
+    y: (f64, f64),
+    series: &[Line],
+) -> Result<(), Failure>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+{
+    let root = SVGBackend::new(file, (760, 420)).into_drawing_area();
+    let mut chart = ChartBuilder::on(&root)
+        .caption(titles[0], font(14, theme))
+        .margin(10)
+        .x_label_area_size(40)
+        .y_label_area_size(70)
+        .build_cartesian_2d(x, (y.0..y.1).log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc(titles[1])
+        .y_desc(titles[2])
+        .axis_style(theme.text)
+        .bold_line_style(theme.grid)
+        .light_line_style(TRANSPARENT)
+        .label_style(font(11, theme))
+        .axis_desc_style(font(12, theme))
+        .y_label_formatter(&|v| short(*v))
+        .x_label_formatter(&|v| short(*v))
+        .draw()?;
+    for (i, line) in series.iter().enumerate() {
+        let colour = theme.series[i % theme.series.len()];
+        chart
+            .draw_series(LineSeries::new(
+                line.points.iter().copied(),
+                colour.stroke_width(2),
+            ))?
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .label_font(font(11, theme))
+        .border_style(theme.grid)
+        .draw()?;
+    root.present()?;
+    Ok(())
+}
+
+/// 2500000 as 2.5M.
+fn short(value: f64) -> String {
+    let (scaled, unit) = match value {
+        v if v >= 1e6 => (v / 1e6, "M"),
+        v if v >= 1e3 => (v / 1e3, "k"),
+        v => (v, ""),
+    };
+    format!("{}{unit}", (scaled * 100.0).round() / 100.0)
+}
+
+fn strings(file: &Path, theme: &Theme, results: &Results) -> Result<(), Failure> {
+    let rows = &results.strings;
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return Ok(());
+    };
+    let line = |name: &str, of: fn(&crate::strings::Row) -> f64| Line {
+        name: name.to_owned(),
+        points: rows.iter().map(|r| (r.size as f64, of(r))).collect(),
+    };
+    let series = [
+        line("unprotected call", |r| r.plain.median),
+        line("fenced, string in the domain", |r| r.fenced.median),
+        line("fenced, copied in and out", |r| r.copied.median),
+        line("process, shared memory", |r| r.shared.median),
+        line("process, pipe", |r| r.pipe.median),
+    ];
+    let titles = ["Reversing a string", "bytes", "nanoseconds"];
+    let x = (first.size as f64..last.size as f64).log_scale().base(2.0);
+    lines(file, theme, titles, x, (3.0, 20000.0), &series)
+}
+
+fn break_even(file: &Path, theme: &Theme, results: &Results) -> Result<(), Failure> {
+    let series = breakeven::curves(results);
+    if series.is_empty() {
+        return Ok(());
+    }
+    let titles = [
+        "Above its line, a fence costs less than another process",
+        "per cent of time spent in the extension",
+        "crossings per second",
+    ];
+    lines(file, theme, titles, 0.0..100.0, (1.0, 1e6), &series)
 }

@@ -4,31 +4,33 @@ use crate::build::Native;
 use crate::measure::{Subject, Summary, interleave, nanoseconds};
 use crate::rpc::{ROOM, Server, Transport};
 use ringfence_runtime::{Call, Domain, Entry};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::c_void;
 use std::hint::black_box;
 
 /// One size; nanoseconds.
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Row {
     /// Bytes.
-    size: usize,
+    pub size: usize,
     /// A call through `dlopen`.
-    plain: Summary,
+    pub plain: Summary,
     /// A checked call; the string lies in the domain already.
-    fenced: Summary,
+    pub fenced: Summary,
     /// The same, with copies in and out.
-    copied: Summary,
+    pub copied: Summary,
     /// Another process, shared memory and futexes.
-    shared: Summary,
+    pub shared: Summary,
     /// Another process, pipes.
-    pipe: Summary,
+    pub pipe: Summary,
+    /// Another process, Unix sockets.
+    pub socket: Summary,
 }
 
 type Reverse = extern "C" fn(*mut u8, u64);
 
 /// Measures all sizes and prints the table.
-pub fn measure(native: &Native, domain: &Domain, runs: usize, quick: bool) -> Result<Vec<Row>, String> {
+pub fn measure(native: &Native, domain: &Domain, runs: usize, many: u32) -> Result<Vec<Row>, String> {
     // SAFETY: plain.c defines it with this type
     let plain = unsafe { std::mem::transmute::<*const c_void, Reverse>(native.symbol("reverse")?) };
     let entry = domain.entry("reverse").map_err(|e| e.to_string())?;
@@ -37,17 +39,21 @@ pub fn measure(native: &Native, domain: &Domain, runs: usize, quick: bool) -> Re
         .alloc(ROOM as u64, 64)
         .map_err(|e| e.to_string())?;
     let start = |transport| Server::start(transport).map_err(|e| e.to_string());
-    let (mut shared, mut pipe) = (start(Transport::Shared)?, start(Transport::Pipe)?);
-    let (many, few) = if quick { (20_000, 500) } else { (200_000, 5_000) };
+    let (mut shared, mut pipe, mut socket) = (
+        start(Transport::Shared)?,
+        start(Transport::Pipe)?,
+        start(Transport::Socket)?,
+    );
+    let few = many / 40 + 1;
     println!(
-        "reverse a string, ns{:>8} {:>10} {:>10} {:>12} {:>10}",
-        "plain", "fenced", "+ copies", "shared+futex", "pipe"
+        "reverse a string, ns{:>8} {:>10} {:>10} {:>12} {:>10} {:>10}",
+        "plain", "fenced", "+ copies", "shared+futex", "pipe", "socket"
     );
     let mut rows = Vec::new();
     for size in [32, 64, 128, 256, 512, 1024, 2048, 4096] {
         let mut text: Vec<u8> = (0..size).map(|i| b'a' + (i % 26) as u8).collect();
         let mut copy = text.clone();
-        let (mut one, mut two) = (text.clone(), text.clone());
+        let (mut one, mut two, mut three) = (text.clone(), text.clone(), text.clone());
         let call = |entry: &Entry| {
             entry
                 .call(&mut Call::ints(&[buffer, size as u64]))
@@ -86,6 +92,10 @@ pub fn measure(native: &Native, domain: &Domain, runs: usize, quick: bool) -> Re
                 "pipe",
                 Box::new(|| Ok(nanoseconds(few, || pipe.reverse(black_box(&mut two))))),
             ),
+            (
+                "socket",
+                Box::new(|| Ok(nanoseconds(few, || socket.reverse(black_box(&mut three))))),
+            ),
         ];
         let summaries = interleave(runs, &mut subjects)?;
         let row = Row {
@@ -95,10 +105,16 @@ pub fn measure(native: &Native, domain: &Domain, runs: usize, quick: bool) -> Re
             copied: summaries[2],
             shared: summaries[3],
             pipe: summaries[4],
+            socket: summaries[5],
         };
         println!(
-            "{size:>20}{:>8.0} {:>10.0} {:>10.0} {:>12.0} {:>10.0}",
-            row.plain.median, row.fenced.median, row.copied.median, row.shared.median, row.pipe.median
+            "{size:>20}{:>8.0} {:>10.0} {:>10.0} {:>12.0} {:>10.0} {:>10.0}",
+            row.plain.median,
+            row.fenced.median,
+            row.copied.median,
+            row.shared.median,
+            row.pipe.median,
+            row.socket.median
         );
         rows.push(row);
     }

@@ -1,185 +1,275 @@
-//! Whole workloads, fenced against native.
+//! Whole workloads, built in several ways and run in turn.
 
-use crate::build::{Configuration, Kitchen, Native};
-use crate::measure::{Subject, Summary, geometric_mean, interleave, thread_seconds};
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
-use serde::Serialize;
-use std::cell::Cell;
-use std::path::PathBuf;
+use serde::{Deserialize, Serialize};
 
-/// What one workload came to. Ratios are of medians; the yardstick is the faster of the two native builds.
-#[derive(Serialize)]
+use crate::build::{Kitchen, Native};
+use crate::configuration::{Configuration, Kind};
+use crate::measure::{Subject, Summary, rounds, thread_seconds};
+use crate::peer::Peer;
+use crate::program::{self, Program};
+use crate::progress::Progress;
+
+/// What one workload came to.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Row {
     /// The workload.
     pub name: String,
-    /// Seconds, `gcc -O2`.
-    pub native: Summary,
-    /// Seconds, `gcc -O2` with aligned loops.
-    pub aligned: Summary,
-    /// Seconds, fenced.
-    pub fenced: Summary,
-    /// Fenced over native.
-    pub ratio: f64,
-    /// Fenced over native with aligned loops.
-    pub ratio_aligned: f64,
-    /// Size of the text, fenced over native.
-    pub text: f64,
+    /// What all configurations agreed on.
+    pub checksum: String,
+    /// Seconds of processor time, by configuration.
+    pub seconds: BTreeMap<String, Summary>,
 }
 
-/// The configurations that are compared.
-const CONFIGURATIONS: [Configuration; 3] = [
-    Configuration::Native,
-    Configuration::Aligned,
-    Configuration::Fenced,
-];
-
-/// Measures all workloads, or those named in `only`, printing a line for each.
-pub fn measure(kitchen: &Kitchen, runs: usize, only: &[String]) -> Result<Vec<Row>, String> {
-    let kernels = kitchen.sources().join("kernels");
-    let entries = std::fs::read_dir(&kernels).map_err(|e| format!("{}: {e}", kernels.display()))?;
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|e| Some(e.file_name().to_str()?.strip_suffix(".c")?.to_owned()))
-        .collect();
-    names.sort();
-    println!(
-        "{:<18} {:>10} {:>10} {:>10} {:>9} {:>11} {:>7}",
-        "workload", "native s", "aligned s", "fenced s", "ratio", "to aligned", "text"
-    );
-    let mut rows = Vec::new();
-    for name in names {
-        let file = kernels.join(format!("{name}.c"));
-        rows.extend(one(kitchen, &name, &[file], &[], runs, only)?);
+impl Row {
+    /// Median over the median of another configuration.
+    pub fn ratio(&self, of: &str, over: &str) -> Option<f64> {
+        Some(self.seconds.get(of)?.median / self.seconds.get(over)?.median)
     }
-    let (sources, flags) = zlib(kitchen)?;
-    rows.extend(one(kitchen, "zlib", &sources, &flags, runs, only)?);
-    Ok(rows)
 }
 
-/// The sources of zlib with a driver, and the flags to build them.
-pub fn zlib(kitchen: &Kitchen) -> Result<(Vec<PathBuf>, Vec<String>), String> {
-    let dir = std::env::var_os("ZLIB_SOURCES")
-        .map(PathBuf::from)
-        .ok_or("ZLIB_SOURCES is not set; use bench/run.sh")?;
-    let mut sources = vec![kitchen.sources().join("modules/zlib_work.c")];
-    for file in [
-        "adler32", "crc32", "deflate", "inffast", "inflate", "inftrees", "trees", "zutil",
-    ] {
-        sources.push(dir.join(file).with_extension("c"));
+/// What one program came to.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Size {
+    /// The program.
+    pub name: String,
+    /// Bytes of its own text, by configuration.
+    pub text: BTreeMap<String, u64>,
+}
+
+/// Everything about workloads.
+#[derive(Default, Clone, Serialize, Deserialize)]
+pub struct Results {
+    /// One entry for each workload.
+    pub rows: Vec<Row>,
+    /// One entry for each program.
+    pub sizes: Vec<Size>,
+    /// What could not be built or run, and why.
+    pub skipped: BTreeMap<String, String>,
+}
+
+/// What to measure.
+pub struct Plan<'a> {
+    /// Interleaved rounds.
+    pub runs: usize,
+    /// Thousandths of the work.
+    pub permille: u64,
+    /// Programs and workloads; all if empty.
+    pub only: &'a [String],
+    /// Leave out the libraries of `modules/` except zlib.
+    pub small: bool,
+    /// In which configurations.
+    pub configurations: &'a [Configuration],
+}
+
+impl Plan<'_> {
+    /// The programs that are asked for, with the workloads that are.
+    pub fn programs(&self) -> Result<Vec<Program>, String> {
+        let mut programs = program::all()?;
+        for name in self.only {
+            let known = |p: &Program| p.name == *name || p.workloads.iter().any(|w| w.name == *name);
+            if !programs.iter().any(known) {
+                let names: Vec<_> = programs
+                    .iter()
+                    .flat_map(|p| &p.workloads)
+                    .map(|w| w.name.as_str())
+                    .collect();
+                return Err(format!("no workload '{name}'; there are: {}", names.join(", ")));
+            }
+        }
+        programs.retain_mut(|p| {
+            if !self.only.is_empty() && !self.only.contains(&p.name) {
+                p.workloads.retain(|w| self.only.contains(&w.name));
+            }
+            !p.workloads.is_empty() && (!self.small || !p.recipe || p.name == "zlib" || !self.only.is_empty())
+        });
+        Ok(programs)
     }
-    let include = |dir: &std::path::Path| format!("-I{}", dir.display());
-    let flags = vec![
-        "-DZ_SOLO".to_owned(),
-        include(&dir),
-        include(&kitchen.sources().join("kernels")),
-    ];
-    Ok((sources, flags))
+}
+
+/// Does a share of the work of a workload; gives the checksum and the seconds of processor time.
+pub type Work = Box<dyn FnMut(u64) -> Result<(u64, f64), String>>;
+
+/// A program in one configuration, ready to run.
+pub enum Loaded {
+    /// In this process.
+    Native(Native),
+    /// In a domain.
+    Fenced(Domain),
+    /// In a process of its own.
+    Peer(Peer),
+}
+
+impl Loaded {
+    /// Loads what was built.
+    pub fn new(file: &Path, configuration: Configuration) -> Result<Self, String> {
+        match configuration.kind() {
+            Kind::Native => Ok(Loaded::Native(Native::load(file)?)),
+            Kind::Fenced => {
+                let mut options = LoadOptions::default();
+                options.allow_integrity = configuration == Configuration::Integrity;
+                let module = Module::open(file, &options).map_err(|e| e.to_string())?;
+                let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default());
+                Ok(Loaded::Fenced(domain.map_err(|e| e.to_string())?))
+            }
+            Kind::Wasm => Ok(Loaded::Peer(Peer::start(file, configuration)?)),
+        }
+    }
+
+    /// One of its workloads.
+    pub fn work(&self, symbol: &str) -> Result<Work, String> {
+        match self {
+            Loaded::Native(object) => {
+                let run = object.symbol(symbol)?;
+                // SAFETY: every workload has this type (WORKLOAD in kernel.h), and is code of this repository's choice.
+                let run: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(run) };
+                Ok(Box::new(move |permille| {
+                    let start = thread_seconds();
+                    let sum = run(permille);
+                    Ok((sum, thread_seconds() - start))
+                }))
+            }
+            Loaded::Fenced(domain) => {
+                let run = domain.entry(symbol).map_err(|e| e.to_string())?;
+                Ok(Box::new(move |permille| {
+                    let start = thread_seconds();
+                    let sum = run
+                        .call(&mut Call::ints(&[permille]))
+                        .map_err(|e| e.to_string())?
+                        .rax;
+                    Ok((sum, thread_seconds() - start))
+                }))
+            }
+            Loaded::Peer(peer) => {
+                let (peer, symbol) = (peer.clone(), symbol.to_owned());
+                Ok(Box::new(move |permille| peer.run(&symbol, permille)))
+            }
+        }
+    }
+}
+
+/// Measures what is planned. Configurations of WebAssembly that cannot be built are left out, with the reason.
+pub fn measure(kitchen: &Kitchen, plan: &Plan, progress: &Progress) -> Result<Results, String> {
+    let mut results = Results::default();
+    print!("{:<26}", "workload, ms");
+    for c in plan.configurations {
+        print!(" {:>9}", c.name());
+    }
+    println!();
+    let programs = plan.programs()?;
+    let total: usize = programs.iter().map(|p| p.workloads.len()).sum();
+    for mut program in programs {
+        program::complete(&mut program)?;
+        let mut text = BTreeMap::new();
+        let mut loaded = Vec::new();
+        for &c in plan.configurations {
+            progress.say(format_args!(
+                "{} of {total}: building {} {}",
+                results.rows.len() + 1,
+                program.name,
+                c.name()
+            ));
+            let ready = kitchen
+                .build(&program, c)
+                .and_then(|built| Ok((built.text, Loaded::new(&built.file, c)?)));
+            match ready {
+                Ok((size, it)) => {
+                    if size > 0 {
+                        text.insert(c.name().to_owned(), size);
+                    }
+                    loaded.push((c, it));
+                }
+                Err(e) if c.kind() == Kind::Wasm => {
+                    results
+                        .skipped
+                        .insert(format!("{} {}", program.name, c.name()), e);
+                }
+                Err(e) => return Err(format!("{} {}: {e}", program.name, c.name())),
+            }
+        }
+        for workload in &program.workloads {
+            progress.say(format_args!(
+                "{} of {total}: {}",
+                results.rows.len() + 1,
+                workload.name
+            ));
+            let row = one(workload, &loaded, plan, &mut results.skipped)?;
+            progress.clear();
+            print_row(&row, plan.configurations);
+            results.rows.push(row);
+        }
+        results.sizes.push(Size {
+            name: program.name,
+            text,
+        });
+    }
+    Ok(results)
 }
 
 fn one(
-    kitchen: &Kitchen,
-    name: &str,
-    sources: &[PathBuf],
-    flags: &[String],
-    runs: usize,
-    only: &[String],
-) -> Result<Option<Row>, String> {
-    if !only.is_empty() && !only.iter().any(|n| n == name) {
-        return Ok(None);
+    workload: &program::Workload,
+    loaded: &[(Configuration, Loaded)],
+    plan: &Plan,
+    skipped: &mut BTreeMap<String, String>,
+) -> Result<Row, String> {
+    let name = &workload.name;
+    let mut checksum = None;
+    let mut works = Vec::new();
+    // The round that is not counted: here a workload shows whether it works, and what its result is.
+    for (c, it) in loaded {
+        let first = it.work(&workload.symbol).and_then(|mut work| {
+            let sum = work(plan.permille)?.0;
+            match *checksum.get_or_insert(sum) {
+                0 => Err("the workload failed".to_owned()),
+                right if right != sum => Err(format!("its result is {sum:016x} instead of {right:016x}")),
+                _ => Ok(work),
+            }
+        });
+        match first {
+            Ok(work) => works.push((*c, work)),
+            // The toolchains of the peers lack things that some workloads need; that shows here.
+            Err(e) if c.kind() == Kind::Wasm => {
+                skipped.insert(format!("{name} {}", c.name()), e);
+            }
+            Err(e) => return Err(format!("{name} {}: {e}", c.name())),
+        }
     }
-    let checksum = Cell::new(None);
-    let check = |sum: u64| match checksum.replace(Some(sum)) {
-        Some(other) if other != sum => Err(format!("{name}: checksums differ: {other:016x} and {sum:016x}")),
-        _ => Ok(()),
-    };
+    let checksum = checksum.unwrap_or_default();
     let mut subjects: Vec<Subject> = Vec::new();
-    let mut sizes = Vec::new();
-    for configuration in CONFIGURATIONS {
-        let file = kitchen.build(name, sources, flags, configuration)?;
-        sizes.push(text_size(&file)?);
-        let mut work = load(&file, configuration)?;
-        subjects.push((
-            configuration.name(),
-            Box::new(move || {
-                let start = thread_seconds();
-                let sum = work()?;
-                let seconds = thread_seconds() - start;
-                check(sum)?;
-                Ok(seconds)
-            }),
-        ));
+    for (c, work) in &mut works {
+        let run = move || match work(plan.permille)? {
+            (sum, seconds) if sum == checksum => Ok(seconds),
+            (sum, _) => Err(format!("its result is {sum:016x} instead of {checksum:016x}")),
+        };
+        subjects.push((c.name(), Box::new(run)));
     }
-    let summaries = interleave(runs, &mut subjects)?;
-    let [native, aligned, fenced] = [summaries[0], summaries[1], summaries[2]];
-    let row = Row {
-        name: name.to_owned(),
-        native,
-        aligned,
-        fenced,
-        ratio: fenced.median / native.median,
-        ratio_aligned: fenced.median / aligned.median,
-        text: sizes[2] as f64 / sizes[0] as f64,
-    };
-    println!(
-        "{:<18} {:>10.4} {:>10.4} {:>10.4} {:>9.3} {:>11.3} {:>7.2}",
-        row.name, native.median, aligned.median, fenced.median, row.ratio, row.ratio_aligned, row.text
-    );
-    Ok(Some(row))
+    let summaries = rounds(plan.runs, &mut subjects).map_err(|e| format!("{name}: {e}"))?;
+    let seconds = subjects
+        .iter()
+        .zip(summaries)
+        .map(|((c, _), s)| ((*c).to_owned(), s))
+        .collect();
+    Ok(Row {
+        name: name.clone(),
+        checksum: format!("{checksum:016x}"),
+        seconds,
+    })
 }
 
-type Work = Box<dyn FnMut() -> Result<u64, String>>;
-
-fn load(file: &std::path::Path, configuration: Configuration) -> Result<Work, String> {
-    match configuration {
-        Configuration::Native | Configuration::Aligned => {
-            let run = Native::load(file)?.symbol("run")?;
-            // SAFETY: every workload's run() has this type, and is code of this repository or of zlib.
-            let run: extern "C" fn() -> u64 = unsafe { std::mem::transmute(run) };
-            Ok(Box::new(move || Ok(run())))
-        }
-        Configuration::Fenced | Configuration::Integrity => {
-            let mut options = LoadOptions::default();
-            options.allow_integrity = configuration == Configuration::Integrity;
-            let module = Module::open(file, &options).map_err(|e| e.to_string())?;
-            let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default())
-                .map_err(|e| e.to_string())?;
-            let run = domain.entry("run").map_err(|e| e.to_string())?;
-            Ok(Box::new(move || {
-                Ok(run.call(&mut Call::ints(&[])).map_err(|e| e.to_string())?.rax)
-            }))
+fn print_row(row: &Row, configurations: &[Configuration]) {
+    print!("{:<26}", row.name);
+    for (i, c) in configurations.iter().enumerate() {
+        match (
+            row.seconds.get(c.name()),
+            row.ratio(c.name(), configurations[0].name()),
+        ) {
+            (Some(s), _) if i == 0 => print!(" {:>9.1}", s.median * 1e3),
+            (_, Some(ratio)) => print!(" {ratio:>8.3}x"),
+            _ => print!(" {:>9}", "-"),
         }
     }
-}
-
-/// Bytes of executable sections.
-fn text_size(file: &std::path::Path) -> Result<u64, String> {
-    use object::{Object, ObjectSection, SectionKind};
-    let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
-    let elf = object::File::parse(&*bytes).map_err(|e| e.to_string())?;
-    Ok(elf
-        .sections()
-        .filter(|s| s.kind() == SectionKind::Text)
-        .map(|s| s.size())
-        .sum())
-}
-
-/// The geometric means, and the extremes.
-pub fn print_means(rows: &[Row]) {
-    if rows.is_empty() {
-        return;
-    }
-    let mean = |of: fn(&Row) -> f64| geometric_mean(&rows.iter().map(of).collect::<Vec<_>>());
-    println!(
-        "{:<18} {:>10} {:>10} {:>10} {:>9.3} {:>11.3} {:>7.2}",
-        "geometric mean",
-        "",
-        "",
-        "",
-        mean(|r| r.ratio),
-        mean(|r| r.ratio_aligned),
-        mean(|r| r.text)
-    );
-    if let Some(worst) = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
-        println!("worst: {} {:.3}", worst.name, worst.ratio);
-    }
+    println!();
 }

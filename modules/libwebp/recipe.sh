@@ -2,6 +2,7 @@
 crate=(libwebp-sys 0.14.4 6b3a87b44e34d17161e4f17d92a463d596cb13825dcd1758ed18fd3a721e189c)
 src=$("$root/sysroot/fetch.sh" crate "${crate[@]}")/vendor
 cflags=(-w "-I$src" -DWEBP_HAVE_SSE2)
+wasm_cflags=(-UWEBP_HAVE_SSE2)
 mapfile -t library < <(cd "$src" && printf '%s\n' src/dec/*.c src/demux/*.c src/dsp/*.c src/enc/*.c src/mux/*.c src/utils/*.c sharpyuv/*.c |
 	grep -v -e neon -e mips -e msa -e sse41 -e avx2)
 fenced_library=()

@@ -3,6 +3,7 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod bench;
 mod call;
 mod failure;
 mod inspect;
@@ -53,6 +54,8 @@ enum Command {
     Call(call::Args),
     /// Run a program's main in a domain of its own, under a policy
     Run(run::Args),
+    /// Measure fenced against native code and other engines (in a checkout of Ringfence)
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Call(args) => call::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }
 

@@ -1,0 +1,4 @@
+/* A module without any vector instruction: its gate has nothing to clear there. */
+void nothing(void)
+{
+}

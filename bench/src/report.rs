@@ -1,0 +1,561 @@
+//! Tables out of figures: the summary on the terminal, and the generated parts of `docs/performance.md`.
+//!
+//! The page has `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` around each generated part. Everything between is
+//! replaced; a part for which the figures have nothing stays as it is, and that is said.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::Results;
+use crate::measure::geometric_mean;
+use crate::workloads::Row;
+use crate::{breakeven, plot};
+
+/// Renders a part, if there are figures for it.
+type Part = fn(&Results) -> Option<String>;
+
+/// The parts of the page, each made from the figures.
+const PARTS: [(&str, Part); 11] = [
+    ("machine", machine),
+    ("targets", targets),
+    ("calls", calls),
+    ("strings", strings),
+    ("workloads", workloads),
+    ("peers", peers),
+    ("sizes", sizes),
+    ("crossings", crossings),
+    ("break-even", breakeven::table),
+    ("loading", loading),
+    ("instructions", instructions),
+];
+
+/// The plots that stand above tables: part, file, and what they show.
+const PLOTS: [(&str, &str, &str); 4] = [
+    (
+        "workloads",
+        "overhead",
+        "Time of fenced code over native code, a bar for each workload",
+    ),
+    (
+        "peers",
+        "peers",
+        "Time over native code of Ringfence, wasm2c and Wasmtime",
+    ),
+    (
+        "strings",
+        "string-reverse",
+        "Nanoseconds to reverse strings of 32 to 4096 bytes",
+    ),
+    (
+        "break-even",
+        "break-even",
+        "Crossings per second above which a fence costs less than another process",
+    ),
+];
+
+/// Ratios of all workloads that have both configurations, with their names.
+pub fn ratios<'a>(results: &'a Results, of: &str, over: &str) -> Vec<(&'a str, f64)> {
+    let ratio = |r: &'a Row| Some((r.name.as_str(), r.ratio(of, over)?));
+    results.workloads.rows.iter().filter_map(ratio).collect()
+}
+
+/// Geometric mean and worst of these ratios.
+pub fn mean_and_worst<'a>(list: &[(&'a str, f64)]) -> Option<(f64, &'a str, f64)> {
+    let worst = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let values: Vec<f64> = list.iter().map(|r| r.1).collect();
+    Some((geometric_mean(&values), worst.0, worst.1))
+}
+
+/// The means, for the terminal.
+pub fn summary(results: &Results) -> String {
+    let mut text = String::new();
+    for over in ["native", "aligned"] {
+        for of in [
+            "aligned",
+            "o3",
+            "v3",
+            "full",
+            "full-o3",
+            "full-v3",
+            "integrity",
+            "check",
+            "wasm2c",
+            "wasmtime",
+        ] {
+            let list = ratios(results, of, over);
+            if let (true, Some((mean, name, worst))) = (of != over, mean_and_worst(&list)) {
+                let _ = writeln!(
+                    text,
+                    "{of:>9} over {over:<8} geometric mean {mean:.3}, worst {worst:.3} ({name}), of {}",
+                    list.len()
+                );
+            }
+        }
+    }
+    for (of, over) in [("full-o3", "o3"), ("full-v3", "v3")] {
+        if let Some((mean, name, worst)) = mean_and_worst(&ratios(results, of, over)) {
+            let _ = writeln!(
+                text,
+                "{of:>9} over {over:<8} geometric mean {mean:.3}, worst {worst:.3} ({name})"
+            );
+        }
+    }
+    text
+}
+
+/// Replaces the generated parts of `performance.md` in `docs`, and its plots.
+pub fn update(json: &Path, docs: &Path) -> Result<(), String> {
+    let read = |p: &Path| std::fs::read_to_string(p).map_err(|e| format!("{}: {e}", p.display()));
+    let results: Results =
+        serde_json::from_str(&read(json)?).map_err(|e| format!("{}: {e}", json.display()))?;
+    let page = docs.join("performance.md");
+    let mut text = read(&page)?;
+    for (name, part) in PARTS {
+        match part(&results) {
+            Some(made) => {
+                let picture = PLOTS.iter().find(|p| p.0 == name).map(|(_, file, shows)| {
+                    format!(
+                        "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{file}-dark.svg\">\
+                         <img alt=\"{shows}\" src=\"{file}-light.svg\"></picture>\n\n"
+                    )
+                });
+                text = replace(&text, name, &(picture.unwrap_or_default() + &made))?;
+            }
+            None => println!("{name}: the figures have nothing for it; left as it is"),
+        }
+    }
+    std::fs::write(&page, text).map_err(|e| format!("{}: {e}", page.display()))?;
+    plot::draw(docs, &results)?;
+    println!(
+        "{} and its plots are up to date with {}",
+        page.display(),
+        json.display()
+    );
+    Ok(())
+}
+
+fn replace(text: &str, name: &str, made: &str) -> Result<String, String> {
+    let (open, close) = (
+        format!("<!-- bench:{name} -->\n"),
+        format!("<!-- /bench:{name} -->"),
+    );
+    let missing = || format!("the page has no part {} … {close}", open.trim());
+    let (before, rest) = text.split_once(&open).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(&close).ok_or_else(missing)?;
+    Ok(format!("{before}{open}\n{}\n\n{close}{after}", made.trim()))
+}
+
+fn machine(results: &Results) -> Option<String> {
+    let rows = &results.workloads.rows;
+    let runs = rows.first()?.seconds.values().next()?.runs;
+    let mut spreads: Vec<f64> = rows
+        .iter()
+        .flat_map(|r| r.seconds.values())
+        .map(|s| s.spread / s.median)
+        .collect();
+    spreads.sort_by(f64::total_cmp);
+    Some(format!(
+        "{}. {} workloads, {runs} interleaved runs each. The quartiles of a figure lie {:.1} % of its median apart for \
+         the middle figure, {:.1} % for nine of ten.",
+        results.machine,
+        rows.len(),
+        100.0 * spreads[spreads.len() / 2],
+        100.0 * spreads[spreads.len() * 9 / 10]
+    ))
+}
+
+/// The line of this name in the table of costs.
+pub fn cost<'a>(results: &'a Results, name: &str) -> Option<&'a crate::Cost> {
+    results.costs.iter().find(|c| c.name == name)
+}
+
+/// What issue and README ask for, and what was reached.
+fn targets(results: &Results) -> Option<String> {
+    let full = ratios(results, "full", "native");
+    let (mean, worst_name, worst) = mean_and_worst(&full)?;
+    let mut text = String::from("| figure | at most | measured | |\n|---|---|---|---|\n");
+    let mut line = |what: &str, limit: &str, measured: String, reached: bool| {
+        let verdict = if reached { "reached" } else { "**not reached**" };
+        let _ = writeln!(text, "| {what} | {limit} | {measured} | {verdict} |");
+    };
+    line(
+        "full isolation over native, geometric mean",
+        "1.015",
+        format!("{mean:.3}"),
+        mean <= 1.015,
+    );
+    line(
+        "full isolation over native, worst",
+        "1.10",
+        format!("{worst:.2} ({worst_name})"),
+        worst <= 1.10,
+    );
+    if let Some((mean, ..)) = mean_and_worst(&ratios(results, "full", "aligned")) {
+        line(
+            "the same over native with aligned loops, geometric mean",
+            "1.015",
+            format!("{mean:.3}"),
+            mean <= 1.015,
+        );
+    }
+    if let Some((mean, ..)) = mean_and_worst(&ratios(results, "integrity", "native")) {
+        line(
+            "integrity only, geometric mean",
+            "1.008",
+            format!("{mean:.3}"),
+            mean <= 1.008,
+        );
+    }
+    for (what, name, limit) in [
+        ("recursive Fibonacci", "fib", 1.05),
+        ("indirect calls", "virtual_calls", 1.25),
+    ] {
+        if let Some((_, ratio)) = full.iter().find(|r| r.0 == name) {
+            line(
+                what,
+                &format!("{limit:.2}"),
+                format!("{ratio:.2}"),
+                *ratio <= limit,
+            );
+        }
+    }
+    if let Some(c) = cost(results, "null call, window selected") {
+        let ratio = c.ratio.unwrap_or(f64::NAN);
+        line(
+            "null call, over a plain indirect call",
+            "4 ×",
+            format!("{ratio:.1} ×, {:.1} ns", c.summary.median),
+            ratio <= 4.0,
+        );
+    }
+    for (what, name, limit, unit) in [
+        (
+            "call with one callback",
+            "call with one callback, C function",
+            11.0,
+            "ns",
+        ),
+        (
+            "null call with window switch",
+            "null call with window switch",
+            20.0,
+            "ns",
+        ),
+        (
+            "fault delivered to the caller",
+            "fault delivered to the caller",
+            10.0,
+            "µs",
+        ),
+        ("domain created", "domain created, 1 MiB module", 100.0, "µs"),
+        ("domain reset", "domain reset, 16 pages dirty", 50.0, "µs"),
+    ] {
+        if let Some(c) = cost(results, name) {
+            let m = c.summary.median;
+            line(
+                what,
+                &format!("{limit} {unit}"),
+                format!("{m:.1} {unit}"),
+                m <= limit,
+            );
+        }
+    }
+    if let Some(ratio) = text_growth(results) {
+        line(
+            "text, fenced over native",
+            "1.25 ×",
+            format!("{ratio:.2} ×"),
+            ratio <= 1.25,
+        );
+    }
+    if let Some(c) = cost(results, "verifier") {
+        let m = c.summary.median;
+        line(
+            "verifier (at least)",
+            "200 MB/s",
+            format!("{m:.0} MB/s"),
+            m >= 200.0,
+        );
+    }
+    for peer in ["wasm2c", "wasmtime"] {
+        if let Some((mean, wins, count)) = against(results, peer) {
+            let reached = mean >= 1.25 && wins * 10 >= count * 9;
+            let measured = format!("{wins} of {count}, {mean:.2} ×");
+            line(
+                &format!("faster than {peer} (at least)"),
+                "9 of 10, 1.25 ×",
+                measured,
+                reached,
+            );
+        }
+    }
+    Some(text)
+}
+
+/// How many times faster than a peer in the mean, on how many workloads, of how many.
+fn against(results: &Results, peer: &str) -> Option<(f64, usize, usize)> {
+    let list = ratios(results, peer, "full");
+    let (mean, ..) = mean_and_worst(&list)?;
+    Some((mean, list.iter().filter(|r| r.1 > 1.0).count(), list.len()))
+}
+
+fn calls(results: &Results) -> Option<String> {
+    if results.costs.is_empty() {
+        return None;
+    }
+    let mut text = String::from(
+        "| what | median | quartiles apart | over the plain call | target |\n|---|---|---|---|---|\n",
+    );
+    for c in &results.costs {
+        let digits = if c.summary.median < 100.0 { 1 } else { 0 };
+        let ratio = c.ratio.map_or(String::new(), |r| format!("{r:.1} ×"));
+        let _ = writeln!(
+            text,
+            "| {} | {:.digits$} {} | {:.digits$} | {ratio} | {} |",
+            c.name, c.summary.median, c.unit, c.summary.spread, c.target
+        );
+    }
+    Some(text)
+}
+
+fn strings(results: &Results) -> Option<String> {
+    results.strings.first()?;
+    let mut text = String::from(
+        "| bytes | plain call | fenced | with copies in and out | process, shared memory | process, pipe | process, socket |\n|---|---|---|---|---|---|---|\n",
+    );
+    for r in &results.strings {
+        let _ = writeln!(
+            text,
+            "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} |",
+            r.size,
+            r.plain.median,
+            r.fenced.median,
+            r.copied.median,
+            r.shared.median,
+            r.pipe.median,
+            r.socket.median
+        );
+    }
+    Some(text)
+}
+
+/// The line of a tool's complaints that says most.
+pub fn reason(complaint: &str) -> &str {
+    let line = complaint.lines().find(|l| l.contains("error: "));
+    line.or(complaint.lines().next()).unwrap_or_default().trim()
+}
+
+fn cell(value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(v) if v > 1.03 => format!("**{v:.3}**"),
+        Some(v) => format!("{v:.3}"),
+    }
+}
+
+/// A table of ratios with its geometric means.
+fn ratio_table(results: &Results, columns: &[(&str, &str, &str)]) -> String {
+    let mut text = String::from("| workload | native, ms |");
+    for (title, ..) in columns {
+        let _ = write!(text, " {title} |");
+    }
+    let _ = write!(text, "\n|---|---|{}\n", "---|".repeat(columns.len()));
+    for row in &results.workloads.rows {
+        let native = row
+            .seconds
+            .get("native")
+            .map_or("–".to_owned(), |s| format!("{:.0}", s.median * 1e3));
+        let _ = write!(text, "| {} | {native} |", row.name);
+        for (_, of, over) in columns {
+            let _ = write!(text, " {} |", cell(row.ratio(of, over)));
+        }
+        text.push('\n');
+    }
+    text.push_str("| **geometric mean** | |");
+    for (_, of, over) in columns {
+        let mean = mean_and_worst(&ratios(results, of, over))
+            .map_or("–".to_owned(), |m| format!("**{:.3}**", m.0));
+        let _ = write!(text, " {mean} |");
+    }
+    text.push('\n');
+    text
+}
+
+fn workloads(results: &Results) -> Option<String> {
+    mean_and_worst(&ratios(results, "full", "native"))?;
+    let all = [
+        ("aligned", "aligned", "native"),
+        ("full", "full", "native"),
+        ("full over aligned", "full", "aligned"),
+        ("integrity", "integrity", "native"),
+        ("integrity over aligned", "integrity", "aligned"),
+        ("check", "check", "native"),
+    ];
+    let present = |c: &&(&str, &str, &str)| !ratios(results, c.1, c.2).is_empty();
+    let columns: Vec<_> = all.iter().filter(present).copied().collect();
+    Some(ratio_table(results, &columns))
+}
+
+fn peers(results: &Results) -> Option<String> {
+    let all = [
+        ("full", "full", "native"),
+        ("wasm2c", "wasm2c", "native"),
+        ("Wasmtime", "wasmtime", "native"),
+        ("wasm2c over full", "wasm2c", "full"),
+        ("Wasmtime over full", "wasmtime", "full"),
+    ];
+    let present = |c: &&(&str, &str, &str)| !ratios(results, c.1, c.2).is_empty();
+    let columns: Vec<_> = all.iter().filter(present).copied().collect();
+    if columns.len() < 3 {
+        return None;
+    }
+    let mut text = ratio_table(results, &columns);
+    text.push('\n');
+    for peer in ["wasm2c", "wasmtime"] {
+        if let Some((mean, wins, count)) = against(results, peer) {
+            let _ = writeln!(
+                text,
+                "Fenced code is faster than {peer} on {wins} of {count} workloads, {mean:.2} × in the geometric mean.  "
+            );
+        }
+    }
+    if !results.workloads.skipped.is_empty() {
+        text.push_str("\nLeft out:\n\n");
+        for (what, why) in &results.workloads.skipped {
+            let _ = writeln!(text, "* {what}: {}", reason(why));
+        }
+    }
+    Some(text)
+}
+
+/// Growth of the text, geometric mean over all programs.
+fn text_growth(results: &Results) -> Option<f64> {
+    let growth =
+        |s: &crate::workloads::Size| Some(*s.text.get("full")? as f64 / *s.text.get("native")? as f64);
+    let values: Vec<f64> = results.workloads.sizes.iter().filter_map(growth).collect();
+    (!values.is_empty()).then(|| geometric_mean(&values))
+}
+
+fn sizes(results: &Results) -> Option<String> {
+    let mean = text_growth(results)?;
+    let mut text = String::from(
+        "| program | native, bytes | aligned | full | integrity | check |\n|---|---|---|---|---|---|\n",
+    );
+    for size in &results.workloads.sizes {
+        let Some(native) = size.text.get("native") else {
+            continue;
+        };
+        let _ = write!(text, "| {} | {native} |", size.name);
+        for c in ["aligned", "full", "integrity", "check"] {
+            let ratio = size.text.get(c).map(|t| *t as f64 / *native as f64);
+            let _ = write!(text, " {} |", ratio.map_or("–".to_owned(), |r| format!("{r:.2}")));
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "| **geometric mean** | | | **{mean:.2}** | | |");
+    Some(text)
+}
+
+/// The table of the paper that started it (Wahbe and others, 1993), times over a plain call: DEC-MIPS and DEC-ALPHA.
+const CROSSINGS: [(&str, &str, &str, &str); 8] = [
+    ("plain call", "plain indirect call", "1 (0.10 µs)", "1 (0.06 µs)"),
+    ("fenced, the module saves what it uses", "", "11", "13"),
+    (
+        "fenced, integer registers saved",
+        "null call, no vector register in the module",
+        "18",
+        "23",
+    ),
+    (
+        "the same, vector registers cleared",
+        "null call, window selected",
+        "",
+        "",
+    ),
+    (
+        "the same, x87 unit put back",
+        "null call, x87 in the module",
+        "28",
+        "30",
+    ),
+    (
+        "process, shared memory and futex",
+        "process, shared memory and futex",
+        "",
+        "",
+    ),
+    ("process, pipe", "process, pipe", "2047", "3798"),
+    ("process, Unix socket", "process, Unix socket", "", ""),
+];
+
+fn crossings(results: &Results) -> Option<String> {
+    cost(results, CROSSINGS[0].1)?;
+    let mut text = String::from(
+        "| crossing | here, ns | over a plain call | 1993, DEC-MIPS | 1993, DEC-ALPHA |\n|---|---|---|---|---|\n",
+    );
+    for (what, name, mips, alpha) in CROSSINGS {
+        let here = cost(results, name).map_or("– | –".to_owned(), |c| {
+            format!("{:.1} | {:.1}", c.summary.median, c.ratio.unwrap_or(1.0))
+        });
+        let _ = writeln!(text, "| {what} | {here} | {mips} | {alpha} |");
+    }
+    Some(text)
+}
+
+fn loading(results: &Results) -> Option<String> {
+    results.loads.first()?;
+    let mut text = String::from(
+        "| library | text, KB | dlopen, µs | module: read and verified, µs | domain made and dropped, µs | Wasmtime: compiled, µs | instance, µs |\n|---|---|---|---|---|---|---|\n",
+    );
+    for r in &results.loads {
+        let optional = |s: Option<crate::Summary>| s.map_or("–".to_owned(), |s| format!("{:.0}", s.median));
+        let _ = writeln!(
+            text,
+            "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {} | {} |",
+            r.name,
+            r.text as f64 / 1e3,
+            r.dlopen.median,
+            r.module.median,
+            r.domain.median,
+            optional(r.wasm_compile),
+            optional(r.wasm_instance)
+        );
+    }
+    Some(text)
+}
+
+fn instructions(results: &Results) -> Option<String> {
+    results.instructions.first()?;
+    let mut text = String::from(
+        "| workload | instructions, native | full: instructions | full: time | integrity: instructions | integrity: time |\n|---|---|---|---|---|---|\n",
+    );
+    for r in &results.instructions {
+        let Some(native) = r.instructions.get("native") else {
+            continue;
+        };
+        let _ = write!(text, "| {} | {native} |", r.name);
+        let timed = results.workloads.rows.iter().find(|w| w.name == r.name);
+        for c in ["full", "integrity"] {
+            let counted = r.instructions.get(c).map(|n| *n as f64 / *native as f64);
+            let time = timed.and_then(|w| w.ratio(c, "aligned"));
+            let show = |v: Option<f64>| v.map_or("–".to_owned(), |v| format!("{v:.3}"));
+            let _ = write!(text, " {} | {} |", show(counted), show(time));
+        }
+        text.push('\n');
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace;
+
+    #[test]
+    fn parts_are_replaced() {
+        let page = "a\n<!-- bench:x -->\nold\n<!-- /bench:x -->\nb\n";
+        let new = replace(page, "x", "| new |\n").expect("a page");
+        assert_eq!(new, "a\n<!-- bench:x -->\n\n| new |\n\n<!-- /bench:x -->\nb\n");
+        assert_eq!(replace(&new, "x", "| new |\n").as_deref(), Ok(&*new));
+        assert!(replace(page, "y", "").is_err());
+    }
+}
