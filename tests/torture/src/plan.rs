@@ -174,8 +174,17 @@ impl Plan {
             .map(|&(program, level)| (&self.programs[program], level))
     }
 
-    /// Why this program is expected to fail, if it is.
+    /// Why this program is expected to fail, if it is. A name in the list that ends in a slash stands for a directory.
     pub fn expected(&self, name: &str) -> Option<&str> {
-        self.expected.get(name).map(String::as_str)
+        let directory = name.split_once('/').map(|(first, _)| format!("{first}/"));
+        let reason = self.expected.get(name);
+        reason
+            .or_else(|| self.expected.get(&directory?))
+            .map(String::as_str)
+    }
+
+    /// Whether the list has this very program.
+    pub fn is_listed(&self, name: &str) -> bool {
+        self.expected.contains_key(name)
     }
 }

@@ -72,7 +72,7 @@ impl Program {
         let name = file.strip_prefix(suite).unwrap_or(file).with_extension("");
         Ok(Some(Program {
             name: name.to_string_lossy().into_owned(),
-            file: file.to_owned(),
+            file: std::path::absolute(file).map_err(|e| format!("{}: {e}", file.display()))?,
             cxx,
             flags,
         }))
@@ -121,6 +121,10 @@ impl Program {
     }
 
     fn compile(&self, mut command: Command, level: &str, output: &Path) -> Result<(), String> {
+        // some programs have the compiler leave files where it runs
+        if let Some(directory) = output.parent() {
+            command.current_dir(directory);
+        }
         command
             .args(level.split(' '))
             .arg("-w")
