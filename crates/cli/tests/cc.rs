@@ -144,7 +144,10 @@ fn questions_go_to_gcc() {
     );
     d.write("bad.c", "int f(void) { return x; }\n");
     d.rf(&["cc", "-fsyntax-only", "bad.c"]).fails(1, &["bad.c:1"]);
-    assert!(d.rf(&["cc", "--print-flags"]).ok().out.contains("-ffixed-r14"));
+    let flags = d.rf(&["cc", "--print-flags"]).ok().out;
+    assert!(flags.contains("-ffixed-r14"));
+    let rewriter = flags.lines().find_map(|l| l.strip_prefix("rewriter: "));
+    assert!(rewriter.is_some_and(|r| r.len() == 16), "{flags}");
     assert!(
         d.rf(&["cc", "-###", "-c", "bad.c"])
             .ok()

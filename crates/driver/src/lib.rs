@@ -219,6 +219,7 @@ fn print_flags(inv: &Invocation, tools: &Tools) -> Result<(), Error> {
         "link:     {}",
         words(&link::FLAGS.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>())
     );
+    println!("rewriter: {}", env!("RINGFENCE_REWRITER"));
     match &tools.sysroot {
         Some(dir) => println!("sysroot:  {}", dir.display()),
         None => println!("sysroot:  none (--sysroot-rf DIR, or RINGFENCE_SYSROOT)"),
