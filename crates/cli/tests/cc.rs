@@ -304,7 +304,10 @@ fn the_frame_address_is_on_the_data_stack_and_callers_are_refused() {
          \tvolatile char local[40];\n\tlocal[0] = 1;\n\
          \tunsigned long frame = (unsigned long)__builtin_frame_address(0), low = (unsigned long)local, high = (unsigned long)&on_stack;\n\
          \tHIDE(frame);\n\tHIDE(low);\n\tHIDE(high);\n\
-         \treturn frame > low && frame - low < 200 && frame + 16 == high;\n}\n",
+         \treturn frame > low && frame - low < 200 && frame + 16 == high;\n}\n\
+         __attribute__((noipa)) int below(char *frame)\n{\n\tchar local = 0, *low = &local;\n\
+         \tHIDE(frame);\n\tHIDE(low);\n\treturn frame > low;\n}\n\
+         int above_callees(void)\n{\n\tint r = below(__builtin_frame_address(0));\n\tHIDE(r);\n\treturn r;\n}\n",
     );
     for (n, caller) in [
         "__builtin_frame_address(1)",
@@ -327,6 +330,12 @@ fn the_frame_address_is_on_the_data_stack_and_callers_are_refused() {
             "call", "--sig", sig, "f.rf", "f", "1", "2", "3", "4", "5", "6", "7",
         ]);
         assert_eq!(ran.ok().out, "1\n", "{level}");
+        let callee = d.rf(&["call", "--sig", "i32()", "f.rf", "above_callees"]);
+        assert_eq!(
+            callee.ok().out,
+            "1\n",
+            "{level}: above the locals of what it calls"
+        );
         for n in 0..3 {
             d.rf(&["cc", level, &format!("c{n}.c"), "-o", "c.rf"]).fails(
                 1,

@@ -121,6 +121,7 @@ impl Step<'_, '_> {
         }
         let insn = &code.insn;
         self.check_caller(i, code, st)?;
+        self.check_frame_address(code, st)?;
         match code.class {
             Class::Push => self.push(i, code, st, sink),
             Class::Pop => self.pop(i, code, st, sink),
@@ -270,6 +271,19 @@ impl Step<'_, '_> {
             ));
         }
         Ok(())
+    }
+
+    /// `__builtin_frame_address(0)` copies `rbp`. What it names has to lie in this function's part of the data stack, not
+    /// in that of the functions that it calls, where a function without locals has it.
+    fn check_frame_address(&self, code: &Code<'_>, st: &State) -> Result<(), Fail> {
+        let copies = matches!(code.insn.mnemonic, "mov" | "movq")
+            && matches!(code.insn.ops(), [Op::Reg(from, _), Op::Reg(to, _)] if from.is(RBP) && !to.is(RSP));
+        match st.sp {
+            Some((_, d)) if copies && st.frame != 0 && d < st.frame => {
+                Err(Fail::retry("the address of the frame is taken"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn call(&self, code: &Code<'_>, st: &State, sink: Sunk<'_, '_, '_>) -> Result<(), Fail> {
