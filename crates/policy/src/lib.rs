@@ -69,6 +69,18 @@ pub enum PolicyError {
         /// Its host name.
         path: PathBuf,
     },
+    /// A directory for reading only that lies in one for writing.
+    #[error(
+        "directory {}: granted for reading only, but it lies in {}, which is granted for writing, and could be written under \
+         that name; grant parts of the latter for writing instead",
+        path.display(), around.display()
+    )]
+    WritableAround {
+        /// The host name of the directory for reading.
+        path: PathBuf,
+        /// That of the one for writing.
+        around: PathBuf,
+    },
     /// A guest name that is not absolute.
     #[error("guest name {name:?} does not start with '/'")]
     GuestName {

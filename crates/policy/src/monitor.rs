@@ -38,6 +38,22 @@ impl Monitor {
         for (host, guest, rights) in &policy.directories {
             tree.add(Mount::open(host, guest, *rights)?);
         }
+        let path = |n: usize| policy.directories[n].0.clone();
+        match tree.writable_around() {
+            Ok(None) => {}
+            Ok(Some((inner, around))) => {
+                return Err(PolicyError::WritableAround {
+                    path: path(inner),
+                    around: path(around),
+                });
+            }
+            Err(errno) => {
+                return Err(PolicyError::Directory {
+                    path: path(0),
+                    source: std::io::Error::from_raw_os_error(errno),
+                });
+            }
+        }
         for arg in &policy.args {
             if arg.contains('\0') {
                 return Err(PolicyError::Nul {

@@ -234,6 +234,15 @@ pub fn open_root(path: &CStr) -> Outcome<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
+/// The directory above, as the host sees it.
+pub fn parent(dir: BorrowedFd<'_>) -> Outcome<OwnedFd> {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: a constant name.
+    let fd = outcome(unsafe { libc::syscall(libc::SYS_openat, dir.as_raw_fd(), c"..".as_ptr(), flags, 0) })?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
 /// Calls on a name in a directory whose other arguments are integers.
 #[derive(Clone, Copy, Debug)]
 #[repr(i64)]

@@ -124,6 +124,37 @@ impl Tree {
         self.mounts.push(mount);
     }
 
+    /// A directory for reading that lies below one for writing, by their numbers. It could be written under the other's name,
+    /// or after a rename above it.
+    pub fn writable_around(&self) -> Outcome<Option<(usize, usize)>> {
+        // Device and inode.
+        let identity =
+            |fd: BorrowedFd<'_>| sys::stat(fd).map(|s| <[u8; 16]>::try_from(&s[..16]).unwrap_or_default());
+        let mut writable = Vec::new();
+        for (n, mount) in self.mounts.iter().enumerate() {
+            if mount.rights == Rights::ReadWrite {
+                writable.push((identity(mount.fd())?, n));
+            }
+        }
+        for (n, mount) in self.mounts.iter().enumerate() {
+            if mount.rights == Rights::ReadWrite || writable.is_empty() {
+                continue;
+            }
+            let (mut here, mut above) = (identity(mount.fd())?, sys::parent(mount.fd())?);
+            loop {
+                let next = identity(above.as_fd())?;
+                if next == here {
+                    break;
+                }
+                if let Some((_, around)) = writable.iter().find(|w| w.0 == next) {
+                    return Ok(Some((n, *around)));
+                }
+                (here, above) = (next, sys::parent(above.as_fd())?);
+            }
+        }
+        Ok(None)
+    }
+
     /// The first directory's guest name: where a program starts.
     pub fn start(&self) -> Vec<u8> {
         self.mounts

@@ -6,6 +6,7 @@ pub mod caller;
 pub mod calls;
 pub mod child;
 pub mod code;
+pub mod corpus;
 pub mod elf;
 pub mod encodings;
 pub mod files;

@@ -1,7 +1,7 @@
 //! `attack step|…`: bounded attacks on the boundary, with figures.
 
 use ringfence_attack::gates::{self, Event, Kind};
-use ringfence_attack::{calls, files, fuzz, races, step};
+use ringfence_attack::{calls, corpus, files, fuzz, races, step};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ attack gates [--stride N] [--event 0..5] [--first N]
     makes something happen at every instruction of a call in, out, back and back
 attack files [--seconds N] [--seed N] FILE...
     bends module files, loads them, and calls what the loader accepts
+attack unpack DIRECTORY | attack pack DIRECTORY
+    writes the corpus of tests/cover as files, or keeps files as the corpus
 attack calls [--seconds N] [--seed N]
     makes random system calls under several policies and looks at the host
 attack races [--seconds N]
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         "files" => bent_files(&options),
         "gates" => gate_steps(&options),
         "calls" => system_calls(&options),
+        "pack" | "unpack" => keep(&command, &options),
         "races" => double_fetches(&options),
         #[cfg(feature = "holes")]
         "holes" => holes(&options),
@@ -208,6 +211,25 @@ fn system_calls(options: &Options) -> Tally {
         println!("VIOLATION {violation}");
     }
     (outcome.calls, outcome.violations.len() as u64)
+}
+
+fn keep(command: &str, options: &Options) -> Tally {
+    let [directory] = &options.files[..] else {
+        eprintln!("attack: {command} needs a directory");
+        return (0, 1);
+    };
+    let directory = std::path::Path::new(directory);
+    let done = match command {
+        "pack" => corpus::pack(directory, 280 << 10),
+        _ => corpus::unpack(directory),
+    };
+    match done {
+        Ok(count) => (count as u64, 0),
+        Err(e) => {
+            eprintln!("attack: {}: {e}", directory.display());
+            (0, 1)
+        }
+    }
 }
 
 fn double_fetches(options: &Options) -> Tally {

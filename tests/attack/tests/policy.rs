@@ -4,7 +4,7 @@ use ringfence_attack::caller::{module, system_call};
 use ringfence_attack::child::in_child;
 use ringfence_attack::code::data;
 use ringfence_attack::fuzz::domain_of;
-use ringfence_policy::Policy;
+use ringfence_policy::{Policy, PolicyError, Rights};
 use ringfence_runtime::{Call, CallError, Domain, DomainOptions, FaultKind, Imports, Verdict};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -14,6 +14,26 @@ fn domain(policy: Policy) -> Domain {
         .closure("host", |_| Verdict::Return)
         .policy(policy.start().unwrap());
     domain_of(&module(), imports, &DomainOptions::default()).unwrap()
+}
+
+/// By `..` after a directory beside it, or a rename above it, what is for reading would be opened through what is for writing.
+#[test]
+fn a_read_only_directory_in_a_writable_one_is_refused() {
+    let root = std::env::temp_dir().join(format!("rf-nested-{}", std::process::id()));
+    let deep = root.join("a/b");
+    std::fs::create_dir_all(&deep).unwrap();
+    let both = |outer, inner| {
+        Policy::new()
+            .dir(&root, "/w", outer)
+            .dir(&deep, "/w/a/b", inner)
+            .start()
+            .map(drop)
+    };
+    let refused = both(Rights::ReadWrite, Rights::ReadOnly);
+    assert!(matches!(&refused, Err(PolicyError::WritableAround { path, .. }) if *path == deep));
+    both(Rights::ReadOnly, Rights::ReadWrite).unwrap();
+    both(Rights::ReadWrite, Rights::ReadWrite).unwrap();
+    std::fs::remove_dir_all(&root).unwrap();
 }
 
 /// A peer that says nothing and reads nothing must not keep the host's thread beyond the domain's time limit.

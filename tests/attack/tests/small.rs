@@ -1,7 +1,7 @@
 //! Small slices of the attacks, so that every change of the tree meets them; the long runs are in `make soak`.
 
 use ringfence_attack::gates::{self, Event, Kind};
-use ringfence_attack::{calls, files, fuzz, races, step};
+use ringfence_attack::{calls, corpus, files, fuzz, races, step};
 use std::time::Duration;
 
 /// Runs `f` in a child: it takes over signal handlers. Panics and crashes fail the test.
@@ -86,5 +86,25 @@ fn what_the_host_checked_is_what_it_uses() {
             assert_eq!(race.violations, Vec::<String>::new(), "{}", race.name);
             assert!(race.saw.0 > 0 && race.saw.1 > 0, "no race: {race:?}");
         }
+    });
+}
+
+/// What a coverage-guided fuzzer kept, as it is and a little changed.
+#[test]
+fn the_corpus_of_files_is_refused_or_harmless() {
+    in_child(|| {
+        let kept = corpus::kept().expect("tests/cover/corpus.txt");
+        for (n, bytes) in kept.iter().enumerate() {
+            assert_eq!(
+                corpus::decode(&corpus::encode(bytes)).as_ref(),
+                Some(bytes),
+                "{n}"
+            );
+        }
+        let whole = files::replay(&kept);
+        assert_eq!(whole.violations, Vec::<String>::new());
+        assert!(whole.files > 100 && whole.loaded > 5, "{whole:?}");
+        let bent = files::run(&kept, 7, Duration::from_secs(20), 2000);
+        assert_eq!(bent.violations, Vec::<String>::new());
     });
 }
