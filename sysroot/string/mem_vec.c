@@ -2,8 +2,8 @@
 #include "vec.h"
 
 /* From here on a string instruction is faster than a loop, where the processor says so (ERMS). */
-#define REP_MOVE 16384
-#define REP_SET (1u << 20)
+#define REP_MOVE 4096
+#define REP_SET 2048
 
 /* Stores to one line pair up when they come in order; the compiler would not keep it. */
 #define IN_ORDER __asm__ volatile("" : : : "memory")

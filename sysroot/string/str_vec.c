@@ -91,31 +91,51 @@ BODY char *strchr_body(const char *s, int c)
 	return *p == (char)c ? p : NULL;
 }
 
+static inline char *last(const char *a, uint32_t hit) { return (char *)a + (31 - __builtin_clz(hit)); }
+
 BODY char *strrchr_body(const char *s, int c)
 {
 	const vec k = splat(c);
-	const char *a = align_down(s), *found = NULL;
-	uint32_t drop = ALL << (s - a);
+	const char *a = align_down(s), *found = NULL, *block = NULL;
+	uint32_t drop = ALL << (s - a), end, hit;
 
-	for (;;) {
+	/* Single vectors up to a boundary of four. */
+	do {
 		vec x = LOAD(a);
-		uint32_t end = MASK(x == ZERO) & drop, hit = MASK(x == k) & drop;
+		end = MASK(x == ZERO) & drop, hit = MASK(x == k) & drop;
 		if (end) {
 			hit &= end ^ (end - 1); /* up to the end, the end itself included */
-			return hit ? (char *)a + (31 - __builtin_clz(hit)) : (char *)found;
+			return hit ? last(a, hit) : (char *)found;
 		}
 		if (hit)
-			found = a + (31 - __builtin_clz(hit));
+			found = last(a, hit);
 		drop = ALL;
 		a += V;
-		/* Four at a time while there is nothing to see. */
-		while (!((uintptr_t)a & (4 * V - 1))) {
-			vec p = LOAD(a), q = LOAD(a + V), r = LOAD(a + 2 * V), t = LOAD(a + 3 * V);
-			vec u = MIN(MIN(p, p ^ k), MIN(q, q ^ k)), v = MIN(MIN(r, r ^ k), MIN(t, t ^ k));
-			if (MASK(MIN(u, v) == ZERO))
-				break;
-			a += 4 * V;
-		}
+	} while ((uintptr_t)a & (4 * V - 1));
+	/* Of four at a time only which ones were the last with a hit; where it was is looked for once. */
+	for (;; a += 4 * V) {
+		vec p = LOAD(a), q = LOAD(a + V), r = LOAD(a + 2 * V), t = LOAD(a + 3 * V);
+		if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
+			break;
+		if (MASK((p == k) | (q == k) | (r == k) | (t == k)))
+			block = a;
+	}
+	for (;; a += V) {
+		vec x = LOAD(a);
+		end = MASK(x == ZERO), hit = MASK(x == k);
+		if (end)
+			hit &= end ^ (end - 1);
+		if (hit)
+			found = last(a, hit), block = NULL;
+		if (end)
+			break;
+	}
+	if (!block)
+		return (char *)found;
+	for (a = block + 3 * V;; a -= V) {
+		hit = MASK(LOAD(a) == k);
+		if (hit)
+			return last(a, hit);
 	}
 }
 
