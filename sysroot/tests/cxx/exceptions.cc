@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <link.h>
 #include <memory>
 #include <new>
 #include <regex>
@@ -199,6 +200,19 @@ _Unwind_Reason_Code count(_Unwind_Context *context, void *counter)
 	return found;
 }
 
+// Whether this function is in exactly one image that has tables for unwinding.
+int image(dl_phdr_info *info, std::size_t, void *counter)
+{
+	bool here = false, tables = false;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const auto &p = info->dlpi_phdr[i];
+		here |= p.p_type == PT_LOAD && reinterpret_cast<std::uintptr_t>(&image) - info->dlpi_addr - p.p_vaddr < p.p_memsz;
+		tables |= p.p_type == PT_GNU_EH_FRAME;
+	}
+	*static_cast<int *>(counter) += here && tables;
+	return 0;
+}
+
 std::string plain(const char *mangled)
 {
 	int status;
@@ -340,6 +354,9 @@ int main()
 	std::printf("variable %d\n", variable(20));
 	std::printf("aligned %d\n", aligned(17));
 	std::printf("registers %g\n", registers(1.25, 3, 4, 5));
+	int images = 0;
+	dl_iterate_phdr(image, &images);
+	std::printf("images %d\n", images);
 	std::printf("frames %d\n", frames(12) - frames(0));
 	std::puts(new (std::nothrow) char[std::size_t(1) << 46] ? "memory" : "no memory");
 	std::puts(plain(typeid(std::vector<std::string>).name()).c_str());
