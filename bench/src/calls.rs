@@ -7,7 +7,8 @@ use crate::measure::{Subject, interleave, nanoseconds, thread_nanoseconds};
 use crate::rpc::{Server, Transport};
 use crate::wasm;
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Signature, Verdict,
+    Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, OnFailure, Signature,
+    Verdict,
 };
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -54,6 +55,11 @@ fn with_closure(module: &Module) -> Result<Domain, String> {
         frame.result[0] = frame.ints[0].wrapping_add(frame.ints[1]);
         Verdict::Return
     });
+    Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).map_err(text)
+}
+
+fn with_domain(module: &Module, other: &Domain) -> Result<Domain, String> {
+    let imports = Imports::new().domain_or("host_add", other, "add", ADD, OnFailure::End);
     Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).map_err(text)
 }
 
@@ -128,6 +134,7 @@ impl Calls {
             module,
         } = self;
         let (other, closure, faulty) = (domain(module)?, with_closure(module)?, domain(module)?);
+        let linked = with_domain(module, &other)?;
         // about a millisecond: most rounds pass without an interruption
         let count = if smoke { 200 } else { 200_000 };
         let few = 20;
@@ -153,9 +160,16 @@ impl Calls {
         let fenced_add = add(&one.entry("add").map_err(text)?);
         let call_back = add(&one.entry("call_back").map_err(text)?);
         let call_closure = add(&closure.entry("call_back").map_err(text)?);
+        let call_other = add(&linked.entry("call_back").map_err(text)?);
         let fault = faulty.entry("fault").map_err(text)?;
         let dirty = one.entry("dirty").map_err(text)?;
-        for (f, want) in [(plain_add, 5), (fenced_add, 5), (call_back, 6), (call_closure, 6)] {
+        for (f, want) in [
+            (plain_add, 5),
+            (fenced_add, 5),
+            (call_back, 6),
+            (call_closure, 6),
+            (call_other, 6),
+        ] {
             let got = f(2, 3);
             if got != want {
                 return Err(format!(
@@ -221,6 +235,10 @@ impl Calls {
             (
                 "call with one callback, closure",
                 Box::new(|| Ok(loop_add(count, call_closure))),
+            ),
+            (
+                "call with one call of another domain",
+                Box::new(|| Ok(loop_add(count, call_other))),
             ),
             (
                 "fault delivered to the caller",
@@ -295,6 +313,18 @@ impl Calls {
                 }),
             ),
             (
+                // With the page faults of whoever writes next.
+                "domain recycled, 64 KiB written",
+                Box::new(|| {
+                    let start = Instant::now();
+                    for _ in 0..few {
+                        dirty.call(&mut Call::ints(&[16])).map_err(text)?;
+                        one.recycle().map_err(text)?;
+                    }
+                    Ok(start.elapsed().as_nanos() as f64 / f64::from(few) / 1e3)
+                }),
+            ),
+            (
                 "module loaded (read, verified)",
                 Box::new(|| {
                     let start = Instant::now();
@@ -353,6 +383,8 @@ fn about(name: &str) -> (&'static str, &'static str, Option<&'static str>) {
         "fault delivered to the caller" => ("µs", "10 µs", None),
         "domain created, 1 MiB module" => ("µs", "100 µs", None),
         "domain reset, 16 pages dirty" => ("µs", "50 µs", None),
+        "domain recycled, 64 KiB written" => ("µs", "10 µs", None),
+        "call with one call of another domain" => ("ns", "35 ns + a call", PLAIN_TWO),
         "module loaded (read, verified)" => ("µs", "", None),
         _ => ("ns", "", None),
     }

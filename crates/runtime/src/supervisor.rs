@@ -10,14 +10,23 @@
 
 use crate::domain::{Domain, DomainRef};
 use crate::error::{HostError, MemoryError};
-use crate::rights::{Change, DomainId, Grantee, GroupId, Matrix, Party, RegionId, Rights, RightsError};
+use crate::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
 use crate::{guarded, host, signal, sys};
 use ringfence_isa::{PAGE, window};
-use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+mod files;
+mod fork;
+mod group;
+mod report;
+
+use files::{map_shared, memory_file, read_only, seal};
+use fork::at_fork;
+pub use group::Group;
+pub use report::{Row, matrix, region};
 
 /// Why an operation on regions or groups failed. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
@@ -130,15 +139,6 @@ struct Held {
     view: u64,
     host_writes: bool,
     freed_by_owner: bool,
-}
-
-/// A group of domains. When the last clone goes, the group ends, unless a domain owns it: then it lives as long as that.
-#[derive(Clone)]
-pub struct Group(Arc<HeldGroup>);
-
-struct HeldGroup {
-    id: GroupId,
-    ends_with_owner: bool,
 }
 
 impl State {
@@ -292,71 +292,6 @@ impl State {
         self.space.remove(&backing.offset);
         Some(backing)
     }
-}
-
-/// Maps a file shared.
-///
-/// # Safety
-/// With `fixed`, whatever is mapped in the range goes away.
-unsafe fn map_shared(at: u64, len: u64, prot: i32, file: &OwnedFd, fixed: bool) -> Result<u64, HostError> {
-    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | if fixed { libc::MAP_FIXED } else { 0 };
-    // SAFETY: the caller answers for what was mapped there.
-    let p = unsafe { libc::mmap(at as *mut _, len as usize, prot, flags, file.as_raw_fd(), 0) };
-    if p == libc::MAP_FAILED {
-        Err(HostError::last("mapping a region"))
-    } else {
-        Ok(p as u64)
-    }
-}
-
-/// A second descriptor of the same memory that can only read.
-fn read_only(file: &OwnedFd) -> Result<OwnedFd, HostError> {
-    let path = format!("/proc/self/fd/{}\0", file.as_raw_fd());
-    // SAFETY: a C string.
-    let fd = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if fd < 0 {
-        return Err(HostError::last(
-            "opening a region for reading (is /proc mounted?)",
-        ));
-    }
-    // SAFETY: a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn memory_file(len: u64) -> Result<OwnedFd, HostError> {
-    const MFD_NOEXEC_SEAL: u32 = 8;
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: the name is a C string; kernels before 6.3 do not know MFD_NOEXEC_SEAL.
-    let mut fd = unsafe { libc::memfd_create(c"ringfence region".as_ptr(), flags | MFD_NOEXEC_SEAL) };
-    if fd < 0 {
-        // SAFETY: as above.
-        fd = unsafe { libc::memfd_create(c"ringfence region".as_ptr(), flags) };
-    }
-    if fd < 0 {
-        return Err(HostError::last("making a memory file"));
-    }
-    // SAFETY: a fresh descriptor that nobody else owns.
-    let file = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: the descriptor is open.
-    if unsafe { libc::ftruncate(fd, sys::page_up(len) as i64) } != 0 {
-        return Err(HostError::last("sizing a memory file"));
-    }
-    Ok(file)
-}
-
-/// After this nobody can make the file shorter under those who map it.
-fn seal(file: &OwnedFd) -> std::io::Result<()> {
-    const WANTED: i32 = libc::F_SEAL_SHRINK;
-    // SAFETY: the descriptor is open.
-    let now = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-    if now >= 0 && now & WANTED == WANTED {
-        return Ok(());
-    }
-    // SAFETY: the descriptor is open.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, WANTED) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 impl Region {
@@ -626,82 +561,6 @@ impl Drop for Held {
     }
 }
 
-impl Group {
-    /// A group that the host owns. Domains may join an open one by themselves.
-    #[must_use]
-    pub fn new(open: bool) -> Group {
-        let id = lock()
-            .matrix
-            .add_group(Party::Host, open)
-            .expect("the host exists");
-        Group(Arc::new(HeldGroup {
-            id,
-            ends_with_owner: false,
-        }))
-    }
-
-    /// A group that a domain owns, which decides who is in it.
-    ///
-    /// # Errors
-    /// [`RegionError::Rights`].
-    pub fn owned_by(owner: &Domain, open: bool) -> Result<Group, RegionError> {
-        let mut state = lock();
-        let party = state.party(Actor::Domain(owner));
-        let id = state.matrix.add_group(party, open)?;
-        Ok(Group(Arc::new(HeldGroup {
-            id,
-            ends_with_owner: true,
-        })))
-    }
-
-    /// Lets `domain` in. The host and the owner may do that always, the domain itself if the group is open.
-    ///
-    /// # Errors
-    /// [`RightsError::Closed`] or [`RightsError::NotOwner`] as [`RegionError::Rights`]; [`RegionError::Host`].
-    pub fn admit(&self, actor: Actor<'_>, domain: &Domain) -> Result<(), RegionError> {
-        let mut state = lock();
-        let (party, id) = (state.party(actor), state.domain(domain.as_ref()));
-        let was_member = state.matrix.is_member(id, self.0.id);
-        let changes = state.matrix.join(party, id, self.0.id)?;
-        if let Err(e) = state.apply(&changes) {
-            if !was_member {
-                let _ = state.matrix.expel(Party::Host, id, self.0.id);
-            }
-            return Err(e.into());
-        }
-        Ok(())
-    }
-
-    /// Takes `domain` out, at the wish of the host, the owner or the domain itself.
-    ///
-    /// # Errors
-    /// [`RightsError::NotMember`] or [`RightsError::NotOwner`] as [`RegionError::Rights`].
-    pub fn expel(&self, actor: Actor<'_>, domain: &Domain) -> Result<(), RegionError> {
-        let mut state = lock();
-        let (party, id) = (state.party(actor), state.domain(domain.as_ref()));
-        let changes = state.matrix.expel(party, id, self.0.id)?;
-        state.withdraw(&changes);
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Group({})", self.0.id.0)
-    }
-}
-
-impl Drop for HeldGroup {
-    fn drop(&mut self) {
-        if !self.ends_with_owner {
-            let mut state = lock();
-            if let Ok(changes) = state.matrix.end_group(Party::Host, self.id) {
-                state.withdraw(&changes);
-            }
-        }
-    }
-}
-
 /// Whether the domain with this window can do anything to a region.
 pub(crate) fn has_rights(base: u64) -> bool {
     let state = lock();
@@ -735,136 +594,4 @@ pub(crate) fn forget(base: u64) {
     let backings: Vec<Backing> = freed.into_iter().filter_map(|r| state.drop_region(r)).collect();
     drop(state);
     drop(backings);
-}
-
-/// The lock, held across `fork` so that the child finds it free and the tables consistent.
-struct AcrossFork(UnsafeCell<Option<MutexGuard<'static, State>>>);
-// SAFETY: touched by the thread that forks, which holds the lock meanwhile.
-unsafe impl Sync for AcrossFork {}
-
-static ACROSS_FORK: AcrossFork = AcrossFork(UnsafeCell::new(None));
-
-/// A forked child has private copies of its parent's memory, but would share regions: it gets none.
-fn at_fork() -> Result<(), HostError> {
-    extern "C" fn prepare() {
-        let guard = lock();
-        // SAFETY: we hold the lock.
-        unsafe { *ACROSS_FORK.0.get() = Some(guard) };
-    }
-    extern "C" fn parent() {
-        // SAFETY: set by this thread in `prepare`.
-        drop(unsafe { (*ACROSS_FORK.0.get()).take() });
-    }
-    extern "C" fn child() {
-        // SAFETY: as above.
-        let Some(mut state) = (unsafe { (*ACROSS_FORK.0.get()).take() }) else {
-            return;
-        };
-        for known in state.domains.values() {
-            let len = u64::from(window::REGIONS_END - window::REGIONS);
-            // SAFETY: the area for regions holds nothing else.
-            let done = unsafe {
-                sys::map_anonymous(
-                    known.base + u64::from(window::REGIONS),
-                    len,
-                    libc::PROT_NONE,
-                    true,
-                )
-            };
-            if done.is_err() {
-                // Rather no child than one that shares memory it should not.
-                std::process::abort();
-            }
-        }
-        // What domains had is gone in this process. Handles of the host keep their own view, and can be given anew.
-        state.revoke_all();
-    }
-    static DONE: Mutex<bool> = Mutex::new(false);
-    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !*done {
-        // SAFETY: registers three functions that stay.
-        let e = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-        if e != 0 {
-            let source = std::io::Error::from_raw_os_error(e);
-            return Err(HostError::Os {
-                what: "registering for fork",
-                source,
-            });
-        }
-        *done = true;
-    }
-    Ok(())
-}
-
-/// One line of the matrix: a region and who may do what to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Number of the region.
-    pub region: u64,
-    /// Its offset in every window.
-    pub offset: u32,
-    /// Its length.
-    pub len: u64,
-    /// Name of the domain that owns it; `None`: the host.
-    pub owner: Option<String>,
-    /// Names and rights of the domains that have any, in the order in which they became known.
-    pub rights: Vec<(String, Rights)>,
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let owner = self.owner.as_deref().unwrap_or("host");
-        write!(
-            f,
-            "region {} at {:#010x}, {} bytes, of {owner}:",
-            self.region, self.offset, self.len
-        )?;
-        if self.rights.is_empty() {
-            write!(f, " nobody")?;
-        }
-        for (name, rights) in &self.rights {
-            write!(f, " {name}={}", if *rights == Rights::Write { "rw" } else { "r" })?;
-        }
-        Ok(())
-    }
-}
-
-/// Who may do what to which region, in the whole process, at this moment.
-#[must_use]
-pub fn matrix() -> Vec<Row> {
-    let state = lock();
-    let name = |id: DomainId| match state.domains.get(&id) {
-        Some(known) => format!("{}#{}", known.name, id.0),
-        None => format!("#{}", id.0),
-    };
-    let row = |id: RegionId| {
-        let backing = state.regions.get(&id)?;
-        Some(Row {
-            region: id.0,
-            offset: backing.offset,
-            len: backing.len,
-            owner: match state.matrix.owner(id) {
-                Ok(Party::Domain(d)) => Some(name(d)),
-                _ => None,
-            },
-            rights: state
-                .matrix
-                .domains_of(id)
-                .into_iter()
-                .map(|(d, r)| (name(d), r))
-                .collect(),
-        })
-    };
-    state.matrix.regions().filter_map(row).collect()
-}
-
-/// The region with this number, if the host still holds it or a domain owns it.
-#[must_use]
-pub fn region(number: u64) -> Option<Region> {
-    lock()
-        .regions
-        .get(&RegionId(number))?
-        .handle
-        .upgrade()
-        .map(Region)
 }
