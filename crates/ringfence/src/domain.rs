@@ -226,6 +226,15 @@ impl Domain {
         self.0.unlink(name)
     }
 
+    /// Gives back the stacks of threads that have no call in progress. Their next call makes them again, with fresh thread-local
+    /// variables. For domains that are to stay idle for some time. How many were given back.
+    ///
+    /// # Errors
+    /// [`HostError`](crate::HostError) if the system refuses.
+    pub fn trim(&self) -> Result<usize, crate::HostError> {
+        self.0.trim()
+    }
+
     /// What the domain uses and has used: memory, time, calls, faults, descriptors.
     ///
     /// # Examples

@@ -59,6 +59,8 @@ pub(crate) struct LaneSet {
     pub free: Vec<Slot>,
     /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
     pub lost: Vec<Slot>,
+    /// Numbers of slots below `next` of which nothing is mapped.
+    pub empty: Vec<u32>,
     /// Calls on lanes that are gone.
     pub calls: u64,
     /// Slots below this number were used.
@@ -350,11 +352,7 @@ impl Domain {
         host::check()?;
         signal::install()?;
         let layout = relocate::place(modules)?;
-        let mappings = layout
-            .placed
-            .iter()
-            .map(|p| p.module.0.parsed.loads.len() as u64 * 2 + 1)
-            .sum();
+        let mappings = layout.placed.iter().map(image::mappings).sum();
         host::take_mappings(mappings)?;
         let made = Self::build(layout, imports, options, mappings);
         if made.is_err() {

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Host {
     /// [`ringfence_isa::window::feature`] bits of the processor.
     pub features: u32,
-    /// `vm.max_map_count`.
-    pub max_maps: u64,
 }
+
+/// `vm.max_map_count` when it was looked at last.
+static LIMIT: AtomicU64 = AtomicU64::new(0);
 
 /// Mappings that windows and lanes hold.
 static MAPPINGS: AtomicU64 = AtomicU64::new(0);
@@ -41,25 +42,32 @@ pub(crate) fn check() -> Result<Host, HostError> {
     if got == 0 && shadow & 1 != 0 {
         return Err(HostError::ShadowStack);
     }
-    let max_maps = std::fs::read_to_string("/proc/sys/vm/max_map_count")
-        .ok()
-        .and_then(|s| s.trim().parse().ok())
-        .unwrap_or(65_530);
-    Ok(*HOST.get_or_init(|| Host {
-        features: features(),
-        max_maps,
-    }))
+    Ok(*HOST.get_or_init(|| Host { features: features() }))
 }
 
 /// Counts `n` more mappings, or says that they do not fit.
 pub(crate) fn take_mappings(n: u64) -> Result<(), HostError> {
-    let limit = check()?.max_maps;
+    check()?;
     let used = MAPPINGS.fetch_add(n, Ordering::Relaxed) + n + HOST_MAPPINGS;
-    if used > limit {
-        MAPPINGS.fetch_sub(n, Ordering::Relaxed);
-        return Err(HostError::Mappings { used, limit });
+    if used <= LIMIT.load(Ordering::Relaxed) {
+        return Ok(());
     }
-    Ok(())
+    // Perhaps somebody has raised it.
+    let limit = read_limit();
+    LIMIT.store(limit, Ordering::Relaxed);
+    if used <= limit {
+        return Ok(());
+    }
+    MAPPINGS.fetch_sub(n, Ordering::Relaxed);
+    Err(HostError::Mappings { used, limit })
+}
+
+/// What the system says, or what is usual.
+fn read_limit() -> u64 {
+    std::fs::read_to_string("/proc/sys/vm/max_map_count")
+        .ok()
+        .and_then(|s| s.trim().parse().ok())
+        .unwrap_or(65_530)
 }
 
 pub(crate) fn give_mappings(n: u64) {

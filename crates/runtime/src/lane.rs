@@ -245,6 +245,14 @@ impl Slot {
         unsafe { libc::munmap(self.control as *mut _, total as usize) };
     }
 
+    /// Gives all of it back.
+    pub(crate) fn unmap(&self, base: u64) -> Result<(), HostError> {
+        // SAFETY: a slot of the domain's own window, which nobody uses.
+        unsafe { sys::map_anonymous(self.start(base), window::LANE_SLOT.into(), libc::PROT_NONE, true)? };
+        self.unmap_control();
+        Ok(())
+    }
+
     /// Makes stacks and thread block as good as new.
     pub(crate) fn refresh(&self, domain: &Inner, used: bool) -> Result<(), HostError> {
         let start = self.start(domain.base());
@@ -311,6 +319,13 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> 
     let mut set = domain.lanes();
     let slot = match set.free.pop() {
         Some(slot) => slot.refresh(domain, true).map(|()| slot),
+        None if let Some(number) = set.empty.pop() => {
+            let slot = Slot::new(domain, number);
+            if slot.is_err() {
+                set.empty.push(number);
+            }
+            slot.and_then(|slot| slot.refresh(domain, false).map(|()| slot))
+        }
         None if set.next < domain.options.max_lanes => {
             let slot = Slot::new(domain, set.next);
             set.next += 1;
@@ -417,6 +432,8 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
                 return fail(status::INSIDE);
             }
             lane.attention.fetch_and(!attention::HOLD, Ordering::AcqRel);
+            // From the beginning: the lane may not be this thread's any more.
+            return 1;
         }
         if bits & attention::FAULTED != 0 {
             return fail(status::FAULTED);

@@ -20,7 +20,7 @@ const MOST_PIECES: usize = 2048;
 const FEW: usize = 8;
 
 /// Mappings are counted by so many.
-const CHUNK: u64 = 32;
+const CHUNK: u64 = 4;
 
 /// How much address space the break may grow over.
 const BREAK_AREA: u32 = 0x3000_0000;

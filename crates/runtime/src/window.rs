@@ -15,8 +15,9 @@ const LAST: u64 = 0x5000_0000_0000;
 /// mapped below. Between adjacent windows the upper one's null area serves.
 const GUARD: u64 = window::NULL_END as u64;
 
-/// Mappings that a window without lanes needs at most, image segments not counted.
-const MAPPINGS: u64 = 8;
+/// Mappings that a window without lanes needs, image segments not counted: header, stubs, and what is inaccessible before,
+/// between and behind them. (The last and the next window's first are one.)
+const MAPPINGS: u64 = 5;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 

@@ -12,6 +12,20 @@ use ringfence_verify::SegmentKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How many mappings an image needs, what is inaccessible in it and behind it included.
+pub(super) fn mappings(p: &relocate::Placed) -> u64 {
+    let parsed = &p.module.0.parsed;
+    let (mut count, mut at) = (1, 0);
+    for load in &parsed.loads {
+        let (start, end) = (load.page_start(), load.page_end());
+        let file_end = load.file_page_end().max(start);
+        count += u64::from(start > at) + u64::from(file_end > start) + u64::from(end > file_end);
+        at = end;
+    }
+    // A read-only part of the data splits it.
+    count + if parsed.relro.is_some() { 2 } else { 0 }
+}
+
 pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
     let inner = &p.module.0;
     let image = base + u64::from(p.offset);

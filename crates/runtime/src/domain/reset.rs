@@ -125,7 +125,7 @@ impl Inner {
         for (at, len, rights) in heap.list() {
             add(Kind::Heap, at, len, rights);
         }
-        if set.next == 1 {
+        if set.next == 1 && set.empty.is_empty() {
             add(Kind::Thread, window::LANES, self.thread_area() as u32, rw);
         }
         let base = self.base();

@@ -1,0 +1,282 @@
+//! Many threads in many domains, while everything that can change does: whatever comes back is right, or a typed error
+//! that somebody caused.
+
+mod support;
+
+use ringfence_runtime::supervisor::{Actor, Recipient};
+use ringfence_runtime::{
+    Call, CallError, Code, CodeError, Domain, DomainOptions, FaultKind, Imports, Region, Rights, Verdict,
+};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, RwLock};
+use std::time::{Duration, Instant};
+use support::{call, imports, module};
+
+const DOMAINS: usize = 6;
+
+/// What a call returns that cannot succeed.
+const NEVER: std::ops::RangeInclusive<u64> = u64::MAX..=u64::MAX;
+
+/// Numbers that can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+struct Stage {
+    domains: Vec<RwLock<Domain>>,
+    region: Region,
+    stop: AtomicBool,
+    steps: AtomicU64,
+}
+
+impl Stage {
+    fn domain(&self, n: u64) -> Domain {
+        self.domains[n as usize % DOMAINS].read().unwrap().clone()
+    }
+}
+
+/// The stage, for host functions.
+static STAGE: OnceLock<Arc<Stage>> = OnceLock::new();
+
+/// `host_enter(x)` calls `nest(x)` in another domain, chosen by x.
+fn entering() -> Imports {
+    imports().closure("host_enter", |f| {
+        let Some(stage) = STAGE.get() else {
+            return Verdict::Fail("too early".into());
+        };
+        let x = f.ints[0];
+        match call(&stage.domain(x.wrapping_mul(7)), "nest", &[x]) {
+            Ok(sum) => {
+                f.result[0] = sum;
+                Verdict::Return
+            }
+            Err(e) => {
+                check(&e, false);
+                Verdict::Fail("the nested call failed".into())
+            }
+        }
+    })
+}
+
+fn make() -> Domain {
+    let mut options = DomainOptions::default();
+    options.time_limit = Some(Duration::from_millis(500));
+    options.processor_time = Some(Duration::MAX);
+    Domain::new(&[module()], entering(), &options).expect("domain")
+}
+
+/// Errors that what others do can cause. A call of its own may go wrong in its own way if it is `wild`.
+fn check(error: &CallError, wild: bool) {
+    match error {
+        CallError::Fault(f) => match &f.kind {
+            FaultKind::Elsewhere | FaultKind::Interrupted | FaultKind::TimeLimit | FaultKind::Host(_) => {}
+            FaultKind::BadAccess { .. } | FaultKind::BadTarget | FaultKind::IllegalInstruction if wild => {}
+            kind => panic!("{kind:?}: {f:?}"),
+        },
+        CallError::Faulted
+        | CallError::Gone
+        | CallError::Unlinked
+        | CallError::Ending
+        | CallError::NoLane { .. } => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+fn adds(n: u8) -> Vec<u8> {
+    let mut code = vec![0x0F, 0x1F, 0x84, 0x00, 0xFF, 0xFF, 0x9A, 0x62];
+    code.extend([0x8D, 0x44, 0x37, n, 0xC3]);
+    code
+}
+
+fn caller(stage: &Stage, seed: u64) -> (u64, u64) {
+    let mut random = Random(seed);
+    let (mut good, mut bad) = (0, 0);
+    let mut count =
+        |result: Result<u64, CallError>, wanted: std::ops::RangeInclusive<u64>, wild: bool| match result {
+            Ok(n) => {
+                assert!(wanted.contains(&n), "{n} is not in {wanted:?}");
+                good += 1;
+            }
+            Err(e) => {
+                check(&e, wild);
+                bad += 1;
+            }
+        };
+    while !stage.stop.load(Ordering::Relaxed) {
+        stage.steps.fetch_add(1, Ordering::Relaxed);
+        let d = stage.domain(random.next());
+        let (a, b) = (random.below(1000), random.below(1000));
+        match random.below(100) {
+            0..40 => count(call(&d, "add", &[a, b]), a + b..=a + b, false),
+            40..60 => {
+                let depth = random.below(12);
+                let sum = 100 + depth * (depth + 1) / 2;
+                count(call(&d, "nest", &[depth]), sum..=sum, false);
+            }
+            60..75 => match d.lookup("sum") {
+                Ok(e) => {
+                    let direct = e.call(&mut Call::ints(&[a, b])).map(|r| r.rax);
+                    count(direct, a + b..=a + b + 100, false);
+                    if random.below(10) == 0 {
+                        // It may be gone by now: the domain's own call of it faults then.
+                        let through = call(&d, "through", &[e.address(), a, b]);
+                        count(through, a + b + 1..=a + b + 101, true);
+                    }
+                }
+                Err(CodeError::Unknown { .. }) => {}
+                Err(e) => panic!("{e:?}"),
+            },
+            75..85 => {
+                let at = stage.region.address_in(d.as_ref());
+                if random.below(20) == 0 {
+                    count(call(&d, "read_at", &[at]).map(|v| v & 0xFFFF_FFFF), 77..=77, true);
+                }
+            }
+            85..92 => count(call(&d, "spin", &[a * 50]), a * 50..=a * 50, false),
+            92..95 => {
+                let block = d.as_ref().alloc(1 + a, 16);
+                if let Ok(block) = block {
+                    let resets = d.as_ref().resets();
+                    let _ = d.as_ref().write(block, &[1; 1]);
+                    d.as_ref().free_unless_reset(block, resets);
+                }
+            }
+            95..98 => {
+                let usage = d.usage();
+                assert!(usage.active <= usage.lanes && usage.lanes <= 63, "{usage:?}");
+            }
+            98 if random.below(20) == 0 => count(call(&d, "illegal", &[]), NEVER, true),
+            99 if random.below(20) == 0 => {
+                d.set_time_limit(Some(Duration::from_millis(3)));
+                count(call(&d, "forever", &[]), NEVER, false);
+                d.set_time_limit(Some(Duration::from_millis(500)));
+            }
+            _ => {}
+        }
+        // Whoever sees it first.
+        if d.faulted() && d.reset().is_err() {
+            std::thread::yield_now();
+        }
+    }
+    (good, bad)
+}
+
+fn manager(stage: &Stage, seed: u64) -> u64 {
+    let mut random = Random(seed);
+    let mut done = 0;
+    while !stage.stop.load(Ordering::Relaxed) {
+        let n = random.next();
+        let d = stage.domain(n);
+        match random.below(100) {
+            0..30 => {
+                if d.faulted() {
+                    done += u64::from(d.reset().is_ok());
+                }
+            }
+            30..60 => {
+                match d.unlink("sum") {
+                    Ok(()) => done += 1,
+                    Err(CodeError::Unknown { .. } | CodeError::Busy { .. }) => {}
+                    Err(e) => panic!("{e:?}"),
+                }
+                let pad = random.below(3) as usize * 64;
+                let bytes = [vec![0xCC; pad], adds(random.below(100) as u8)].concat();
+                match d.link(
+                    "sum",
+                    &Code {
+                        bytes: &bytes,
+                        entry: pad as u32,
+                    },
+                ) {
+                    Ok(_) => done += 1,
+                    Err(CodeError::Exists { .. }) => {}
+                    Err(e) => panic!("{e:?}"),
+                }
+            }
+            60..85 => {
+                let rights = [Rights::None, Rights::Read, Rights::Write][random.below(3) as usize];
+                stage
+                    .region
+                    .give(Actor::Host, Recipient::Domain(&d), rights)
+                    .expect("the host may");
+                done += 1;
+            }
+            85..90 => d.interrupt(),
+            90..92 => done += u64::from(d.reset().is_ok()),
+            92..94 => done += d.trim().expect("trim") as u64,
+            94..96 => {
+                *stage.domains[n as usize % DOMAINS].write().unwrap() = make();
+                done += 1;
+            }
+            _ => std::thread::sleep(Duration::from_micros(random.below(300))),
+        }
+    }
+    done
+}
+
+#[test]
+fn everything_at_once() {
+    let seconds = match std::env::var("RINGFENCE_SOAK").as_deref() {
+        Ok("1") => 300,
+        _ => 10,
+    };
+    let region = Region::new(4096).expect("region");
+    region.write(0, &77u32.to_le_bytes()).expect("the host's own");
+    let stage = Arc::new(Stage {
+        domains: (0..DOMAINS).map(|_| RwLock::new(make())).collect(),
+        region,
+        stop: AtomicBool::new(false),
+        steps: AtomicU64::new(0),
+    });
+    assert!(STAGE.set(stage.clone()).is_ok());
+    let callers: Vec<_> = (1..=4)
+        .map(|seed| {
+            let stage = stage.clone();
+            std::thread::spawn(move || caller(&stage, 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed)))
+        })
+        .collect();
+    let managers: Vec<_> = (1..=2)
+        .map(|seed| {
+            let stage = stage.clone();
+            std::thread::spawn(move || manager(&stage, 0xD1B5_4A32_D192_ED03u64.wrapping_mul(seed)))
+        })
+        .collect();
+    let begin = Instant::now();
+    let (mut steps, mut moved) = (0, Instant::now());
+    while begin.elapsed() < Duration::from_secs(seconds) {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = stage.steps.load(Ordering::Relaxed);
+        if now != steps {
+            (steps, moved) = (now, Instant::now());
+        }
+        if callers.iter().any(|t| t.is_finished()) || managers.iter().any(|t| t.is_finished()) {
+            break;
+        }
+        assert!(
+            moved.elapsed() < Duration::from_secs(60),
+            "nothing moves after {steps} steps"
+        );
+    }
+    stage.stop.store(true, Ordering::Relaxed);
+    let (mut good, mut bad, mut done) = (0, 0, 0);
+    for caller in callers {
+        let (g, b) = caller.join().expect("a caller");
+        (good, bad) = (good + g, bad + b);
+    }
+    for manager in managers {
+        done += manager.join().expect("a manager");
+    }
+    println!("{good} calls went well, {bad} did not, {done} changes");
+    assert!(good > 1000 && bad > 0 && done > 100);
+}
