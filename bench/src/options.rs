@@ -9,7 +9,7 @@ pub const USAGE: &str = "\
 usage: bench [--quick] [--runs N] [--only NAME,…] [--configs NAME,…] [--instructions]
              [--no-calls] [--no-workloads] [--json FILE]
        bench report [--json FILE] [--docs DIR]
-  --quick           three runs instead of seven, kernels and zlib only, no other engines
+  --quick           three runs instead of five, kernels and zlib only, no other engines
   --runs N          this many interleaved runs
   --only NAME,…     only these programs or workloads
   --configs NAME,…  native, aligned, o3, v3, full, full-o3, full-v3, integrity, check, wasm2c, wasmtime
@@ -118,12 +118,21 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
         } else if quick {
             3
         } else {
-            7
+            5
         }),
         quick: few,
         smoke,
         only,
-        configurations: configurations.unwrap_or_else(|| DEFAULT[..if few { 5 } else { 7 }].to_vec()),
+        configurations: configurations.unwrap_or_else(|| {
+            DEFAULT[..if smoke {
+                5
+            } else if quick {
+                4
+            } else {
+                7
+            }]
+                .to_vec()
+        }),
         json,
         calls,
         workloads,

@@ -1,7 +1,7 @@
 //! The classic table: a string is reversed by a plug-in, unprotected, fenced, and in another process.
 
 use crate::build::Native;
-use crate::measure::{Subject, Summary, interleave, nanoseconds};
+use crate::measure::{Subject, Summary, interleave, nanoseconds, thread_nanoseconds};
 use crate::rpc::{ROOM, Server, Transport};
 use ringfence_runtime::{Call, Domain, Entry};
 use serde::{Deserialize, Serialize};
@@ -65,19 +65,23 @@ pub fn measure(native: &Native, domain: &Domain, runs: usize, many: u32) -> Resu
             (
                 "plain",
                 Box::new(|| {
-                    Ok(nanoseconds(many, || {
+                    Ok(thread_nanoseconds(many, || {
                         black_box(plain)(text.as_mut_ptr(), size as u64)
                     }))
                 }),
             ),
             (
                 "fenced",
-                Box::new(|| Ok(nanoseconds(many, || call(black_box(&entry)).unwrap_or_default()))),
+                Box::new(|| {
+                    Ok(thread_nanoseconds(many, || {
+                        call(black_box(&entry)).unwrap_or_default()
+                    }))
+                }),
             ),
             (
                 "copied",
                 Box::new(|| {
-                    Ok(nanoseconds(many, || {
+                    Ok(thread_nanoseconds(many, || {
                         let _ = domain.as_ref().write(buffer, black_box(&copy));
                         let _ = call(black_box(&entry));
                         let _ = domain.as_ref().read(buffer, black_box(&mut copy));
