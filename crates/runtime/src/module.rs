@@ -460,7 +460,9 @@ fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol]) -> String
         let inside = |s: &&Symbol| {
             s.defined
                 && s.kind == e::STT_FUNC.0
-                && (u64::from(s.value)..u64::from(s.value) + s.size).contains(&u64::from(r.offset))
+                && r.offset
+                    .checked_sub(s.value)
+                    .is_some_and(|inside| u64::from(inside) < s.size)
         };
         let function = symbols
             .iter()

@@ -67,12 +67,17 @@ pub fn replay(files: &[Vec<u8>]) -> Outcome {
     outcome
 }
 
+/// Some bytes as a number, 0 beyond the end. Places come from files that are bent already: they may be anything.
 fn word(file: &[u8], at: usize, len: usize) -> u64 {
     let mut bytes = [0; 8];
-    if let Some(b) = file.get(at..at + len) {
+    if let Some(b) = file.get(at..at.saturating_add(len)) {
         bytes[..len].copy_from_slice(b);
     }
     u64::from_le_bytes(bytes)
+}
+
+fn field(file: &[u8], header: usize, offset: usize, len: usize) -> u64 {
+    word(file, header.saturating_add(offset), len)
 }
 
 /// Where the pieces of the file are that its headers name.
@@ -81,18 +86,18 @@ fn places(file: &[u8]) -> Vec<(usize, usize)> {
     let (headers, count) = (word(file, 32, 8) as usize, word(file, 56, 2) as usize);
     places.push((headers, count * 56));
     for n in 0..count.min(32) {
-        let at = headers + 56 * n;
+        let at = headers.saturating_add(56 * n);
         // Dynamic section, notes, thread-local template.
         if matches!(word(file, at, 4), 2 | 4 | 7) {
-            places.push((word(file, at + 8, 8) as usize, word(file, at + 32, 8) as usize));
+            places.push((field(file, at, 8, 8) as usize, field(file, at, 32, 8) as usize));
         }
     }
     let (sections, count) = (word(file, 40, 8) as usize, word(file, 60, 2) as usize);
     for n in 0..count.min(64) {
-        let at = sections + 64 * n;
+        let at = sections.saturating_add(64 * n);
         // Dynamic symbols, strings and relocations.
-        if matches!(word(file, at + 4, 4), 3 | 4 | 11) {
-            places.push((word(file, at + 24, 8) as usize, word(file, at + 32, 8) as usize));
+        if matches!(field(file, at, 4, 4), 3 | 4 | 11) {
+            places.push((field(file, at, 24, 8) as usize, field(file, at, 32, 8) as usize));
         }
     }
     places.push((sections, count * 64));
@@ -103,10 +108,13 @@ fn places(file: &[u8]) -> Vec<(usize, usize)> {
 /// The executable segment.
 fn text(file: &[u8]) -> Option<(usize, usize)> {
     let (headers, count) = (word(file, 32, 8) as usize, word(file, 56, 2) as usize);
-    (0..count.min(32)).map(|n| headers + 56 * n).find_map(|at| {
-        let found = word(file, at, 4) == 1 && word(file, at + 4, 4) & 1 != 0;
-        found.then(|| (word(file, at + 8, 8) as usize, word(file, at + 32, 8) as usize))
-    })
+    (0..count.min(32))
+        .map(|n| headers.saturating_add(56 * n))
+        .find_map(|at| {
+            let found = word(file, at, 4) == 1 && field(file, at, 4, 4) & 1 != 0;
+            let segment = (field(file, at, 8, 8) as usize, field(file, at, 32, 8) as usize);
+            (found && segment.0 < file.len() && segment.1 <= file.len()).then_some(segment)
+        })
 }
 
 /// Changes a few bytes. Whether they are code.
