@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use ringfence_runtime::{Call, Entry, Returned};
+use ringfence_runtime::{Call, Domain, Entry, Returned};
 
 use crate::error::{Failure, Status, status};
 use crate::objects::{self, not_null, text};
@@ -116,6 +116,29 @@ unsafe fn call(
     Ok(())
 }
 
+/// Puts the handle of the function that `find` finds by its name where `function` points; null there if there is none.
+///
+/// # Safety
+/// `name` is null or a string, `function` null or writable.
+pub(crate) unsafe fn find_function<E: Into<Failure>>(
+    domain: *mut c_void,
+    name: *const c_char,
+    function: *mut *mut c_void,
+    find: impl FnOnce(&Domain, &str) -> Result<Entry, E>,
+) -> Result<(), Failure> {
+    not_null(function, "function")?;
+    // SAFETY: not null, so writable.
+    unsafe { *function = ptr::null_mut() };
+    let object = objects::domain(domain)?;
+    // SAFETY: the caller's promise.
+    let name = unsafe { text(name, "name") }?;
+    let entry = find(&object.domain, name).map_err(Into::into)?;
+    let handle = objects::add_function(&object, entry)?;
+    // SAFETY: not null, so writable.
+    unsafe { *function = handle };
+    Ok(())
+}
+
 /// See the header.
 ///
 /// # Safety
@@ -126,18 +149,8 @@ pub unsafe extern "C" fn rf_function_get(
     name: *const c_char,
     function: *mut *mut c_void,
 ) -> Status {
-    status(|| {
-        not_null(function, "function")?;
-        // SAFETY: not null, so writable.
-        unsafe { *function = ptr::null_mut() };
-        let object = objects::domain(domain)?;
-        // SAFETY: the caller's promise.
-        let name = unsafe { text(name, "name") }?;
-        let found = objects::add_function(&object, object.domain.entry(name)?)?;
-        // SAFETY: not null, so writable.
-        unsafe { *function = found };
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    status(|| unsafe { find_function(domain, name, function, Domain::entry) })
 }
 
 /// See the header.

@@ -3,8 +3,9 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use ringfence_runtime::{Code, CodeError};
+use ringfence_runtime::{Code, CodeError, Domain};
 
+use crate::calls::find_function;
 use crate::error::{Failure, Status, status};
 use crate::objects::{self, not_null, text};
 
@@ -78,18 +79,8 @@ pub unsafe extern "C" fn rf_lookup(
     name: *const c_char,
     function: *mut *mut c_void,
 ) -> Status {
-    status(|| {
-        not_null(function, "function")?;
-        // SAFETY: not null, so writable.
-        unsafe { *function = ptr::null_mut() };
-        let object = objects::domain(domain)?;
-        // SAFETY: the caller's promise.
-        let name = unsafe { text(name, "name") }?;
-        let handle = objects::add_function(&object, object.domain.lookup(name)?)?;
-        // SAFETY: not null, so writable.
-        unsafe { *function = handle };
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    status(|| unsafe { find_function(domain, name, function, Domain::lookup) })
 }
 
 /// See the header.

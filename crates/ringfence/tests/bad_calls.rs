@@ -4,33 +4,11 @@ mod support;
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ringfence::policy::{Policy, Rights};
 use ringfence_isa::window;
-use support::guest::Guest;
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("rf-bad-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::write(path.join("file"), "0123456789abcdef").unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn errno(e: i32) -> i64 {
-    -i64::from(e)
-}
+use support::guest::{Guest, Scratch, errno};
 
 /// Buffers whose first part is mapped and whose second part is not: what the kernel can do it does, as for any process, and
 /// what the monitor copies fails as a whole.

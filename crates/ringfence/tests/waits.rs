@@ -7,12 +7,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ringfence::FaultKind;
 use ringfence::policy::{Policy, Rights};
-use support::guest::Guest;
+use support::guest::{Guest, Scratch};
 
 /// The call must not come back by itself; both ways of ending it must.
 #[track_caller]
@@ -64,22 +63,6 @@ fn each(what: &str, policy: &Policy, set_up: impl Fn(&Guest) -> (i64, Vec<i64>))
     interrupted(&guest, what, number, &args);
     guest.domain.reset().unwrap();
     assert_eq!(guest.sys(libc::SYS_getpid, &[]), 1, "{what}: usable again");
-}
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("rf-waits-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]
@@ -214,7 +197,7 @@ fn connections_that_nobody_takes() {
 
 #[test]
 fn locks_that_others_hold() {
-    let scratch = Scratch::new("locks");
+    let scratch = Scratch::empty("locks");
     let file = std::fs::File::create(scratch.0.join("file")).unwrap();
     // SAFETY: locks a file of ours.
     assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
@@ -247,7 +230,7 @@ fn no_lock() -> libc::flock {
 /// A pipe with a name, which somebody put into a granted directory: opening it and reading from it.
 #[test]
 fn named_pipes() {
-    let scratch = Scratch::new("fifo");
+    let scratch = Scratch::empty("fifo");
     let path = scratch.0.join("fifo");
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
     // SAFETY: the name is ours.

@@ -1,6 +1,7 @@
 //! A domain that makes the system calls that a test tells it to.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 
 use ringfence::policy::Policy;
 use ringfence::{CallError, Domain, Func, Imports, Ptr};
@@ -93,4 +94,33 @@ impl Guest {
         assert_eq!(self.sys(libc::SYS_connect, &[fd, address, 16]), 0);
         (fd, listener.accept().unwrap().0)
     }
+}
+
+/// A directory of a test's own, gone with the test.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn empty(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("rf-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    /// With a `file` of 16 bytes in it.
+    pub fn new(name: &str) -> Scratch {
+        let scratch = Scratch::empty(name);
+        std::fs::write(scratch.0.join("file"), "0123456789abcdef").unwrap();
+        scratch
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a call that fails with `e` returns.
+pub fn errno(e: i32) -> i64 {
+    -i64::from(e)
 }
