@@ -53,11 +53,13 @@ fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Re
     let path = |extension: &str| options.build.join(format!("random{seed}.{extension}"));
     let (source, native, module) = (path("c"), path("native"), absolute(&path("rf")));
     let mut csmith = Command::new("csmith");
+    // It leaves a file `platform.info` where it runs.
     csmith
+        .current_dir(&options.build)
         .arg("--seed")
         .arg(seed.to_string())
         .arg("-o")
-        .arg(&source)
+        .arg(absolute(&source))
         .stdout(Stdio::null());
     done(&mut csmith).map_err(|e| format!("csmith: {e}"))?;
     let mut gcc = Command::new("gcc");
