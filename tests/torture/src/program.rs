@@ -152,6 +152,14 @@ pub fn first_error(said: &str) -> String {
 
 /// Runs a command to its end: whether it succeeded, and its messages or how it ended.
 pub fn finish(command: &mut Command) -> Result<(bool, String), String> {
+    match finish_within(PATIENCE, command)? {
+        Some(ended) => Ok(ended),
+        None => Err(format!("took more than {} s", PATIENCE.as_secs())),
+    }
+}
+
+/// The same with another patience; `None` if that ran out.
+pub fn finish_within(patience: Duration, command: &mut Command) -> Result<Option<(bool, String)>, String> {
     let mut child = command
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
@@ -171,19 +179,19 @@ pub fn finish(command: &mut Command) -> Result<(bool, String), String> {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
             break status;
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > patience {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("took more than {} s", PATIENCE.as_secs()));
+            return Ok(None);
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(8));
     };
     let said = reader.join().unwrap_or_default();
-    Ok((
+    Ok(Some((
         status.success(),
         if said.is_empty() { status.to_string() } else { said },
-    ))
+    )))
 }
 
 /// The options that a program's `dg-options` comments ask for on this target.
@@ -213,7 +221,17 @@ fn dg_flags(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{dg_flags, first_error};
+    use super::{dg_flags, finish_within, first_error};
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn patience_runs_out() {
+        let patience = Duration::from_millis(50);
+        assert_eq!(finish_within(patience, Command::new("sleep").arg("60")), Ok(None));
+        let ended = finish_within(Duration::from_secs(60), &mut Command::new("true"));
+        assert!(matches!(ended, Ok(Some((true, _)))));
+    }
 
     #[test]
     fn options_of_other_targets_are_left_out() {

@@ -1,7 +1,7 @@
 //! Programs that csmith makes up, built natively and fenced, and compared by what they print.
 
 use crate::plan::Options;
-use crate::program::{finish, first_error};
+use crate::program::{finish, finish_within, first_error};
 use crate::worker::{GOOD, Worker};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,12 +12,24 @@ use std::time::Duration;
 const LEVELS: [&str; 6] = ["-O0", "-O1", "-O2", "-O3", "-Os", "-O3 -march=x86-64-v3"];
 /// A program that runs longer natively is not worth its time.
 const NATIVE_PATIENCE: Duration = Duration::from_secs(3);
+/// For some seeds csmith looks for a program without end; it takes a second for the others.
+const GENERATOR_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What became of a seed.
+enum Compared {
+    /// Both print the same.
+    Equal,
+    /// The native program runs too long, or fails.
+    Long,
+    /// The generator made no program of it.
+    NoProgram,
+}
 
 /// Compares `count` programs; whether all agree.
 pub fn run(count: usize, options: &Options) -> Result<bool, String> {
     std::fs::create_dir_all(&options.build).map_err(|e| format!("{}: {e}", options.build.display()))?;
     let next = AtomicUsize::new(0);
-    let (passed, failed, long) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let [passed, failed, long, none] = [const { AtomicUsize::new(0) }; 4];
     std::thread::scope(|scope| {
         for _ in 0..options.jobs {
             scope.spawn(|| {
@@ -30,8 +42,9 @@ pub fn run(count: usize, options: &Options) -> Result<bool, String> {
                     let seed = options.seed + index as u64;
                     let level = LEVELS[index % LEVELS.len()];
                     let counter = match compare(&mut worker, seed, level, options) {
-                        Ok(true) => &passed,
-                        Ok(false) => &long,
+                        Ok(Compared::Equal) => &passed,
+                        Ok(Compared::Long) => &long,
+                        Ok(Compared::NoProgram) => &none,
                         Err(why) => {
                             println!("csmith --seed {seed}, {level}: {why}");
                             &failed
@@ -42,14 +55,14 @@ pub fn run(count: usize, options: &Options) -> Result<bool, String> {
             });
         }
     });
-    let (passed, failed, long) = (passed.into_inner(), failed.into_inner(), long.into_inner());
-    println!("random programs: {long} ran too long natively to compare");
+    let [passed, failed, long, none] = [passed, failed, long, none].map(AtomicUsize::into_inner);
+    println!("random programs: {long} ran too long natively to compare, {none} seeds made none in time");
     println!("random: {passed} passed, {failed} failed");
     Ok(failed == 0)
 }
 
-/// Compares one program; `false` if it runs too long natively.
-fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Result<bool, String> {
+/// Compares one program.
+fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Result<Compared, String> {
     let path = |extension: &str| options.build.join(format!("random{seed}.{extension}"));
     let (source, native, module) = (path("c"), path("native"), absolute(&path("rf")));
     let mut csmith = Command::new("csmith");
@@ -61,7 +74,14 @@ fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Re
         .arg("-o")
         .arg(absolute(&source))
         .stdout(Stdio::null());
-    done(&mut csmith).map_err(|e| format!("csmith: {e}"))?;
+    match finish_within(GENERATOR_PATIENCE, &mut csmith) {
+        Ok(Some((true, _))) => {}
+        Ok(Some((false, said))) | Err(said) => return Err(format!("csmith: {}", first_error(&said))),
+        Ok(None) => {
+            remove(&[&source]);
+            return Ok(Compared::NoProgram);
+        }
+    }
     let mut gcc = Command::new("gcc");
     gcc.args(["-O1", "-w", "-I/usr/include/csmith", "-o"])
         .arg(&native)
@@ -69,7 +89,7 @@ fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Re
     done(&mut gcc).map_err(|e| format!("gcc: {e}"))?;
     let Some(expected) = output(&native) else {
         remove(&[&source, &native]);
-        return Ok(false);
+        return Ok(Compared::Long);
     };
     let mut ringfence = Command::new(std::env::var_os("RINGFENCE").unwrap_or_else(|| "ringfence".into()));
     ringfence
@@ -89,7 +109,7 @@ fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Re
         ));
     }
     remove(&[&source, &native, &module]);
-    Ok(true)
+    Ok(Compared::Equal)
 }
 
 fn remove(files: &[&Path]) {
