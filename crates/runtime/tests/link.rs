@@ -213,6 +213,18 @@ fn only_verified_code_is_linked() {
     hidden.extend([0xB8, 0xFF, 0xFF, 0x9A, 0x62, 0xC3]); // movl $identifier, %eax at 8 + 3: its operand at 12
     let mut direct = vec![0xE8];
     direct.extend(0x1000i32.to_le_bytes());
+    // addl $0, %eax; andl $0, %eax; a jump through a table whose only distance, 0x562, begins with the identifier's last byte. Until the
+    // identifier is written it is 0x5CC, where a jump lands in the middle of a movabs.
+    let mut table = function(&[
+        0x05, 0, 0, 0, 0, 0x83, 0xE0, 0, 0x4C, 0x8D, 0x1D, 0xF0, 0xFF, 0xFF, 0xFF,
+    ]);
+    table.extend([
+        0x65, 0x67, 0x45, 0x03, 0x1C, 0xC3, 0x4D, 0x01, 0xF3, 0x41, 0xFF, 0xE3,
+    ]);
+    table.resize(7 + 0x562, 0xCC);
+    table.push(0xC3);
+    table.resize(7 + 0x5CC - 2, 0x90);
+    table.extend([0x48, 0xB8, 0x48, 0x89, 0x07, 0xC3, 0x90, 0x90, 0x90, 0x90, 0xC3]);
     for (what, bytes) in [
         ("no end", function(&[0x90; 56])),
         ("a plain load", function(&[0x8B, 0x07, 0xC3])),
@@ -228,6 +240,7 @@ fn only_verified_code_is_linked() {
         ("a jump out of the piece", function(&[0xEB, 0x70])),
         ("a jump back out of it", function(&[0xEB, 0x80])),
         ("data behind the end", function(&[0xC3, 0x06])),
+        ("a table over an identifier", table),
     ] {
         let result = d.link(what, &code(&bytes));
         assert!(

@@ -75,6 +75,7 @@ mod planted {
         "slots of a table may lead to another function",
         "slots of a table may have another depth than the jump",
         "a table may be in another function",
+        "a table may have bytes of an identifier",
     ];
 }
 #[cfg(feature = "holes")]

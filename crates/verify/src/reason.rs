@@ -81,7 +81,7 @@ reasons! {
     SequenceIdentifier 5 "checked sequence compares with something that is not an identifier of this module";
     CallIdentifier 5 "indirect call with a label's identifier";
     ForeignLabel 5 "indirect jump to labels of another function";
-    TablePlace 5 "jump table outside the function that jumps through it";
+    TablePlace 5 "jump table outside the function that jumps through it, or over the identifier of a marker";
     TableSlot 5 "slot of a jump table does not lead to an instruction of the same function";
     UnknownLabel 5 "indirect jump to a label that does not exist";
     WindowBase 5 "writes r14, the window's base";

@@ -161,10 +161,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// Where slot `n` is, if anywhere.
+    pub fn slot(&self, n: u16) -> i64 {
+        self.at + i64::from(n) * sequence::SLOT_STEP as i64
+    }
+
     /// Where slot `n` leads, if it is inside of `text` between `start` and `end`.
     pub fn target(&self, text: &[u8], start: usize, end: usize, n: u16) -> Option<i64> {
-        let slot = self.at + i64::from(n) * sequence::SLOT_STEP as i64;
-        let place = usize::try_from(slot)
+        let place = usize::try_from(self.slot(n))
             .ok()
             .filter(|&p| p >= start && p + 4 <= end)?;
         Some(self.at + i64::from(dword(text, place) as i32))

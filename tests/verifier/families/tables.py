@@ -1,6 +1,6 @@
 """Rule 5, second form: jumps through tables among the code."""
 
-from .common import MARK, RET, case, checked
+from .common import MARK, RET, case, checked, label
 
 D = "rule-5"
 
@@ -155,6 +155,12 @@ def write():
     case(D, "table next function", "a table in the next function", jump(0x10c) + ["@ 0x20", RET, "@ 0x100", MARK] + table([0x20] * 4, 0x10c) + [RET], rule=place)
     case(D, "table half next function", "a table whose end is in the next function", jump(mask="andl $1, %eax") + ["@ 0x20", RET] + table([0x20], 0x44) + [MARK, RET], rule=place)
     case(D, "table function before", "a table in the function before", [RET] + table([0x140] * 4) + ["@ 0x100", MARK] + jump() + ["@ 0x140", RET], rule=place)
+    # Identifiers are written after the rest when code is linked into a living domain: what is read there is another number until then.
+    over = [("05 00 00 00 00", "addl $0, %eax")]
+    case(D, "table over identifier", "a distance with bytes of the function's own identifier", [RET, "@ 0x100", MARK] + over + jump(0x107, "andl $0, %eax") + ["@ 0x669", RET], rule=place)
+    case(D, "table over label", "a distance with bytes of a label's identifier", jump(0x107, "andl $0, %eax") + ["@ 0x100", label(7)] + over + [RET, "@ 0x669", RET], rule=place)
+    case(D, "table before identifier", "a distance that ends where a label's marker begins", jump(0xfc, "andl $0, %eax") + ["@ 0xfb", ("b8 0c 00 00 00", "movl $0xc, %eax"), label(7), RET])
+    case(D, "table behind identifier", "a distance that begins where a label's marker ends", jump(0x108, "andl $0, %eax") + ["@ 0x100", label(7)] + over[:1] + [RET])
 
     # into the sequence
     into = "4 IntoSequence"
