@@ -36,6 +36,8 @@ pub(crate) struct Tls {
     pub alt_size: u64,
     /// Whether fault signals are known not to be blocked.
     pub ready: u64,
+    /// Not 0 while this thread has the world's lock in hand: see `world::lock`.
+    pub locking: u64,
 }
 
 /// Values of [`Tls::status`].

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// Bits of [`Lane::attention`].
 pub(crate) mod attention {
-    /// The domain has faulted, or is being reset.
+    /// The domain has faulted.
     pub const FAULTED: u32 = 1;
     /// The call whose number is in `expired` has run out of time.
     pub const TIME: u32 = 2;
@@ -24,7 +24,8 @@ pub(crate) mod attention {
     pub const ELSEWHERE: u32 = 16;
     /// A host signal handler needed the reserve of the control stack; the page before it is open.
     pub const RESERVE_OPEN: u32 = 32;
-    /// Code is being unlinked, or was since the last call in: wait for that to end, then look at the target again.
+    /// Code is being unlinked or the domain reset, or was since the last call in: wait for that to end, then look at the target
+    /// again.
     pub const HOLD: u32 = 64;
 
     /// What does not keep a host function from returning into the domain.
@@ -427,12 +428,15 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         let lane = &*lane;
         let bits = lane.attention.load(Ordering::Acquire);
         if bits & attention::HOLD != 0 {
-            // Whoever unlinks holds the world. Afterwards the gate starts again, and finds out whether its target still is one.
-            if world::lock().is_none() {
+            // Whoever unlinks or resets holds the world. Afterwards the gate starts again, and finds out whether its target still is one.
+            let Some(_world) = world::lock() else {
                 return fail(status::INSIDE);
+            };
+            // With the lock: whoever takes it next may set the bit again, for what this thread must not miss. The lane may not
+            // be this thread's any more.
+            if std::ptr::eq(*(*tls).lanes.byte_add(index as usize), lane) {
+                lane.attention.fetch_and(!attention::HOLD, Ordering::AcqRel);
             }
-            lane.attention.fetch_and(!attention::HOLD, Ordering::AcqRel);
-            // From the beginning: the lane may not be this thread's any more.
             return 1;
         }
         if bits & attention::FAULTED != 0 {

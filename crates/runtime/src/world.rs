@@ -5,7 +5,7 @@ use crate::gate::{self, MAX_DOMAINS};
 use crate::lane::Lane;
 use crate::{signal, sys};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) struct World {
@@ -28,39 +28,46 @@ static WORLD: Mutex<World> = Mutex::new(World {
     all: Vec::new(),
 });
 
-/// Thread pointer of whoever holds the lock: a signal handler must not wait for the thread it interrupted.
-static HOLDER: AtomicU64 = AtomicU64::new(0);
-
-pub(crate) struct Guard(MutexGuard<'static, World>);
+/// `None` only while it is dropped.
+pub(crate) struct Guard(Option<MutexGuard<'static, World>>);
 
 impl std::ops::Deref for Guard {
     type Target = World;
     fn deref(&self) -> &World {
-        &self.0
+        self.0.as_ref().expect("there until the guard is dropped")
     }
 }
 
 impl std::ops::DerefMut for Guard {
     fn deref_mut(&mut self) -> &mut World {
-        &mut self.0
+        self.0.as_mut().expect("there until the guard is dropped")
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        HOLDER.store(0, Ordering::Relaxed);
+        self.0 = None;
+        set_locking(false);
     }
 }
 
-/// The lock, or `None` if this very thread holds it (in the code that a signal handler interrupted).
+/// Notes for the thread's signal handlers that it holds the lock, is about to, or has only just given it back.
+fn set_locking(locking: bool) {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: our own thread's words.
+    unsafe { (&raw mut (*gate::tls()).locking).write_volatile(locking.into()) };
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// The lock, or `None` if this very thread has it in hand, in the code that a signal handler interrupted: that must not wait
+/// for itself.
 pub(crate) fn lock() -> Option<Guard> {
-    let me = gate::thread_pointer();
-    if HOLDER.load(Ordering::Relaxed) == me {
+    // SAFETY: our own thread's words.
+    if unsafe { (&raw const (*gate::tls()).locking).read_volatile() } != 0 {
         return None;
     }
-    let guard = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
-    HOLDER.store(me, Ordering::Relaxed);
-    Some(Guard(guard))
+    set_locking(true);
+    Some(Guard(Some(WORLD.lock().unwrap_or_else(PoisonError::into_inner))))
 }
 
 /// The lock, for callers that are never in a signal handler.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ringfence_runtime::{Domain, DomainOptions, Syscall};
+use ringfence_runtime::{Domain, DomainError, DomainOptions, Syscall, Verdict};
 use std::collections::BTreeMap;
 use support::{call, domain, domain_with, fault, module};
 
@@ -233,4 +233,36 @@ fn many_domains_are_reset_side_by_side() {
     }
     assert_eq!(module().name(), "basic.rf");
     drop(domain());
+}
+
+/// While a call is in progress a reset says so, and that is all: the call comes back.
+#[test]
+fn a_refused_reset_leaves_calls_alone() {
+    let imports = support::imports().closure("host_add", |f| {
+        (0..100).for_each(|_| std::hint::spin_loop());
+        f.result[0] = f.ints[0] + f.ints[1];
+        Verdict::Return
+    });
+    let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
+    call(&d, "call_out", &[1, 2]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (mut refused, mut done) = (0, 0);
+    std::thread::scope(|s| {
+        let caller = s.spawn(|| {
+            for n in 0..50_000 {
+                let result = call(&d, "call_out", &[n, 2]);
+                assert!(matches!(result, Ok(sum) if sum == n + 3), "call {n}: {result:?}");
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) && !caller.is_finished() {
+            match d.reset() {
+                Ok(()) => done += 1,
+                Err(DomainError::Busy { .. }) => refused += 1,
+                Err(e) => panic!("{e}"),
+            }
+        }
+    });
+    assert!(refused > 0 && done > 0, "{refused} refused, {done} done");
+    assert!(!d.faulted());
 }

@@ -13,12 +13,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 impl Inner {
-    /// Keeps everybody out, if nobody is in.
+    /// Keeps everybody out, if nobody is in, until the world is unlocked. Calls in progress do not notice.
     fn close(&self, set: &LaneSet) -> Result<(), DomainError> {
         // First nobody can enter, then nobody is in.
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's.
-            unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
+            unsafe { (*lane).attention.fetch_or(attention::HOLD, Ordering::AcqRel) };
         }
         watchdog::barrier();
         let busy = set
@@ -29,12 +29,6 @@ impl Inner {
         let lanes = busy.count();
         if lanes == 0 {
             return Ok(());
-        }
-        if !self.faulted() {
-            for &lane in &set.lanes {
-                // SAFETY: as above.
-                unsafe { (*lane).attention.fetch_and(!attention::FAULTED, Ordering::AcqRel) };
-            }
         }
         Err(DomainError::Busy { lanes })
     }
