@@ -6,7 +6,8 @@ pub const SIZE: u64 = 1 << 32;
 /// Up to here nothing is ever mapped: null pointers, and the overrun of the window below.
 pub const NULL_END: u32 = 0x0001_0000;
 
-/// The header page: constants for the domain, read-only, no host address among them.
+/// The header page: constants for the domain, read-only, no host address among them. Behind it, up to the stubs, are zeroes:
+/// an inaccessible gap would be one mapping more in every window.
 pub const HEADER: u32 = 0x0001_0000;
 /// Header: the window's base, a u64.
 pub const HEADER_BASE: u32 = HEADER;
@@ -35,8 +36,9 @@ pub const STUBS_END: u32 = STUBS + STUB_SIZE * STUB_COUNT;
 /// Stubs below this number belong to the runtime ([`stub`]); imports are numbered from here.
 pub const STUB_FIRST_IMPORT: u32 = 16;
 
-/// Module images are mapped from here on, one behind the other; only the loader maps here.
-pub const IMAGES: u32 = 0x0010_0000;
+/// Module images are mapped from here on, one behind the other; only the loader maps here. The first follows the stubs
+/// without a gap.
+pub const IMAGES: u32 = STUBS_END;
 /// Code that is linked into a living domain; only the loader maps here.
 pub const LINKED: u32 = 0x3F00_0000;
 /// Where the area of images ends.

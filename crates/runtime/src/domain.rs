@@ -11,7 +11,7 @@ use crate::relocate::{Layout, Linker, Used};
 use crate::snapshot::Frozen;
 use crate::thunk::Thunk;
 use crate::window::Window;
-use crate::{guarded, host, link, relocate, signal, sys, watchdog, world};
+use crate::{guarded, host, lane, link, relocate, signal, sys, watchdog, world};
 use image::{import_table, map_image, relocate_all};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
@@ -419,6 +419,12 @@ impl Domain {
 
     /// Runs the modules' constructors, in the order in which the modules were given.
     fn construct(&self) -> Result<(), DomainError> {
+        let any = |p: &relocate::Placed| !p.module.0.parsed.constructors.is_empty();
+        if self.0.layout.placed.iter().any(any) && self.0.lanes().next == 0 {
+            // Whether there is room for the stacks that they need: said here, the reason is no constructor's failure.
+            host::take_mappings(lane::MAPPINGS)?;
+            host::give_mappings(lane::MAPPINGS);
+        }
         for p in &self.0.layout.placed {
             for &offset in &p.module.0.parsed.constructors {
                 let failed = |source| DomainError::Init {

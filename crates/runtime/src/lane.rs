@@ -170,7 +170,7 @@ pub(crate) struct Import {
 const RESERVE: u64 = 64 << 10;
 
 /// Mappings that a lane needs at most.
-const MAPPINGS: u64 = 8;
+pub(crate) const MAPPINGS: u64 = 8;
 
 /// What a call out must leave free on the data stack.
 const DATA_MARGIN: u32 = 4096;

@@ -6,22 +6,29 @@ use ringfence_isa::window;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where windows are looked for first: above what sanitizers and the like claim, below where Linux puts programs.
-const FIRST: u64 = 0x2000_0000_0000;
-const LAST: u64 = 0x5000_0000_0000;
+/// Where windows are looked for, in this order: above what sanitizers and the like claim and below where Linux puts programs (12,288);
+/// between programs and libraries (6,400); and below the first (3,840). Windows in a row are adjacent, so that what is
+/// inaccessible in one is one mapping with what is inaccessible in the next.
+const ROWS: [(u64, u64); 3] = [
+    (0x2000_0000_0000, 0x5000_0000_0000),
+    (0x5700_0000_0000, 0x7000_0000_0000),
+    (0x1100_0000_0000, 0x2000_0000_0000),
+];
 
 /// Inaccessible memory above every window. A masked vector move (`vmaskmovps` and kin) does not fault for elements
 /// that are masked out, so one that starts in the last bytes of a window can touch what lies above although nothing is
 /// mapped below. Between adjacent windows the upper one's null area serves.
 const GUARD: u64 = window::NULL_END as u64;
 
-/// Mappings that a window without lanes needs, image segments not counted: header, stubs, and what is inaccessible before,
-/// between and behind them. (The last and the next window's first are one.)
-const MAPPINGS: u64 = 5;
+/// Mappings that a window without lanes needs, images and what is inaccessible behind each of them not counted: header and stubs.
+/// What lies before them is one mapping with what is inaccessible in the window below, and counted there.
+const MAPPINGS: u64 = 2;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 struct Pool {
+    /// Which row, and where in it.
+    row: usize,
     next: u64,
     /// Whether the guard at `next` is ours: that of the window below.
     guarded: bool,
@@ -30,7 +37,8 @@ struct Pool {
 }
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
-    next: FIRST,
+    row: 0,
+    next: ROWS[0].0,
     guarded: false,
     kept: Vec::new(),
 });
@@ -59,7 +67,7 @@ impl Window {
         let stubs = base + u64::from(window::STUBS);
         // SAFETY: the whole window is our own reservation.
         unsafe {
-            sys::map_anonymous(header, sys::PAGE as u64, libc::PROT_READ | libc::PROT_WRITE, true)?;
+            sys::map_anonymous(header, stubs - header, libc::PROT_READ | libc::PROT_WRITE, true)?;
             let words = header as *mut u32;
             words.cast::<u64>().write(base);
             words.add(2).write(ringfence_isa::ABI_VERSION);
@@ -73,7 +81,7 @@ impl Window {
                 entry.write(*offset);
                 entry.add(1).write(*len);
             }
-            sys::protect(header, sys::PAGE as u64, libc::PROT_READ)?;
+            sys::protect(header, stubs - header, libc::PROT_READ)?;
             let len = u64::from(window::STUBS_END - window::STUBS);
             sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
         }
@@ -109,20 +117,36 @@ fn reserve() -> Result<u64, HostError> {
     if let Some(base) = pool.kept.pop() {
         return Ok(base);
     }
-    while pool.next < LAST {
-        let base = pool.next;
+    while let Some(&(_, end)) = ROWS.get(pool.row) {
+        if pool.next == end {
+            pool.row += 1;
+            pool.next = ROWS.get(pool.row).map_or(0, |r| r.0);
+            pool.guarded = false;
+            continue;
+        }
+        let (base, adjacent) = (pool.next, pool.guarded);
+        if !adjacent {
+            // What is inaccessible below its header has no window below to be one mapping with.
+            host::take_mappings(1)?;
+        }
         pool.next += window::SIZE;
-        let below = if pool.guarded { GUARD } else { 0 };
+        let below = if adjacent { GUARD } else { 0 };
         pool.guarded = reserve_at(base + below, window::SIZE + GUARD - below);
         if pool.guarded {
             return Ok(base);
         }
+        if !adjacent {
+            host::give_mappings(1);
+        }
     }
+    // Windows stay reserved for ever, and so does this.
+    host::take_mappings(1)?;
     // Anywhere else: twice the size, cut down to the aligned half and its guard.
     // SAFETY: a fresh mapping at an address the kernel chooses, of which the ends are unmapped again.
     unsafe {
         let len = 2 * window::SIZE + GUARD;
         let Ok(at) = sys::map_anonymous(0, len, libc::PROT_NONE, false) else {
+            host::give_mappings(1);
             return Err(HostError::NoWindow {
                 live: LIVE.load(Ordering::Relaxed),
             });

@@ -61,6 +61,15 @@ fn every_kind_of_fault() {
         bad(base + 0x1_0000, Access::Write),
         "write_at",
     );
+    // The zeroes between header and stubs, and the first image's own header behind the stubs.
+    for constant in [0x1_1000, 0x1_FFFC, 0x4_0000] {
+        expect(
+            "write_at",
+            &[constant, 1],
+            bad(base + constant, Access::Write),
+            "write_at",
+        );
+    }
     let text = d.symbol("add").unwrap();
     expect("write_at", &[text, 1], bad(text, Access::Write), "write_at");
     expect("divide", &[1, 0], FaultKind::Division, "divide");
@@ -69,7 +78,15 @@ fn every_kind_of_fault() {
     expect("trap", &[], FaultKind::Trap, "trap");
     expect("recurse", &[1 << 40], FaultKind::ControlStack, "recurse");
     expect("deep", &[0], FaultKind::DataStack, "deep");
-    for target in [0, d.symbol("counter").unwrap(), text + 8, 0x7FFF_0000_1000] {
+    for target in [
+        0,
+        0x1_1000,
+        0x3_FFF8,
+        0x4_0000,
+        d.symbol("counter").unwrap(),
+        text + 8,
+        0x7FFF_0000_1000,
+    ] {
         let f = fault(&d, "jump_to", &[target]);
         assert_eq!(f.kind, FaultKind::BadTarget, "{target:#x}: {f}");
         d.reset().unwrap();

@@ -350,7 +350,7 @@ impl Maker<'_> {
             2 => u64::MAX - (self.rng.bits() & 0x3F),
             3 => {
                 // lea disp32(%r14), register
-                let to = 0x10_0000 + DATA + self.rng.below(REACH) as u32;
+                let to = window::IMAGES + DATA + self.rng.below(REACH) as u32;
                 self.put(&[0x49 | (register & 8) >> 1, 0x8D, 0x86 | (register & 7) << 3]);
                 self.put(&to.to_le_bytes());
                 return;
@@ -379,7 +379,7 @@ impl Maker<'_> {
 
     /// Offset in the window of a place in the data segment.
     fn data(&mut self) -> u32 {
-        0x10_0000
+        window::IMAGES
             + DATA
             + 64
             + (self.rng.below(REACH - 128) as u32 & !63)
@@ -522,14 +522,14 @@ impl Maker<'_> {
 
     /// `setjmp` on one of a few buffers, or `longjmp` to it: every other time that it comes by.
     fn jump_stub(&mut self) {
-        let buffer = 0x10_0000 + DATA + 0x1_9000 + 16 * self.rng.below(3) as u32;
+        let buffer = window::IMAGES + DATA + 0x1_9000 + 16 * self.rng.below(3) as u32;
         if self.rng.one_in(2) {
             self.put(&[0xBF]);
             self.put(&buffer.to_le_bytes());
             return self.call_stub(window::stub::SETJMP);
         }
         // incb %gs:counter; testb $1, %gs:counter; je past the call
-        let counter = 0x10_0000 + DATA + 0x1_9100;
+        let counter = window::IMAGES + DATA + 0x1_9100;
         self.put(&[0x65, 0x67, 0xFE, 0x04, 0x25]);
         self.put(&counter.to_le_bytes());
         self.put(&[0x65, 0x67, 0xF6, 0x04, 0x25]);
@@ -671,7 +671,7 @@ impl Maker<'_> {
             return;
         }
         self.nesting += 1;
-        let counter = 0x10_0000 + DATA + 0x1_8000 + self.nesting * 8;
+        let counter = window::IMAGES + DATA + 0x1_8000 + self.nesting * 8;
         self.put(&[0x65, 0x67, 0xC7, 0x04, 0x25]);
         self.put(&counter.to_le_bytes());
         let turns = 1 + self.rng.below(6) as u32;

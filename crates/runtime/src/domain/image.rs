@@ -12,18 +12,38 @@ use ringfence_verify::SegmentKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Zeroed data up to this size is mapped from the module's file, which has holes there, so that it is one mapping with the data
+/// before it. More is anonymous: that is faster where most of it is used, and may have huge pages.
+const ZEROES_IN_FILE: u32 = 256 << 10;
+
+/// Where the part of a segment ends that is mapped from the file.
+fn file_mapped_end(load: &crate::elf::Load) -> u32 {
+    let (file_end, end) = (load.file_page_end().max(load.page_start()), load.page_end());
+    if file_end > load.page_start() && end - file_end <= ZEROES_IN_FILE {
+        end
+    } else {
+        file_end
+    }
+}
+
 /// How many mappings an image needs, what is inaccessible in it and behind it included.
 pub(super) fn mappings(p: &relocate::Placed) -> u64 {
     let parsed = &p.module.0.parsed;
     let (mut count, mut at) = (1, 0);
+    // Whether constants from the file end at `at`.
+    let mut constants = false;
     for load in &parsed.loads {
-        let (start, end) = (load.page_start(), load.page_end());
-        let file_end = load.file_page_end().max(start);
+        let (start, end, file_end) = (load.page_start(), load.page_end(), file_mapped_end(load));
         count += u64::from(start > at) + u64::from(file_end > start) + u64::from(end > file_end);
+        if let Some((a, b)) = parsed.relro.filter(|r| r.0 < r.1 && (start..end).contains(&r.0)) {
+            // A read-only part of the data splits it, unless it is one mapping with constants before it.
+            let joins = a == start && start == at && constants && b <= file_end;
+            count += u64::from(!joins) * (u64::from(a > start) + u64::from(b < end));
+        }
+        constants = load.kind == SegmentKind::ReadOnly && end == file_end;
         at = end;
     }
-    // A read-only part of the data splits it.
-    count + if parsed.relro.is_some() { 2 } else { 0 }
+    count
 }
 
 pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
@@ -35,11 +55,7 @@ pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError
             SegmentKind::ReadOnly => libc::PROT_READ,
             SegmentKind::Data => libc::PROT_READ | libc::PROT_WRITE,
         };
-        let (start, file_end, end) = (
-            load.page_start(),
-            load.file_page_end().max(load.page_start()),
-            load.page_end(),
-        );
+        let (start, file_end, end) = (load.page_start(), file_mapped_end(load), load.page_end());
         // SAFETY: inside our own fresh window.
         unsafe {
             if file_end > start {

@@ -3,7 +3,8 @@
 use super::{Domain, Inner};
 use crate::error::HostError;
 use crate::lane::{Lane, attention};
-use crate::{watchdog, world};
+use crate::{sys, watchdog, world};
+use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -105,6 +106,24 @@ impl Domain {
             }
         }
         let mut count = 0;
+        if set.lanes.is_empty() && set.lost.is_empty() && !set.free.is_empty() {
+            // All of the lanes' area at once: then its page tables go, too.
+            let area = inner.base() + u64::from(window::LANES);
+            // SAFETY: lanes' slots of the domain's own window, which nobody uses, and what is inaccessible above them.
+            unsafe {
+                sys::map_anonymous(
+                    area,
+                    window::SIZE - u64::from(window::LANES),
+                    libc::PROT_NONE,
+                    true,
+                )?
+            };
+            for slot in std::mem::take(&mut set.free) {
+                slot.unmap_control();
+                set.empty.push(slot.number);
+                count += 1;
+            }
+        }
         while let Some(slot) = set.free.pop() {
             if let Err(e) = slot.unmap(inner.base()) {
                 set.free.push(slot);
