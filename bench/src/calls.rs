@@ -23,7 +23,7 @@ const NOTHING: Signature = Signature {
     int_results: 0,
     float_results: 0,
     x87_results: 0,
-    variadic: false,
+    ..Signature::NOTHING
 };
 /// Two integers in, one out.
 const ADD: Signature = Signature {

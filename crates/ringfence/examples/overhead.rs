@@ -87,7 +87,7 @@ fn slow_things(module: &Module) -> Result<(), Error> {
         int_results: 1,
         float_results: 0,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     };
     let callee = module.instantiate(imports())?;
     let caller = module.instantiate(imports().export("host_add", &callee, "add", two_ints))?;

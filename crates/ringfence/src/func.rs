@@ -51,7 +51,7 @@ impl<A: Arguments, R: Return> Func<A, R> {
         int_results: R::INTS,
         float_results: R::FLOATS,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     };
 
     /// The function's address, to hand to the domain as a callback.

@@ -190,7 +190,7 @@ fn two_ints() -> Signature {
         int_results: 1,
         float_results: 0,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     }
 }
 

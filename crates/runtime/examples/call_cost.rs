@@ -15,7 +15,7 @@ const ADD: Signature = Signature {
     int_results: 1,
     float_results: 0,
     x87_results: 0,
-    variadic: false,
+    ..Signature::NOTHING
 };
 
 type Add = extern "C" fn(i64, i64) -> i64;

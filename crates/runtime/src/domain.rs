@@ -31,7 +31,7 @@ mod reset;
 mod usage;
 
 pub use access::DomainRef;
-pub use call::{Call, Entry, Returned, Signature, current_tag, last_status, take_error};
+pub use call::{Call, Entry, Narrow, Returned, Signature, Width, current_tag, last_status, take_error};
 pub use code::Code;
 pub(crate) use dispatch::dispatch;
 pub(crate) use links::WeakDomain;

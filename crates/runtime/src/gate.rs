@@ -83,6 +83,8 @@ pub(crate) mod vectors {
     pub const KEEP_0: u32 = 4;
     pub const KEEP_1: u32 = 8;
     pub const AVX: u32 = 16;
+    /// `xmm0` holds a `float`.
+    pub const SINGLE: u32 = 32;
 }
 
 /// Why the gate out refused, for `__rf_out_refused`.
@@ -163,6 +165,7 @@ global_asm!(
     v_keep0 = const vectors::KEEP_0,
     v_keep1 = const vectors::KEEP_1,
     v_avx = const vectors::AVX,
+    v_single = const vectors::SINGLE,
     max_nesting = const crate::domain::MAX_NESTING,
     red_zone = const ringfence_isa::window::RED_ZONE,
     max_domains = const MAX_DOMAINS,

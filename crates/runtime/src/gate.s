@@ -29,6 +29,18 @@ __rf_gate_begin:
     xorps %xmm15, %xmm15
 .endm
 
+// What a domain finds in the x87 unit. fxam tells the sign of a register even if it is empty, so they all become +0;
+// fnstsw tells flags and condition codes, so there are none, and those of 0 compared with 0.
+.macro RF_X87_FRESH
+    fnclex
+    emms
+    .rept 8
+    fldz
+    .endr
+    ftst
+    emms
+.endm
+
 // In. r11 = target; everything else as the caller of a C function left it.
 // mode 0: nothing to clear among the vector registers; 1: vzeroall; 2: by flags, with stack arguments.
 .macro RF_IN name, mode
@@ -369,6 +381,10 @@ __rf_out:
     jnz 18f
     movq %xmm0, %xmm0                   // what a compiler left above a number is the host's
     movq %xmm1, %xmm1
+    testl ${v_single}, %edi
+    jz 18f
+    pslldq $12, %xmm0
+    psrldq $12, %xmm0
 18:
     testl ${v_keep0}, %edi
     jnz 17f
@@ -669,6 +685,7 @@ __rf_in_x87:
     movq %r11, 96(%rsp)
     fnstsw (%rsp)
     fnstcw 2(%rsp)
+    RF_X87_FRESH
     callq __rf_in_full_from
     fnstsw 4(%rsp)
     movzwl 4(%rsp), %ecx
@@ -740,12 +757,12 @@ __rf_in_x87:
     .cfi_endproc
 .size __rf_in_x87,.-__rf_in_x87
 
-// Marks all registers empty. What they held cannot be read any more: accepted code has no MMX, and x87 instructions
+// Leaves nothing in the unit. What registers held cannot be read any more: accepted code has no MMX, and x87 instructions
 // read an empty register as a NaN. Changes no general register.
 .p2align 4
 __rf_x87_scrub:
     .cfi_startproc
-    emms
+    RF_X87_FRESH
     retq
     .cfi_endproc
 

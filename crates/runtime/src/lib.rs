@@ -48,7 +48,7 @@ mod watchdog;
 mod window;
 mod world;
 
-pub use domain::{Call, Code, Domain, DomainOptions, Entry, Returned, Signature, Usage};
+pub use domain::{Call, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width};
 pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Frame, Registers};
 pub use frames::FramesError;

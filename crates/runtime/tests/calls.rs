@@ -17,7 +17,7 @@ const LONGS_2: Signature = Signature {
     int_results: 1,
     float_results: 0,
     x87_results: 0,
-    variadic: false,
+    ..Signature::NOTHING
 };
 
 #[test]

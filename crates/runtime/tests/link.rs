@@ -134,7 +134,7 @@ fn linked_code_is_called_by_host_and_domain() {
         int_results: 1,
         float_results: 0,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     };
     // SAFETY: a thunk for two integers and an integer result.
     let thunk = unsafe { std::mem::transmute::<*const std::ffi::c_void, Sum>(e.thunk(signature)) };

@@ -245,7 +245,7 @@ pub fn run(event: Event, kind: Kind, on_stack: bool, stride: u64, first: u64) ->
         int_results: 1,
         float_results: 0,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     };
     let make = || {
         let imports = if kind == Kind::Closure {

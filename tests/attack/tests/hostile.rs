@@ -18,7 +18,7 @@ const ONE: Signature = Signature {
     int_results: 1,
     float_results: 0,
     x87_results: 0,
-    variadic: false,
+    ..Signature::NOTHING
 };
 
 fn domain(options: &DomainOptions) -> Domain {

@@ -203,7 +203,7 @@ fn look(x87: bool) {
         int_results: 1,
         float_results: 0,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     };
     // SAFETY: it takes nothing and returns an integer.
     let imports = unsafe { Imports::new().plain("plain", rf_attack_dirty_host as *const c_void, signature) };
@@ -244,7 +244,7 @@ fn look_at_numbers() {
         int_results: 0,
         float_results: 1,
         x87_results: 0,
-        variadic: false,
+        ..Signature::NOTHING
     };
     // SAFETY: it takes two numbers and returns one.
     let imports =

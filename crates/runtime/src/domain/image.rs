@@ -210,10 +210,13 @@ pub(super) fn import_table(
     };
     let plain = |function: u64, s: &Signature, extra: u32| Import {
         function: AtomicU64::new(function),
-        rax_mask: keep(s.int_results > 0),
+        rax_mask: keep(s.int_results > 0) & s.narrow.int_result.mask(),
         rdx_mask: keep(s.int_results > 1),
         kind: x87_kind | extra,
-        vectors: clear(s.float_results),
+        vectors: match clear(s.float_results) {
+            v if v & vectors::GENERAL != 0 && s.narrow.single_result => v | vectors::SINGLE,
+            v => v,
+        },
         x87: s.x87_results.into(),
         pad: 0,
     };
