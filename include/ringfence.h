@@ -7,12 +7,13 @@
  * The short way feels like the dynamic linker:
  *
  *     void *m = rf_dlopen("./libadd.rf", 0);
- *     int (*add)(int, int) = (int (*)(int, int))rf_dlsym(m, "add");
+ *     int (*add)(int, int) = RF_DLSYM(m, int, add, (int, int));
  *     int five = add(2, 3);
  *     if (rf_error()) fprintf(stderr, "%s\n", rf_error()->message);
  *     rf_dlclose(m);
  *
- * The checked way (rf_module_open, rf_domain_create, rf_call) reports every failure in its result.
+ * The checked way (rf_module_open, rf_domain_create, rf_call) reports every failure in its result. C++ programs find typed
+ * wrappers in ringfence.hpp.
  *
  * Conventions
  *   - Functions that can fail return an rf_status, RF_OK = 0, or a pointer, NULL on failure. A failure also
@@ -60,6 +61,7 @@ typedef enum rf_status {
     RF_ERROR_ACCESS = 6,       /* inside the window, but not mapped, or not writable */
     RF_ERROR_TOO_LONG = 7,     /* a string without its end within the limit; too many arguments */
     RF_ERROR_FREE = 8,         /* not an address that rf_alloc returned, or freed already */
+    RF_ERROR_TYPE = 9,         /* a function without its type, or a prototype that cannot be read; the message says where */
     /* The module file. */
     RF_ERROR_FILE = 16,        /* cannot be read */
     RF_ERROR_FORMAT = 17,      /* not a module, or damaged */
@@ -139,13 +141,16 @@ const char *rf_version(void);
  * Imports are resolved against what rf_provide gave before. Returns NULL on failure (see rf_error). */
 void *rf_dlopen(const char *path, int flags) RF_WARN_UNUSED;
 
-/* A pointer to the module's exported function or object `name`, or NULL (see rf_error).
+/* A pointer to the module's exported function or object, or NULL (see rf_error).
+ * `name`  a function's prototype, "int add(int, int)", or an object's name, "table".
  *
- * A function's pointer is called in plain C syntax, cast to the function's type. Rules:
- *   - Arguments in registers only: up to 6 integers or pointers and 8 float or double. Further arguments, structs
- *     over 16 bytes by value, long double and variable arguments travel on the stack and do not reach the
- *     module through this pointer; use rf_dlsym_args for functions that have them.
- *   - Results: void, integers, pointers, float, double, structs of up to 16 bytes.
+ * A function's pointer is called in plain C syntax, cast to the function's type; RF_DLSYM does both. Rules:
+ *   - The prototype is how the gate knows which registers, and which parts of them, carry something. All others it clears, so
+ *     that the module does not see what the program's compiler left there, such as addresses. A function's name without a
+ *     type is RF_ERROR_TYPE. A prototype that is wrong gives the module wrong values and endangers nothing.
+ *   - Types: the integer and floating types of C, size_t and the like of stddef.h, int32_t and the like of stdint.h, bool, enum X,
+ *     long double, and everything with a `*`. Not: structs by value, _Complex, __int128, variable arguments; other names that
+ *     typedef made only with a `*`: write what they stand for. At most RF_STACK_ARGS_MAX bytes beyond 6 integers and 8 floats.
  *   - A fault cannot be reported in the result: the call returns 0 and rf_error() tells. The domain then refuses
  *     calls (each returns 0 with RF_ERROR_FAULTED) until rf_reset. Prefer rf_call where that matters.
  *   - Pointer arguments must point into the domain (rf_alloc): the module cannot read host memory.
@@ -153,12 +158,22 @@ void *rf_dlopen(const char *path, int flags) RF_WARN_UNUSED;
  * An object's address is inside the window: read it through rf_read. */
 void *rf_dlsym(void *handle, const char *name) RF_WARN_UNUSED;
 
-/* Like rf_dlsym, for functions with `stack_bytes` of arguments on the stack (8 for each word beyond the registers; the
- * size, rounded up to 8, of each struct over 16 bytes passed by value; 16 for each long double). At most RF_STACK_ARGS_MAX.
+/* The function `name` as a pointer of its type:
  *
- *     // long sum8(long, long, long, long, long, long, long, long): two words on the stack
- *     long (*sum8)(long, ...) = (long (*)(long, ...))rf_dlsym_args(m, "sum8", 16);
+ *     int (*add)(int, int) = RF_DLSYM(m, int, add, (int, int));
  */
+#define RF_DLSYM(handle, result, name, parameters) \
+    ((result (*) parameters)(uintptr_t)rf_dlsym((handle), #result " " #name #parameters))
+
+/* In front of a function's name, in place of a type: rf_dlsym(m, RF_UNTYPED "add"), RF_IMPORT(RF_UNTYPED "host_add", f). For types that
+ * a prototype cannot tell. SUCH A FUNCTION LEAKS: with each call, the module gets the argument registers that the function does
+ * not use as the program's compiler left them, after each return from such an import also rdx, xmm0 and xmm1, addresses of the
+ * program included. Only for modules that may see these. Passes up to 6 integers and 8 float or double; structs of up to
+ * 16 bytes; nothing on the stack. */
+#define RF_UNTYPED "untyped "
+
+/* Like rf_dlsym, for RF_UNTYPED functions with `stack_bytes` of arguments on the stack (8 for each word beyond the registers; the
+ * size, rounded up to 8, of each struct over 16 bytes passed by value; 16 for each long double). At most RF_STACK_ARGS_MAX. */
 void *rf_dlsym_args(void *handle, const char *name, size_t stack_bytes) RF_WARN_UNUSED;
 #define RF_STACK_ARGS_MAX 128
 
@@ -167,10 +182,17 @@ void *rf_dlsym_args(void *handle, const char *name, size_t stack_bytes) RF_WARN_
  * Returns 0, or -1 for something that is no open handle. */
 int rf_dlclose(void *handle);
 
-/* Gives a host function to the modules that are opened later by rf_dlopen in this process. Modules get nothing else: an
- * import that was not provided is an error of rf_dlopen. See rf_import for what `function` must obey. Replaces an earlier
- * function of that name; NULL takes it away. */
+/* Gives a host function to the modules that are opened later by rf_dlopen in this process, under the name in its prototype,
+ * "int host_add(int, int)". Modules get nothing else: an import that was not provided is an error of rf_dlopen. See rf_import for
+ * what `function` must obey. Replaces an earlier function of that name; NULL takes it away. */
 rf_status rf_provide(const char *name, void (*function)(void));
+
+/* The same, and lets the compiler compare: RF_PROVIDE(int, host_add, (int, int), add). */
+#define RF_PROVIDE(result, name, parameters, function) \
+    rf_provide(#result " " #name #parameters, RF_AS_(result, parameters, function))
+
+/* `function` if it has that type; else the compiler complains. */
+#define RF_AS_(result, parameters, function) ((void (*)(void))(1 ? (function) : (result (*) parameters)0))
 
 /* --------------------------------------------------------------------------------------- the checked way */
 
@@ -198,9 +220,10 @@ rf_status rf_module_close(rf_module *module);
 typedef void (*rf_callback)(rf_caller *caller, void *context);
 
 /* One function that the host gives to a domain. Set exactly one of `function` and `callback`.
+ *   name      with a function its prototype, "int host_add(int, int)", by the rules of rf_dlsym; with a callback the name only.
  *   function  a C function, called with the module's arguments in registers as they are (up to 6 integers, 8
  *             floats; no stack arguments). The fastest form. Its arguments are the module's to choose:
- *             whatever it does with them must be safe for every value.
+ *             whatever it does with them must be safe for every value. Of its registers the module sees the result.
  *   callback  the general form, with `context`. */
 typedef struct rf_import {
     const char *name;
@@ -209,7 +232,10 @@ typedef struct rf_import {
     void *context;
 } rf_import;
 
-#define RF_IMPORT(name, function) { (name), (void (*)(void))(function), NULL, NULL }
+/* RF_IMPORT_FUNCTION(int, host_add, (int, int), add): the compiler compares the type with the function's. */
+#define RF_IMPORT_FUNCTION(result, name, parameters, function) \
+    { #result " " #name #parameters, RF_AS_(result, parameters, function), NULL, NULL }
+#define RF_IMPORT(prototype, function) { (prototype), (void (*)(void))(function), NULL, NULL }
 #define RF_IMPORT_CALLBACK(name, callback, context) { (name), NULL, (callback), (context) }
 
 /* What becomes of a domain whose call of another one failed. RF_TELL: the call returns 0, and __rf_call_status tells why; a domain

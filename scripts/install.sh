@@ -18,7 +18,7 @@ install -D -m 755 "$release/libringfence_c.so" "$to/lib/libringfence.so.$version
 ln -sf "libringfence.so.$version" "$to/lib/libringfence.so.${version%%.*}"
 ln -sf "libringfence.so.${version%%.*}" "$to/lib/libringfence.so"
 install -D -m 644 "$release/libringfence_c.a" "$to/lib/libringfence.a"
-install -D -m 644 include/ringfence.h "$to/include/ringfence.h"
+install -D -m 644 -t "$to/include" include/ringfence.h include/ringfence.hpp
 mkdir -p "$to/lib/pkgconfig" "$to/lib/ringfence"
 sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$to/lib/pkgconfig/ringfence.pc"
 mkdir -p "$to/lib/cmake/Ringfence"
@@ -30,4 +30,4 @@ if [[ -d build/sysroot ]]; then
     rm -rf "$to/lib/ringfence/sysroot"
     cp -R build/sysroot "$to/lib/ringfence/sysroot"
 fi
-echo "installed below $to: bin/ringfence, lib/libringfence.{so,a}, include/ringfence.h"
+echo "installed below $to: bin/ringfence, lib/libringfence.{so,a}, include/ringfence.{h,hpp}"

@@ -12,7 +12,7 @@ static void unused(rf_caller *c, void *context) {
     rf_return_int(c, 0);
 }
 static const rf_import imports[] = {
-    RF_IMPORT("host_add", host_add),
+    RF_IMPORT_FUNCTION(int, host_add, (int, int), host_add),
     RF_IMPORT_CALLBACK("host_mix", unused, NULL),
     RF_IMPORT_CALLBACK("host_eight", unused, NULL),
     RF_IMPORT_CALLBACK("host_note", unused, NULL),
@@ -25,6 +25,6 @@ int main(int argc, char **argv) {
     o.imports = imports, o.import_count = 4;
     CHECK_STATUS(rf_module_open(argc > 1 ? argv[1] : "basic.rf", 0, &m), RF_OK);
     CHECK_STATUS(rf_domain_create(m, &o, &d), RF_OK);
-    CHECK(ask((binary)(uintptr_t)rf_dlsym(d, "call_host_add")) == 43);
+    CHECK(ask(RF_DLSYM(d, int, call_host_add, (int, int))) == 43);
     return FINISH("backtrace");
 }

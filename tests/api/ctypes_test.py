@@ -64,8 +64,13 @@ def main(library, module):
     options = Options(c.sizeof(Options), imports, 4, 0, 0, 0)
     assert rf.rf_domain_create(handle, c.byref(options), c.byref(domain)) == 0, rf.rf_error()[0].message
 
+    # A prototype and the type for Python, told once.
+    words = {c.c_int: "int", c.c_long: "long", c.c_size_t: "size_t", c.c_ubyte: "unsigned char", c.c_float: "float",
+             c.c_double: "double", c.c_void_p: "void *"}
+
     def function(name, result, *arguments):
-        return c.CFUNCTYPE(result, *arguments)(rf.rf_dlsym(domain, name))
+        prototype = f"{words[result]} {name.decode()}({', '.join(words[a] for a in arguments)})"
+        return c.CFUNCTYPE(result, *arguments)(rf.rf_dlsym(domain, prototype.encode()))
 
     assert function(b"add", c.c_int, c.c_int, c.c_int)(2, 3) == 5
     assert function(b"call_host_add", c.c_int, c.c_int, c.c_int)(20, 21) == 42

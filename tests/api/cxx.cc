@@ -1,5 +1,5 @@
 // The header and the library from C++.
-#include <ringfence.h>
+#include <ringfence.hpp>
 
 #include <memory>
 #include <string>
@@ -17,6 +17,39 @@ void sum(rf_caller *caller, void *context) {
     ++*static_cast<int *>(context);
     rf_return_int(caller, rf_arg_int(caller, 0) + rf_arg_int(caller, 1));
 }
+int host_add(int a, int b) { return a + b; }
+double host_mix(int a, double x, long b, float y) noexcept { return a + x + static_cast<double>(b) + static_cast<double>(y); }
+enum class byte_kind : unsigned char { small = 3 };
+
+// Functions by their C++ types, in both directions.
+void typed(rf_domain *d) {
+    auto mixed = ringfence::dlsym<double(int, double, long, float, unsigned char)>(d, "mixed");
+    CHECK(mixed && mixed(1, 2.5, 3, 4.25f, 250) == 1 + 5.0 + 3 + 17 + 250);
+    CHECK(ringfence::dlsym<signed char(signed char)>(d, "narrow")(-128) == 127);
+    CHECK(ringfence::dlsym<bool(unsigned long)>(d, "is_odd")(3));
+    CHECK(ringfence::dlsym<float(float)>(d, "half")(3.0f) == 1.5f);
+    CHECK(ringfence::dlsym<long(long, long, long, long, long, long, long, long)>(d, "eight")(1, 2, 3, 4, 5, 6, 7, 8) == 87654321);
+    ringfence::dlsym<void()>(d, "nothing")();
+    CHECK(!ringfence::dlsym<void()>(d, "no_such") && rf_error()->status == RF_ERROR_NO_FUNCTION);
+    using ringfence::detail::prototype;
+    CHECK(prototype<int()>::of("f") == "int f(void)");
+    CHECK((prototype<long double(const char *, byte_kind, const unsigned short, char, size_t)>::of("f") ==
+           "long double f(void *, unsigned char, unsigned short, signed char, long)"));
+}
+
+void imported(rf_module *module) {
+    rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
+    ringfence::imports given;
+    int calls = 0;
+    given.function("host_add", host_add).function("host_mix", host_mix);
+    given.callback("host_eight", sum, &calls).callback("host_note", sum, &calls).into(options);
+    rf_domain *made = nullptr;
+    CHECK_STATUS(rf_domain_create(module, &options, &made), RF_OK);
+    std::unique_ptr<rf_domain, Close> domain(made);
+    CHECK(ringfence::dlsym<int(int, int)>(made, "call_host_add")(20, 21) == 42);
+    CHECK(ringfence::dlsym<double()>(made, "call_host_mix")() == 1 + 2.5 + 3 + 4.5);
+    CHECK_STATUS(ringfence::provide("host_add", host_add), RF_OK);
+}
 } // namespace
 
 int main(int argc, char **argv) {
@@ -26,6 +59,7 @@ int main(int argc, char **argv) {
     rf_module *opened = nullptr;
     CHECK_STATUS(rf_module_open(argv[1], 0, &opened), RF_OK);
     std::unique_ptr<rf_module, Close> module(opened);
+    imported(module.get());
     int calls = 0;
     const rf_import imports[] = {
         RF_IMPORT_CALLBACK("host_add", sum, &calls),
@@ -39,8 +73,10 @@ int main(int argc, char **argv) {
     rf_domain *made = nullptr;
     CHECK_STATUS(rf_domain_create(module.get(), &options, &made), RF_OK);
     std::unique_ptr<rf_domain, Close> domain(made);
-    auto add = reinterpret_cast<int (*)(int, int)>(rf_dlsym(domain.get(), "call_host_add"));
+    auto add = ringfence::dlsym<int(int, int)>(domain.get(), "call_host_add");
+    static_assert(std::is_same<decltype(add), int (*)(int, int)>::value, "a pointer of that type");
     CHECK(add && add(20, 21) == 42 && calls == 1);
+    typed(domain.get());
     rf_value argument = rf_p(nullptr), result = {RF_I32, {0}};
     CHECK_STATUS(rf_call_name(domain.get(), "outer", &argument, 1, &result), RF_FAULT_ACCESS);
     CHECK(std::string(rf_error()->message).find("wild_read") != std::string::npos);

@@ -14,7 +14,7 @@ static void host_note(const char *text, size_t length) {
         noted = length;
 }
 
-#define SYM(type, name) __typeof__(type) name = (type)rf_dlsym(m, #name)
+#define SYM(result, name, parameters) result (*name) parameters = RF_DLSYM(m, result, name, parameters)
 
 static void opening(const char *path) {
     CHECK(rf_dlopen(NULL, 0) == NULL && rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);
@@ -27,26 +27,46 @@ static void opening(const char *path) {
     CHECK(rf_dlopen(path, 0) == NULL && rf_error()->status == RF_ERROR_IMPORT);
     CHECK(strstr(rf_error()->message, "host_") != NULL);
     CHECK_STATUS(rf_provide(NULL, NULL), RF_ERROR_ARGUMENT);
-    CHECK(rf_provide("host_add", (void (*)(void))host_add) == RF_OK);
-    CHECK(rf_provide("host_mix", (void (*)(void))host_mix) == RF_OK);
-    CHECK(rf_provide("host_eight", (void (*)(void))host_eight) == RF_OK);
-    CHECK(rf_provide("host_note", (void (*)(void))host_note) == RF_OK);
+    CHECK_STATUS(rf_provide("host_add", (void (*)(void))host_add), RF_ERROR_TYPE);
+    CHECK(strstr(rf_error()->message, "int host_add(int, int)") != NULL); /* what to write */
+    CHECK_STATUS(rf_provide("int host_add(int, itn)", (void (*)(void))host_add), RF_ERROR_TYPE);
+    CHECK(strstr(rf_error()->message, "column 19: itn") != NULL);
+    CHECK_STATUS(rf_provide("long host_eight(long, long, long, long, long, long, long)", (void (*)(void))host_eight), RF_ERROR_TYPE);
+    CHECK(RF_PROVIDE(int, host_add, (int, int), host_add) == RF_OK);
+    CHECK(RF_PROVIDE(double, host_mix, (int, double, long, float), host_mix) == RF_OK);
+    CHECK(RF_PROVIDE(long, host_eight, (long, long, long, long, long, long), host_eight) == RF_OK);
+    CHECK(RF_PROVIDE(void, host_note, (const char *, size_t), host_note) == RF_OK);
     rf_clear_error();
     CHECK(rf_error() == NULL);
 }
 
+/* A function without its type is an error that says what to write, unless somebody asks for the leak. */
+static void untyped(void *m) {
+    CHECK(rf_dlsym(m, "add") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(strstr(rf_error()->message, "RF_DLSYM(handle, int, add, (int, int))") != NULL);
+    CHECK(rf_dlsym(m, "int add(int, struct point)") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(strstr(rf_error()->message, "column 14") != NULL);
+    int (*add)(int, int) = (int (*)(int, int))(uintptr_t)rf_dlsym(m, RF_UNTYPED "add");
+    CHECK(add && add(2, 3) == 5);
+    long (*eight)(long, ...) = (long (*)(long, ...))(uintptr_t)rf_dlsym_args(m, RF_UNTYPED "eight", 16);
+    CHECK(eight && eight(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L) == 87654321);
+    CHECK(rf_dlsym_args(m, RF_UNTYPED "eight", RF_STACK_ARGS_MAX + 8) == NULL && rf_error()->status == RF_ERROR_TOO_LONG);
+    CHECK(rf_dlsym_args(m, "eight", 16) == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(rf_dlsym_args(m, "int add(int, int)", 16) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
+}
+
 static void calling(void *m) {
-    SYM(int (*)(int, int), add);
-    SYM(long (*)(long, long, long, long, long, long), six);
-    SYM(double (*)(int, double, long, float, unsigned char), mixed);
-    SYM(float (*)(float), half);
-    SYM(_Bool (*)(unsigned long), is_odd);
-    SYM(signed char (*)(signed char), narrow);
-    SYM(void (*)(void), nothing);
-    SYM(int (*)(int, int), call_host_add);
-    SYM(double (*)(void), call_host_mix);
-    SYM(void (*)(void), call_host_note);
-    SYM(int (*)(int), add_many);
+    SYM(int, add, (int, int));
+    SYM(long, six, (long, long, long, long, long, long));
+    SYM(double, mixed, (int, double, long, float, unsigned char));
+    SYM(float, half, (float));
+    SYM(_Bool, is_odd, (unsigned long));
+    SYM(signed char, narrow, (signed char));
+    SYM(void, nothing, (void));
+    SYM(int, call_host_add, (int, int));
+    SYM(double, call_host_mix, (void));
+    SYM(void, call_host_note, (void));
+    SYM(int, add_many, (int));
     CHECK(add(2, 3) == 5 && add(-2, 1) == -1);
     CHECK(six(1, 2, 3, 4, 5, 6) == 654321);
     CHECK(mixed(1, 2.5, 3, 4.25f, 250) == 1 + 5.0 + 3 + 17 + 250);
@@ -59,11 +79,16 @@ static void calling(void *m) {
     call_host_note();
     CHECK(noted == 17);
     CHECK(add_many(1000) == 1000);
-    long (*eight)(long, ...) = (long (*)(long, ...))rf_dlsym_args(m, "eight", 16);
-    CHECK(eight && eight(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L) == 87654321);
-    CHECK(rf_dlsym_args(m, "eight", RF_STACK_ARGS_MAX + 8) == NULL && rf_error()->status == RF_ERROR_TOO_LONG);
-    CHECK(rf_dlsym(m, "host_add") == NULL && rf_error()->status == RF_ERROR_NO_FUNCTION);
+    SYM(long, eight, (long, long, long, long, long, long, long, long));
+    CHECK(eight && eight(1, 2, 3, 4, 5, 6, 7, 8) == 87654321);
+    SYM(double, ten_doubles, (double, double, double, double, double, double, double, double, double, double));
+    CHECK(ten_doubles(1, 1, 1, 1, 1, 1, 1, 1, 1, 1) == 55);
+    SYM(unsigned short, wide, (unsigned short));
+    CHECK(wide(65535) == 0 && wide(7) == 8);
+    untyped(m);
+    CHECK(rf_dlsym(m, "int host_add(int, int)") == NULL && rf_error()->status == RF_ERROR_NO_FUNCTION);
     CHECK(rf_dlsym(m, "ad") == NULL && rf_dlsym(m, "") == NULL && rf_dlsym(m, NULL) == NULL);
+    CHECK(rf_dlsym(m, "int counter(void)") == NULL && rf_error()->status == RF_ERROR_NO_FUNCTION);
     CHECK(rf_dlsym(NULL, "add") == NULL && rf_error()->status == RF_ERROR_HANDLE);
     CHECK(rf_dlsym(&failures, "add") == NULL && rf_error()->status == RF_ERROR_HANDLE);
     int *counter = (int *)rf_dlsym(m, "counter"), value = 0;
@@ -72,9 +97,9 @@ static void calling(void *m) {
 }
 
 static void failing(void *m) {
-    SYM(int (*)(int *), wild_read);
-    SYM(int (*)(int, int), divide);
-    SYM(int (*)(int, int), add);
+    SYM(int, wild_read, (int *));
+    SYM(int, divide, (int, int));
+    SYM(int, add, (int, int));
     CHECK(wild_read((int *)(uintptr_t)0x1234) == 0);
     const rf_error_info *e = rf_error();
     CHECK(e && e->status == RF_FAULT_ACCESS);
@@ -94,9 +119,9 @@ static void failing(void *m) {
 }
 
 static void closing(void *m, const char *path) {
-    SYM(int (*)(int, int), add);
+    SYM(int, add, (int, int));
     void *second = rf_dlopen(path, 0);
-    int (*other)(int, int) = (int (*)(int, int))rf_dlsym(second, "add");
+    int (*other)(int, int) = RF_DLSYM(second, int, add, (int, int));
     CHECK(other && other(4, 4) == 8);
     CHECK(rf_dlclose(m) == 0);
     CHECK(add(1, 1) == 0 && rf_error() && rf_error()->status == RF_ERROR_HANDLE);

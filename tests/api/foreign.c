@@ -22,13 +22,13 @@ int main(int argc, char **argv) {
     rf_status (*provide)(const char *, void (*)(void)) = (rf_status (*)(const char *, void (*)(void)))dlsym(library, "rf_provide");
     if (!open_ || !sym || !close_ || !error || !provide)
         return fprintf(stderr, "a function is missing\n"), 1;
-    CHECK(provide("host_add", (void (*)(void))host_add) == RF_OK);
-    CHECK(provide("host_mix", nothing) == RF_OK && provide("host_eight", nothing) == RF_OK && provide("host_note", nothing) == RF_OK);
+    CHECK(provide("int host_add(int, int)", (void (*)(void))host_add) == RF_OK);
+    CHECK(provide("void host_mix(void)", nothing) == RF_OK && provide("void host_eight(void)", nothing) == RF_OK && provide("void host_note(void)", nothing) == RF_OK);
     void *m = open_(argv[2], 0);
     if (!m)
         return fprintf(stderr, "%s\n", error()->message), 1;
-    int (*call_host_add)(int, int) = (int (*)(int, int))sym(m, "call_host_add");
-    int (*wild_read)(int *) = (int (*)(int *))sym(m, "wild_read");
+    int (*call_host_add)(int, int) = (int (*)(int, int))sym(m, "int call_host_add(int, int)");
+    int (*wild_read)(int *) = (int (*)(int *))sym(m, "int wild_read(int *)");
     CHECK(call_host_add(20, 21) == 42);
     CHECK(wild_read(NULL) == 0 && error() && error()->status == RF_FAULT_ACCESS);
     CHECK(close_(m) == 0);

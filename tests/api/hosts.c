@@ -41,7 +41,7 @@ static void unused(rf_caller *c, void *context) {
     rf_return_int(c, 0);
 }
 static const rf_import imports[] = {
-    RF_IMPORT("host_add", do_deed),
+    RF_IMPORT_FUNCTION(int, host_add, (int, int), do_deed),
     RF_IMPORT_CALLBACK("host_mix", unused, NULL),
     RF_IMPORT_CALLBACK("host_eight", unused, NULL),
     RF_IMPORT_CALLBACK("host_note", unused, NULL),
@@ -57,7 +57,11 @@ static rf_domain *make(void) {
 }
 
 typedef int (*binary)(int, int);
-static binary find(rf_domain *d, const char *name) { return (binary)(uintptr_t)rf_dlsym(d, name); }
+static binary find(rf_domain *d, const char *name) {
+    char prototype[64];
+    snprintf(prototype, sizeof prototype, "int %s(int, int)", name);
+    return (binary)(uintptr_t)rf_dlsym(d, prototype);
+}
 
 /* Each jump leaves a call open. That ends in an error, and in a domain that stays busy; others are not affected. */
 static void jumps(void) {

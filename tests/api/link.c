@@ -14,8 +14,8 @@ static const unsigned char bad[] = { 0x0F, 0x05, 0xC3 };
 int main(int argc, char **argv) {
     if (argc < 2)
         return fprintf(stderr, "usage: link MODULE\n"), 2;
-    rf_import imports[] = { RF_IMPORT("host_add", nothing), RF_IMPORT("host_mix", nothing),
-                            RF_IMPORT("host_eight", nothing), RF_IMPORT("host_note", nothing) };
+    rf_import imports[] = { RF_IMPORT_FUNCTION(void, host_add, (void), nothing), RF_IMPORT_FUNCTION(void, host_mix, (void), nothing),
+                            RF_IMPORT_FUNCTION(void, host_eight, (void), nothing), RF_IMPORT_FUNCTION(void, host_note, (void), nothing) };
     rf_module *module = NULL;
     CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;

@@ -5,8 +5,8 @@
 #include "check.h"
 
 static void nothing(void) {}
-static const rf_import imports[] = { RF_IMPORT("host_mix", nothing), RF_IMPORT("host_eight", nothing),
-                                     RF_IMPORT("host_note", nothing) };
+static const rf_import imports[] = { RF_IMPORT_FUNCTION(void, host_mix, (void), nothing), RF_IMPORT_FUNCTION(void, host_eight, (void), nothing),
+                                     RF_IMPORT_FUNCTION(void, host_note, (void), nothing) };
 static const rf_slot slots[] = { { "host_add", 2, 0, 1, 0, RF_RETURN, 1000 } };
 static rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
 static rf_module *module;

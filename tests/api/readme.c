@@ -4,8 +4,8 @@
 
 int main(int argc, char **argv) {
     void *module = rf_dlopen(argc > 1 ? argv[1] : "readme.rf", 0);
-    int (*add)(int, int) = (int (*)(int, int))rf_dlsym(module, "add");
-    int (*divide)(int, int) = (int (*)(int, int))rf_dlsym(module, "divide");
+    int (*add)(int, int) = RF_DLSYM(module, int, add, (int, int));
+    int (*divide)(int, int) = RF_DLSYM(module, int, divide, (int, int));
     if (!add || !divide)
         return fprintf(stderr, "%s\n", rf_error()->message), 1;
 

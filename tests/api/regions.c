@@ -8,8 +8,8 @@
 #include "check.h"
 
 static void nothing(void) {}
-static const rf_import imports[] = { RF_IMPORT("host_add", nothing), RF_IMPORT("host_mix", nothing),
-                                     RF_IMPORT("host_eight", nothing), RF_IMPORT("host_note", nothing) };
+static const rf_import imports[] = { RF_IMPORT_FUNCTION(void, host_add, (void), nothing), RF_IMPORT_FUNCTION(void, host_mix, (void), nothing),
+                                     RF_IMPORT_FUNCTION(void, host_eight, (void), nothing), RF_IMPORT_FUNCTION(void, host_note, (void), nothing) };
 static rf_module *module;
 
 static rf_domain *make(void) {

@@ -49,6 +49,9 @@ build() {
 build basic
 build readme
 build program
+# The one that looks at registers is made by hand.
+check "build registers.rf" "$target/ringfence" cc --no-rewrite -nostdlib -o "$work/registers.rf" crates/runtime/tests/modules/registers.s \
+    --import=host_void,host_byte,host_int,host_long,host_float,host_double,host_untyped,host_closure,other,failing
 module=$work/basic.rf
 export LD_LIBRARY_PATH=$work/lib
 
@@ -59,12 +62,24 @@ check "no executable stack" bash -c "readelf -lW '$work/lib/libringfence.so' | g
 
 check "header, pedantic C11" gcc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -x c include/ringfence.h
 check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -x c++ include/ringfence.h
+for std in c++11 c++20; do
+    check "C++ header, pedantic $std" g++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Werror -Iinclude -fsyntax-only -x c++ include/ringfence.hpp
+done
+# What cannot pass does not compile, and the compiler says why.
+# shellcheck disable=SC2016 # the shell inside expands these
+check "C++ header, classes by value" bash -c \
+    'echo "#include <ringfence.hpp>
+struct p { int x; }; auto f = ringfence::dlsym<int(p)>(nullptr, \"f\");" | g++ -std=c++11 -Iinclude -fsyntax-only -x c++ - 2>&1 | grep "does not pass a gate by value"'
+check "RF_IMPORT_FUNCTION, another type" bash -c \
+    'echo "#include <ringfence.h>
+static int f(int a) { return a; } rf_import i = RF_IMPORT_FUNCTION(int, f, (long), f);" | gcc -std=c11 -Iinclude -fsyntax-only -x c - 2>&1 | grep "pointer type mismatch"'
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl checked threads regions many link policy readme; do
+for t in dl leaks checked threads regions many link policy readme; do
     modules=("$work/basic.rf")
     case $t in
+    leaks) modules=("$work/registers.rf") ;;
     readme) modules=("$work/readme.rf") ;;
     policy) modules=("$work/program.rf" "$work/readme.rf") ;;
     esac

@@ -31,8 +31,8 @@ static rf_domain *make(void) {
 }
 
 static void *many_calls(void *argument) {
-    int (*bump)(void) = (int (*)(void))(uintptr_t)rf_dlsym(shared, "bump_thread");
-    int (*add_many)(int) = (int (*)(int))(uintptr_t)rf_dlsym(shared, "add_many");
+    int (*bump)(void) = RF_DLSYM(shared, int, bump_thread, (void));
+    int (*add_many)(int) = RF_DLSYM(shared, int, add_many, (int));
     long wrong = 0;
     for (int i = 1; i <= 2000; i++)
         wrong += bump() != 100 + i;
@@ -47,8 +47,8 @@ static void *many_calls(void *argument) {
 static void *own_error(void *argument) {
     long wrong = 0, which = (long)argument;
     rf_domain *d = make();
-    int (*divide)(int, int) = (int (*)(int, int))(uintptr_t)rf_dlsym(d, "divide");
-    int (*wild_read)(int *) = (int (*)(int *))(uintptr_t)rf_dlsym(d, "wild_read");
+    int (*divide)(int, int) = RF_DLSYM(d, int, divide, (int, int));
+    int (*wild_read)(int *) = RF_DLSYM(d, int, wild_read, (int *));
     for (int i = 0; i < 20; i++) {
         rf_clear_error();
         if (which & 1)
@@ -97,7 +97,7 @@ static void close_under_a_call(void) {
     for (int i = 0; i < 30; i++) {
         pthread_t t[2];
         rf_domain *d = make();
-        void *result, *f = rf_dlsym(d, "add_many");
+        void *result, *f = rf_dlsym(d, "int add_many(int)");
         for (int k = 0; k < 2; k++)
             pthread_create(&t[k], NULL, inside, f);
         usleep(500 + 100 * i);
@@ -121,7 +121,7 @@ static void close_at_the_first_call(void) {
     for (int i = 0; i < 400; i++) {
         pthread_t t[3];
         rf_domain *d = make();
-        void *result, *f = rf_dlsym(d, "add_many");
+        void *result, *f = rf_dlsym(d, "int add_many(int)");
         pthread_barrier_init(&start, NULL, 4);
         for (int k = 0; k < 3; k++)
             pthread_create(&t[k], NULL, first_call, f);

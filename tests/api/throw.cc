@@ -1,8 +1,7 @@
 // A host function that throws: the exception must not pass the gates, where nothing would be put in order. The C++
 // library finds no handler beyond them and ends the process. run.sh expects that.
-#include <ringfence.h>
+#include <ringfence.hpp>
 
-#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 
@@ -11,7 +10,7 @@ static void unused(rf_caller *c, void *) { rf_return_int(c, 0); }
 
 int main(int argc, char **argv) {
     const rf_import imports[] = {
-        RF_IMPORT("host_add", thrower),
+        RF_IMPORT_FUNCTION(int, host_add, (int, int), thrower),
         RF_IMPORT_CALLBACK("host_mix", unused, nullptr),
         RF_IMPORT_CALLBACK("host_eight", unused, nullptr),
         RF_IMPORT_CALLBACK("host_note", unused, nullptr),
@@ -22,7 +21,7 @@ int main(int argc, char **argv) {
     o.imports = imports, o.import_count = 4;
     if (rf_module_open(argc > 1 ? argv[1] : "basic.rf", 0, &m) != RF_OK || rf_domain_create(m, &o, &d) != RF_OK)
         return std::puts(rf_error()->message), 2;
-    auto f = reinterpret_cast<int (*)(int, int)>(reinterpret_cast<std::uintptr_t>(rf_dlsym(d, "call_host_add")));
+    auto f = ringfence::dlsym<int(int, int)>(d, "call_host_add");
     try {
         f(1, 2);
         std::puts("returned");

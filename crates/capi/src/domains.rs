@@ -10,6 +10,7 @@ use ringfence_runtime::{DomainError, DomainOptions, Module, Signature};
 use crate::error::{Failure, Info, Status, border, clear, pending, status};
 use crate::imports::{Import, provided};
 use crate::objects::{self, LateHandle, load_options, not_null, text};
+use crate::prototype::{self, Named};
 use crate::recipe::{Recipe, Slot};
 
 /// `rf_domain_options` of the header.
@@ -45,8 +46,8 @@ pub struct UsageInfo {
     active: u32,
 }
 
-/// Most bytes of stack arguments that a pointer of `rf_dlsym_args` passes.
-const STACK_ARGS_MAX: usize = 128;
+/// Most bytes of stack arguments that a pointer of `rf_dlsym` passes.
+pub(crate) const STACK_ARGS_MAX: usize = 128;
 
 /// See the header.
 #[unsafe(no_mangle)]
@@ -126,18 +127,39 @@ pub unsafe extern "C" fn rf_dlsym_args(
                     format!("{stack_bytes} bytes of stack arguments; at most {STACK_ARGS_MAX} pass");
                 return Err(Failure::new(Status::ERROR_TOO_LONG, message));
             }
-            let stack = stack_bytes.div_ceil(8) as u8;
-            match object.domain.entry(name) {
-                Ok(entry) => Ok(entry
-                    .thunk(Signature {
-                        stack,
-                        ..Signature::UNKNOWN
-                    })
-                    .cast_mut()),
-                Err(DomainError::NotFunction { .. }) if object.domain.symbol(name).is_some() => {
+            let (name, signature) = match prototype::read(name)? {
+                Named::Function(_, signature) if stack_bytes > 0 => {
+                    let words = signature.stack;
+                    let message =
+                        format!("{name}: its type says it all, {words} words on the stack; use rf_dlsym");
+                    return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+                }
+                Named::Function(name, signature) => (name, Some(signature)),
+                Named::Untyped(name) => {
+                    let stack = stack_bytes.div_ceil(8) as u8;
+                    (
+                        name,
+                        Some(Signature {
+                            stack,
+                            ..Signature::UNKNOWN
+                        }),
+                    )
+                }
+                Named::Bare(name) => (name, None),
+            };
+            match (object.domain.entry(name), signature) {
+                (Ok(entry), Some(signature)) => Ok(entry.thunk(signature).cast_mut()),
+                (Ok(_), None) => Err(prototype::no_type(
+                    name,
+                    &format!(
+                        "write RF_DLSYM(handle, int, {name}, (int, int)) or rf_dlsym(handle, \"int {name}(int, int)\"), \
+                         with the types that it has"
+                    ),
+                )),
+                (Err(DomainError::NotFunction { .. }), None) if object.domain.symbol(name).is_some() => {
                     Ok(objects::pointer(object.domain.symbol(name).unwrap_or(0)))
                 }
-                Err(e) => Err(e.into()),
+                (Err(e), _) => Err(e.into()),
             }
         },
     )

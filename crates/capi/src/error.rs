@@ -40,6 +40,7 @@ statuses! {
     ERROR_ACCESS = 6,
     ERROR_TOO_LONG = 7,
     ERROR_FREE = 8,
+    ERROR_TYPE = 9,
     ERROR_FILE = 16,
     ERROR_FORMAT = 17,
     ERROR_REJECTED = 18,

@@ -11,6 +11,7 @@ use ringfence_runtime::{Imports, OutFrame, Signature, Verdict, domain};
 
 use crate::error::{Failure, Status, border, fail, status};
 use crate::objects::{LateHandle, pointer, text};
+use crate::prototype::{self, Named};
 
 /// `rf_import` of the header.
 #[repr(C)]
@@ -50,7 +51,7 @@ thread_local! {
 }
 
 /// What the host lets every `rf_dlopen` use.
-static PROVIDED: OnceLock<Mutex<BTreeMap<String, usize>>> = OnceLock::new();
+static PROVIDED: OnceLock<Mutex<BTreeMap<String, (usize, Signature)>>> = OnceLock::new();
 
 /// `context` of a callback: the C program's, and its business.
 pub(crate) struct Context(pub(crate) *mut c_void);
@@ -81,9 +82,13 @@ pub(crate) unsafe fn read_imports(
         // SAFETY: the caller's promise.
         let name = unsafe { text(import.name, "the name of an import") }?;
         imports = match (import.function.is_null(), import.callback) {
-            // SAFETY: the header demands of a plain function what is demanded here.
-            (false, None) => unsafe { imports.plain(name, import.function, Signature::UNKNOWN) },
+            (false, None) => {
+                let (name, signature) = plain(name)?;
+                // SAFETY: the header demands of a plain function what is demanded here.
+                unsafe { imports.plain(name, import.function, signature) }
+            }
             (true, Some(callback)) => {
+                let name = callback_name(name)?;
                 let (late, context) = (late.clone(), Context(import.context));
                 imports.closure(name, move |frame| call_back(callback, &context, &late, frame))
             }
@@ -104,10 +109,44 @@ pub(crate) fn provided() -> Imports {
         .unwrap_or_else(PoisonError::into_inner);
     provided
         .iter()
-        .fold(Imports::new(), |imports, (name, &function)| {
+        .fold(Imports::new(), |imports, (name, &(function, signature))| {
             // SAFETY: the header demands of the function what is demanded here.
-            unsafe { imports.plain(name, function as *const c_void, Signature::UNKNOWN) }
+            unsafe { imports.plain(name, function as *const c_void, signature) }
         })
+}
+
+/// The name and the type of a host function that is given as it is.
+fn plain(text: &str) -> Result<(&str, Signature), Failure> {
+    match prototype::read(text)? {
+        Named::Function(name, signature) if signature.stack == 0 => Ok((name, signature)),
+        Named::Function(name, signature) => Err(Failure::new(
+            Status::ERROR_TYPE,
+            format!(
+                "{name}: {} words of its arguments travel on the stack, which do not reach a host function as they are: give \
+                 a callback (rf_arg_stack)",
+                signature.stack
+            ),
+        )),
+        Named::Untyped(name) => Ok((name, Signature::UNKNOWN)),
+        Named::Bare(name) => Err(prototype::no_type(
+            name,
+            &format!(
+                "write RF_IMPORT_FUNCTION(int, {name}, (int, int), function) or \"int {name}(int, int)\" for its name, with \
+                 the types that it has"
+            ),
+        )),
+    }
+}
+
+/// Callbacks take their arguments one by one, by their types: a prototype would be ignored.
+fn callback_name(text: &str) -> Result<&str, Failure> {
+    match prototype::read(text)? {
+        Named::Bare(name) => Ok(name),
+        Named::Function(name, _) | Named::Untyped(name) => Err(Failure::new(
+            Status::ERROR_TYPE,
+            format!("import {text}: a callback is given under its name only, {name}"),
+        )),
+    }
 }
 
 fn call_back(callback: Callback, context: &Context, late: &LateHandle, frame: &mut OutFrame) -> Verdict {
@@ -261,6 +300,10 @@ pub unsafe extern "C" fn rf_provide(name: *const c_char, function: *const c_void
     status(|| {
         // SAFETY: the caller's promise.
         let name = unsafe { text(name, "name") }?;
+        let (name, signature) = match prototype::read(name)? {
+            Named::Bare(name) if function.is_null() => (name, Signature::NOTHING),
+            _ => plain(name)?,
+        };
         let mut provided = PROVIDED
             .get_or_init(Mutex::default)
             .lock()
@@ -268,7 +311,7 @@ pub unsafe extern "C" fn rf_provide(name: *const c_char, function: *const c_void
         if function.is_null() {
             provided.remove(name);
         } else {
-            provided.insert(name.to_owned(), function as usize);
+            provided.insert(name.to_owned(), (function as usize, signature));
         }
         Ok(())
     })

@@ -15,6 +15,7 @@ mod memory;
 mod objects;
 mod policy;
 mod pools;
+mod prototype;
 mod recipe;
 mod regions;
 

@@ -1,0 +1,120 @@
+// ringfence.hpp - ringfence.h for C++: functions of modules, and for modules, by their C++ types.
+//
+//     auto add = ringfence::dlsym<int(int, int)>(m, "add");     // int (*)(int, int)
+//     ringfence::imports given;
+//     given.function("host_add", host_add).callback("host_log", log, &context);
+//     given.into(options);
+//
+// The compiler knows the types, so nobody spells them a second time; an enumeration or a typedef is what it stands for.
+// What cannot pass a gate (a class by value, a reference, variable arguments) does not compile.
+#ifndef RINGFENCE_HPP
+#define RINGFENCE_HPP
+
+#include <ringfence.h>
+
+#include <deque>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace ringfence {
+namespace detail {
+
+// T in the words of a prototype.
+template <typename T, typename = void> struct word {
+    static_assert(!std::is_reference<T>::value, "C has no references: pass a pointer into the domain's memory");
+    static_assert(!std::is_class<T>::value && !std::is_union<T>::value,
+                  "a class does not pass a gate by value: pass a pointer into the domain's memory");
+    static_assert(std::is_pointer<T>::value, "this type does not pass a gate");
+    static const char *text() { return "void *"; }
+};
+template <typename T> struct word<T, typename std::enable_if<std::is_enum<T>::value>::type> {
+    static const char *text() { return word<typename std::underlying_type<T>::type>::text(); }
+};
+template <typename T> struct word<T, typename std::enable_if<std::is_integral<T>::value>::type> {
+    static_assert(sizeof(T) <= 8, "this type does not pass a gate");
+    static const char *text() {
+        return sizeof(T) == 8   ? "long"
+               : sizeof(T) == 4 ? "int"
+               : sizeof(T) == 2 ? (std::is_signed<T>::value ? "short" : "unsigned short")
+                                : (std::is_signed<T>::value ? "signed char" : "unsigned char");
+    }
+};
+template <> struct word<void> {
+    static const char *text() { return "void"; }
+};
+template <> struct word<float> {
+    static const char *text() { return "float"; }
+};
+template <> struct word<double> {
+    static const char *text() { return "double"; }
+};
+template <> struct word<long double> {
+    static const char *text() { return "long double"; }
+};
+
+template <typename F> struct prototype {
+    static_assert(sizeof(F *) == 0, "write a function's type, such as int(int, int), without variable arguments");
+};
+template <typename R, typename... A> struct prototype<R(A...)> {
+    static std::string of(const std::string &name) {
+        std::string parameters;
+        for (const char *word : {"", word<typename std::remove_cv<A>::type>::text()...})
+            parameters += parameters.empty() ? word : std::string(", ") + word;
+        return word<typename std::remove_cv<R>::type>::text() + (" " + name) + "(" +
+               (parameters.empty() ? "void" : parameters) + ")";
+    }
+};
+#if __cpp_noexcept_function_type
+template <typename R, typename... A> struct prototype<R(A...) noexcept> : prototype<R(A...)> {};
+#endif
+
+template <typename R, typename... A> void (*erase(R (*function)(A...)))(void) {
+    return reinterpret_cast<void (*)(void)>(function);
+}
+
+} // namespace detail
+
+// The function `name` of a module, of type F; nullptr on failure (see rf_error). `handle` is one of rf_dlopen, or an rf_domain.
+template <typename F> F *dlsym(void *handle, const std::string &name) {
+    return reinterpret_cast<F *>(rf_dlsym(handle, detail::prototype<F>::of(name).c_str()));
+}
+
+// rf_provide.
+template <typename F> rf_status provide(const std::string &name, F *function) {
+    return rf_provide(detail::prototype<F>::of(name).c_str(), detail::erase(function));
+}
+
+// What a host gives to domains. Has to live until the domain, the image or the pool is made.
+class imports {
+  public:
+    imports() = default;
+    imports(const imports &) = delete;
+    imports &operator=(const imports &) = delete;
+
+    // A function as it is: rf_import.function.
+    template <typename F> imports &function(const std::string &name, F *function) {
+        names.push_back(detail::prototype<F>::of(name));
+        list.push_back({names.back().c_str(), detail::erase(function), nullptr, nullptr});
+        return *this;
+    }
+    // The general form: rf_import.callback.
+    imports &callback(const std::string &name, rf_callback callback, void *context) {
+        names.push_back(name);
+        list.push_back({names.back().c_str(), nullptr, callback, context});
+        return *this;
+    }
+    // Sets these imports in `options`.
+    void into(rf_domain_options &options) const {
+        options.imports = list.data();
+        options.import_count = list.size();
+    }
+
+  private:
+    std::deque<std::string> names; // whose elements do not move
+    std::vector<rf_import> list;
+};
+
+} // namespace ringfence
+
+#endif
