@@ -1,11 +1,14 @@
 /* The functions on blocks of memory. */
 #include "vec.h"
 
-/* From here on a string instruction is faster than a loop, where the processor says so (ERMS). */
-#define REP_MOVE 4096
-#define REP_SET 2048
+/* From here on a string instruction is faster than a loop, where the processor says so (ERMS). It is sooner than in unfenced
+ * code: stores through a segment whose base is not 0 go at one a cycle on processors that otherwise do two
+ * (docs/performance.md), and string instructions take plain addresses. So the loops below also store nothing twice
+ * that they need not. */
+#define REP_MOVE 1536
+#define REP_SET 1536
 
-/* Stores to one line pair up when they come in order; the compiler would not keep it. */
+/* Keeps stores in order, so that those to one line leave together. */
 #define IN_ORDER __asm__ volatile("" : : : "memory")
 
 static inline void rep_movsb(void *d, const void *s, size_t n)
@@ -18,37 +21,79 @@ static inline void rep_stosb(void *d, int c, size_t n)
 	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
 }
 
-/* Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
+/* Unaligned vectors of 16 bytes by instructions that every processor has: sizes up to 32 do not ask for features first. */
+static inline v16 load16(const unsigned char *p)
+{
+	v16 x;
+	__asm__("movdqu %1, %0" : "=x"(x) : "m"(*(const v16u *)p));
+	return x;
+}
+
+static inline void store16(unsigned char *p, v16 x) { __asm__("movdqu %1, %0" : "=m"(*(v16u *)p) : "x"(x)); }
+
+static inline v16 twice(uint64_t w)
+{
+	v16 x;
+	__asm__("movq %1, %0\n\tpunpcklqdq %0, %0" : "=x"(x) : "r"(w));
+	return x;
+}
+
+/* n <= 32 */
+static inline void *move_few(unsigned char *d, const unsigned char *s, size_t n)
+{
+	if (LIKELY(n >= 16)) {
+		v16 a = load16(s), b = load16(s + n - 16);
+		store16(d, a);
+		store16(d + n - 16, b);
+	} else if (n >= 8) {
+		uint64_t a = *(const u64u *)s, b = *(const u64u *)(s + n - 8);
+		*(u64u *)d = a;
+		*(u64u *)(d + n - 8) = b;
+	} else if (n >= 4) {
+		uint32_t a = *(const u32u *)s, b = *(const u32u *)(s + n - 4);
+		*(u32u *)d = a;
+		*(u32u *)(d + n - 4) = b;
+	} else if (n >= 2) {
+		uint16_t a = *(const u16u *)s, b = *(const u16u *)(s + n - 2);
+		*(u16u *)d = a;
+		*(u16u *)(d + n - 2) = b;
+	} else if (n) {
+		*d = *s;
+	}
+	return d;
+}
+
+/* n <= 32 */
+static inline void *set_few(unsigned char *d, int c, size_t n)
+{
+	uint64_t w = (unsigned char)c * 0x0101010101010101u;
+
+	if (LIKELY(n >= 16)) {
+		v16 x = twice(w);
+		store16(d, x);
+		store16(d + n - 16, x);
+	} else if (n >= 8) {
+		*(u64u *)d = w;
+		*(u64u *)(d + n - 8) = w;
+	} else if (n >= 4) {
+		*(u32u *)d = (uint32_t)w;
+		*(u32u *)(d + n - 4) = (uint32_t)w;
+	} else if (n >= 2) {
+		*(u16u *)d = (uint16_t)w;
+		*(u16u *)(d + n - 2) = (uint16_t)w;
+	} else if (n) {
+		*d = (unsigned char)w;
+	}
+	return d;
+}
+
+/* n > 32. Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
 BODY void *memmove_body(void *dst, const void *src, size_t n)
 {
 	unsigned char *d = dst;
 	const unsigned char *s = src;
 
-	if (n < 16) {
-		if (n >= 8) {
-			uint64_t a = *(const u64u *)s, b = *(const u64u *)(s + n - 8);
-			*(u64u *)d = a;
-			*(u64u *)(d + n - 8) = b;
-		} else if (n >= 4) {
-			uint32_t a = *(const u32u *)s, b = *(const u32u *)(s + n - 4);
-			*(u32u *)d = a;
-			*(u32u *)(d + n - 4) = b;
-		} else if (n >= 2) {
-			uint16_t a = *(const u16u *)s, b = *(const u16u *)(s + n - 2);
-			*(u16u *)d = a;
-			*(u16u *)(d + n - 2) = b;
-		} else if (n) {
-			*d = *s;
-		}
-		return dst;
-	}
-	if (n <= 32) {
-		v16 a = *(const v16u *)s, b = *(const v16u *)(s + n - 16);
-		*(v16u *)d = a;
-		*(v16u *)(d + n - 16) = b;
-		return dst;
-	}
-	if (n <= 2 * V) {
+	if (LIKELY(n <= 2 * V)) {
 		vec a = LOADU(s), b = LOADU(s + n - V);
 		STOREU(d, a);
 		STOREU(d + n - V, b);
@@ -89,48 +134,34 @@ BODY void *memmove_body(void *dst, const void *src, size_t n)
 			rep_movsb(d + skip, s + skip, n - skip);
 			return dst;
 		}
-		vec head0 = LOADU(s), head1 = LOADU(s + V);
-		vec t0 = LOADU(s + n - 4 * V), t1 = LOADU(s + n - 3 * V), t2 = LOADU(s + n - 2 * V),
-		    t3 = LOADU(s + n - V);
-		unsigned char *end = d + n - 4 * V;
-		size_t skip = 2 * V - ((uintptr_t)d & (2 * V - 1));
+		vec head = keep(LOADU(s)), t0 = keep(LOADU(s + n - 2 * V)), t1 = keep(LOADU(s + n - V));
+		unsigned char *end = d + n - 2 * V;
+		size_t skip = V - ((uintptr_t)d & (V - 1));
 		unsigned char *p = d + skip;
 		s += skip;
 		do {
-			vec a = LOADU(s), b = LOADU(s + V), c = LOADU(s + 2 * V), e = LOADU(s + 3 * V);
-			s += 4 * V;
+			vec a = LOADU(s), b = LOADU(s + V);
+			s += 2 * V;
 			IN_ORDER;
 			STORE(p, a);
 			IN_ORDER;
 			STORE(p + V, b);
-			IN_ORDER;
-			STORE(p + 2 * V, c);
-			IN_ORDER;
-			STORE(p + 3 * V, e);
-			p += 4 * V;
+			p += 2 * V;
 		} while (p < end);
 		STOREU(end, t0);
 		STOREU(end + V, t1);
-		STOREU(end + 2 * V, t2);
-		STOREU(end + 3 * V, t3);
-		STOREU(d, head0);
-		STOREU(d + V, head1);
+		STOREU(d, head);
 		return dst;
 	}
 	/* Backward. */
-	vec tail = LOADU(s + n - V);
-	vec h0 = LOADU(s), h1 = LOADU(s + V), h2 = LOADU(s + 2 * V), h3 = LOADU(s + 3 * V);
+	vec tail = keep(LOADU(s + n - V)), h0 = keep(LOADU(s)), h1 = keep(LOADU(s + V));
 	unsigned char *p = (unsigned char *)((uintptr_t)(d + n - 1) & ~(uintptr_t)(V - 1));
 	const unsigned char *q = s + (p - d);
-	unsigned char *stop = d + 4 * V;
+	unsigned char *stop = d + 2 * V;
 	do {
-		q -= 4 * V;
-		vec a = LOADU(q), b = LOADU(q + V), c = LOADU(q + 2 * V), e = LOADU(q + 3 * V);
-		p -= 4 * V;
-		IN_ORDER;
-		STORE(p + 3 * V, e);
-		IN_ORDER;
-		STORE(p + 2 * V, c);
+		q -= 2 * V;
+		vec a = LOADU(q), b = LOADU(q + V);
+		p -= 2 * V;
 		IN_ORDER;
 		STORE(p + V, b);
 		IN_ORDER;
@@ -138,43 +169,19 @@ BODY void *memmove_body(void *dst, const void *src, size_t n)
 	} while (p > stop);
 	STOREU(d, h0);
 	STOREU(d + V, h1);
-	STOREU(d + 2 * V, h2);
-	STOREU(d + 3 * V, h3);
 	STOREU(d + n - V, tail);
 	return dst;
 }
 
+/* n > 32 */
 BODY void *memset_body(void *dst, int c, size_t n)
 {
 	unsigned char *d = dst;
-
-	if (n < 16) {
-		uint64_t w = (unsigned char)c * 0x0101010101010101u;
-		if (n >= 8) {
-			*(u64u *)d = w;
-			*(u64u *)(d + n - 8) = w;
-		} else if (n >= 4) {
-			*(u32u *)d = (uint32_t)w;
-			*(u32u *)(d + n - 4) = (uint32_t)w;
-		} else if (n >= 2) {
-			*(u16u *)d = (uint16_t)w;
-			*(u16u *)(d + n - 2) = (uint16_t)w;
-		} else if (n) {
-			*d = (unsigned char)c;
-		}
-		return dst;
-	}
 	vec v = splat(c);
-	if (n <= 32) {
-		v16 x = (v16){0} + (char)c;
-		*(v16u *)d = x;
-		*(v16u *)(d + n - 16) = x;
-		return dst;
-	}
 
 	STOREU(d, v);
 	STOREU(d + n - V, v);
-	if (n <= 2 * V)
+	if (LIKELY(n <= 2 * V))
 		return dst;
 	STOREU(d + V, v);
 	STOREU(d + n - 2 * V, v);
@@ -184,19 +191,13 @@ BODY void *memset_body(void *dst, int c, size_t n)
 		rep_stosb(d, c, n);
 		return dst;
 	}
-	STOREU(d + 2 * V, v);
-	STOREU(d + 3 * V, v);
-	STOREU(d + n - 3 * V, v);
-	STOREU(d + n - 4 * V, v);
-	unsigned char *end = d + n - 4 * V;
-	unsigned char *p = (unsigned char *)(((uintptr_t)d + 4 * V) & ~(uintptr_t)(2 * V - 1));
-	while (p < end) {
+	unsigned char *end = d + n - 2 * V;
+	unsigned char *p = (unsigned char *)(((uintptr_t)d + 2 * V) & ~(uintptr_t)(V - 1));
+	do {
 		STORE(p, v);
 		STORE(p + V, v);
-		STORE(p + 2 * V, v);
-		STORE(p + 3 * V, v);
-		p += 4 * V;
-	}
+		p += 2 * V;
+	} while (p < end);
 	return dst;
 }
 
@@ -241,26 +242,49 @@ BODY int memcmp_body(const void *pa, const void *pb, size_t n)
 		}
 		return n ? a[0] - b[0] : 0;
 	}
-	if ((m = MASK(LOADU(a) == LOADU(b)) ^ ALL))
-		return byte_difference(a, b, __builtin_ctz(m));
-	size_t i = V - ((uintptr_t)a & (V - 1));
-	if (n >= 8 * V) {
-		for (; i + 4 * V <= n; i += 4 * V) {
+	/* From both ends, which overlap, up to 8 vectors. */
+	size_t at = 0;
+#define STEP(where)                                                                                          \
+	if ((m = MASK(LOADU(a + (where)) == LOADU(b + (where))) ^ ALL)) {                                    \
+		at = (where);                                                                                \
+		goto found;                                                                                  \
+	}
+	STEP(0)
+	if (n <= 2 * V) {
+		STEP(n - V)
+		return 0;
+	}
+	STEP(V)
+	if (n <= 4 * V) {
+		STEP(n - 2 * V)
+		STEP(n - V)
+		return 0;
+	}
+	STEP(2 * V)
+	STEP(3 * V)
+	if (n > 8 * V) {
+		/* The first of the two is aligned; the last round overlaps. */
+		size_t i = 4 * V - ((uintptr_t)a & (V - 1)), last = n - 4 * V;
+		do {
 			vec x = LOAD(a + i) == LOADU(b + i), y = LOAD(a + i + V) == LOADU(b + i + V),
 			    z = LOAD(a + i + 2 * V) == LOADU(b + i + 2 * V),
 			    w = LOAD(a + i + 3 * V) == LOADU(b + i + 3 * V);
-			if (MASK(x & y & z & w) != ALL)
-				break;
-		}
+			if (MASK(x & y & z & w) != ALL) {
+				at = i;
+				goto four;
+			}
+			i += 4 * V;
+		} while (i < last);
 	}
-	for (; i + V <= n; i += V)
-		if ((m = MASK(LOADU(a + i) == LOADU(b + i)) ^ ALL))
-			return byte_difference(a, b, i + __builtin_ctz(m));
-	if (i == n)
-		return 0;
-	i = n - V;
-	m = MASK(LOADU(a + i) == LOADU(b + i)) ^ ALL;
-	return m ? byte_difference(a, b, i + __builtin_ctz(m)) : 0;
+	at = n - 4 * V;
+four:
+	for (size_t end = at + 4 * V; at < end; at += V) {
+		STEP(at)
+	}
+	return 0;
+found:
+	return byte_difference(a, b, at + __builtin_ctz(m));
+#undef STEP
 }
 
 BODY void *memchr_body(const void *p, int c, size_t n)
@@ -272,24 +296,35 @@ BODY void *memchr_body(const void *p, int c, size_t n)
 		return NULL;
 	const vec k = splat(c);
 	const unsigned char *a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
-	size_t off = (size_t)(s - a);
-	m = MASK(LOAD(a) == k) >> off;
+	/* n may be larger than what is there, so nothing is loaded beyond the page of the match. */
+	if (LIKELY(WITHIN_PAGE(s, V)))
+		m = MASK(LOADU(s) == k);
+	else
+		m = MASK(LOAD(a) == k) >> (s - a);
 	if (m) {
 		size_t at = __builtin_ctz(m);
 		return at < n ? (void *)(s + at) : NULL;
 	}
-	if (n <= V - off)
+	if (n <= V)
 		return NULL;
-	n -= V - off;
+	/* From here on aligned: n counts from a. */
 	a += V;
-	/* n may be larger than what is there, so nothing is loaded beyond the page of the match. */
-	while (n > 4 * V && ((uintptr_t)a & (4 * V - 1))) {
-		m = MASK(LOAD(a) == k);
-		if (m)
-			return (void *)(a + __builtin_ctz(m));
-		a += V;
-		n -= V;
-	}
+	n -= (size_t)(a - s);
+#define STEP(i)                                                                                              \
+	m = MASK(LOAD(a + (i)) == k);                                                                        \
+	if (m) {                                                                                             \
+		size_t at = __builtin_ctz(m) + (i);                                                          \
+		return at < n ? (void *)(a + at) : NULL;                                                     \
+	}                                                                                                    \
+	if (n <= (i) + V)                                                                                    \
+		return NULL;
+	STEP(0)
+	STEP(V)
+	STEP(2 * V)
+	STEP(3 * V)
+	size_t done = 4 * V - ((uintptr_t)a & (4 * V - 1));
+	a += done;
+	n -= done;
 	while (n > 4 * V) {
 		vec x = LOAD(a) == k, y = LOAD(a + V) == k, z = LOAD(a + 2 * V) == k, w = LOAD(a + 3 * V) == k;
 		if (MASK(x | y | z | w))
@@ -297,17 +332,12 @@ BODY void *memchr_body(const void *p, int c, size_t n)
 		a += 4 * V;
 		n -= 4 * V;
 	}
-	for (;;) {
-		m = MASK(LOAD(a) == k);
-		if (m) {
-			size_t at = __builtin_ctz(m);
-			return at < n ? (void *)(a + at) : NULL;
-		}
-		if (n <= V)
-			return NULL;
-		a += V;
-		n -= V;
-	}
+	STEP(0)
+	STEP(V)
+	STEP(2 * V)
+	STEP(3 * V)
+	return NULL;
+#undef STEP
 }
 
 BODY void *memrchr_body(const void *p, int c, size_t n)
@@ -343,8 +373,8 @@ BODY void *rawmemchr_body(const void *p, int c)
 	return (void *)(a + __builtin_ctz(m));
 }
 
-ENTRY(void *, memmove, (void *d, const void *s, size_t n), (d, s, n))
-ENTRY(void *, memset, (void *d, int c, size_t n), (d, c, n))
+ENTRY_AFTER(if (n <= 32) return move_few(d, s, n);, void *, memmove, (void *d, const void *s, size_t n), (d, s, n))
+ENTRY_AFTER(if (n <= 32) return set_few(d, c, n);, void *, memset, (void *d, int c, size_t n), (d, c, n))
 ENTRY(int, memcmp, (const void *a, const void *b, size_t n), (a, b, n))
 ENTRY(void *, memchr, (const void *s, int c, size_t n), (s, c, n))
 ENTRY(void *, memrchr, (const void *s, int c, size_t n), (s, c, n))

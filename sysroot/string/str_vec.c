@@ -4,6 +4,8 @@
 
 static inline const char *align_down(const char *p) { return (const char *)((uintptr_t)p & ~(uintptr_t)(V - 1)); }
 
+static inline const char *next_four(const char *p) { return (const char *)(((uintptr_t)p & ~(4 * V - 1)) + 4 * V); }
+
 BODY size_t strlen_body(const char *s)
 {
 	const char *a = s;
@@ -20,25 +22,25 @@ BODY size_t strlen_body(const char *s)
 		if (m)
 			return __builtin_ctz(m);
 	}
-	/* Single vectors up to a boundary of four, then four at a time. */
-	for (;;) {
-		a += V;
-		if (!((uintptr_t)a & (4 * V - 1)))
-			break;
-		m = MASK(LOAD(a) == ZERO);
-		if (m)
-			return (size_t)(a - s) + __builtin_ctz(m);
-	}
-	for (;; a += 4 * V) {
+	/* Four single vectors, then four at a time from a boundary of four. */
+#define STEP(i)                                                                                              \
+	m = MASK(LOAD(a + (i)) == ZERO);                                                                     \
+	if (m)                                                                                               \
+		return (size_t)(a - s) + (i) + __builtin_ctz(m);
+	a += V;
+	STEP(0)
+	STEP(V)
+	STEP(2 * V)
+	STEP(3 * V)
+	for (a = next_four(a);; a += 4 * V) {
 		vec x = LOAD(a), y = LOAD(a + V), z = LOAD(a + 2 * V), w = LOAD(a + 3 * V);
 		if (MASK(MIN(MIN(x, y), MIN(z, w)) == ZERO))
 			break;
 	}
 	for (;; a += V) {
-		m = MASK(LOAD(a) == ZERO);
-		if (m)
-			return (size_t)(a - s) + __builtin_ctz(m);
+		STEP(0)
 	}
+#undef STEP
 }
 
 BODY char *strchrnul_body(const char *s, int c)
@@ -49,40 +51,39 @@ BODY char *strchrnul_body(const char *s, int c)
 	vec x;
 
 	if (LIKELY(WITHIN_PAGE(s, RF_VEC))) {
-		x = LOADU(s);
+		x = keep(LOADU(s));
 		m = MASK((x == k) | (x == ZERO));
 		if (m)
 			return (char *)s + __builtin_ctz(m);
 		a = align_down(s);
 	} else {
 		a = align_down(s);
-		x = LOAD(a);
+		x = keep(LOAD(a));
 		m = MASK((x == k) | (x == ZERO)) >> (s - a);
 		if (m)
 			return (char *)s + __builtin_ctz(m);
 	}
-	for (;;) {
-		a += V;
-		if (!((uintptr_t)a & (4 * V - 1)))
-			break;
-		x = LOAD(a);
-		m = MASK((x == k) | (x == ZERO));
-		if (m)
-			return (char *)a + __builtin_ctz(m);
-	}
+#define STEP(i)                                                                                              \
+	x = keep(LOAD(a + (i)));                                                                             \
+	m = MASK((x == k) | (x == ZERO));                                                                    \
+	if (m)                                                                                               \
+		return (char *)a + (i) + __builtin_ctz(m);
+	a += V;
+	STEP(0)
+	STEP(V)
+	STEP(2 * V)
+	STEP(3 * V)
 	/* x ^ k is 0 where the character is, so a minimum with x finds both at once. */
-	for (;; a += 4 * V) {
-		vec p = LOAD(a), q = LOAD(a + V), r = LOAD(a + 2 * V), t = LOAD(a + 3 * V);
+	for (a = next_four(a);; a += 4 * V) {
+		vec p = keep(LOAD(a)), q = keep(LOAD(a + V)), r = keep(LOAD(a + 2 * V)), t = keep(LOAD(a + 3 * V));
 		vec u = MIN(MIN(p, p ^ k), MIN(q, q ^ k)), v = MIN(MIN(r, r ^ k), MIN(t, t ^ k));
 		if (MASK(MIN(u, v) == ZERO))
 			break;
 	}
 	for (;; a += V) {
-		x = LOAD(a);
-		m = MASK((x == k) | (x == ZERO));
-		if (m)
-			return (char *)a + __builtin_ctz(m);
+		STEP(0)
 	}
+#undef STEP
 }
 
 BODY char *strchr_body(const char *s, int c)
@@ -96,47 +97,63 @@ static inline char *last(const char *a, uint32_t hit) { return (char *)a + (31 -
 BODY char *strrchr_body(const char *s, int c)
 {
 	const vec k = splat(c);
-	const char *a = align_down(s), *found = NULL, *block = NULL;
-	uint32_t drop = ALL << (s - a), end, hit;
+	const char *a = align_down(s), *block = NULL;
+	uint32_t end, hit;
+	vec x;
 
-	/* Single vectors up to a boundary of four. */
+	/* Most strings are short. */
+	if (LIKELY(WITHIN_PAGE(s, RF_VEC))) {
+		x = keep(LOADU(s));
+		end = MASK(x == ZERO), hit = MASK(x == k);
+	} else {
+		x = keep(LOAD(a));
+		end = MASK(x == ZERO) >> (s - a), hit = MASK(x == k) >> (s - a);
+	}
+	if (end) {
+		hit &= end ^ (end - 1); /* up to the end, the end itself included */
+		return hit ? last(s, hit) : NULL;
+	}
+	/* The last hit so far: where its vector is, and which bytes of it. Where it was is computed once. */
+	const char *found = s;
+	uint32_t found_hit = hit;
+	a += V;
 	do {
-		vec x = LOAD(a);
-		end = MASK(x == ZERO) & drop, hit = MASK(x == k) & drop;
-		if (end) {
-			hit &= end ^ (end - 1); /* up to the end, the end itself included */
-			return hit ? last(a, hit) : (char *)found;
-		}
+		x = keep(LOAD(a));
+		end = MASK(x == ZERO), hit = MASK(x == k);
+		if (end)
+			goto done;
 		if (hit)
-			found = last(a, hit);
-		drop = ALL;
+			found = a, found_hit = hit;
 		a += V;
 	} while ((uintptr_t)a & (4 * V - 1));
-	/* Of four at a time only which ones were the last with a hit; where it was is looked for once. */
+	/* Of four at a time only which ones were the last with a hit. */
 	for (;; a += 4 * V) {
-		vec p = LOAD(a), q = LOAD(a + V), r = LOAD(a + 2 * V), t = LOAD(a + 3 * V);
+		vec p = keep(LOAD(a)), q = keep(LOAD(a + V)), r = keep(LOAD(a + 2 * V)), t = keep(LOAD(a + 3 * V));
 		if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
 			break;
 		if (MASK((p == k) | (q == k) | (r == k) | (t == k)))
 			block = a;
 	}
 	for (;; a += V) {
-		vec x = LOAD(a);
+		x = keep(LOAD(a));
 		end = MASK(x == ZERO), hit = MASK(x == k);
 		if (end)
-			hit &= end ^ (end - 1);
-		if (hit)
-			found = last(a, hit), block = NULL;
-		if (end)
 			break;
-	}
-	if (!block)
-		return (char *)found;
-	for (a = block + 3 * V;; a -= V) {
-		hit = MASK(LOAD(a) == k);
 		if (hit)
-			return last(a, hit);
+			found = a, found_hit = hit, block = NULL;
 	}
+done:
+	hit &= end ^ (end - 1);
+	if (hit)
+		return last(a, hit);
+	if (block) {
+		for (a = block + 3 * V;; a -= V) {
+			hit = MASK(LOAD(a) == k);
+			if (hit)
+				return last(a, hit);
+		}
+	}
+	return found_hit ? last(found, found_hit) : NULL;
 }
 
 static inline int difference(const char *a, const char *b)
@@ -144,8 +161,12 @@ static inline int difference(const char *a, const char *b)
 	return *(const unsigned char *)a - *(const unsigned char *)b;
 }
 
-/* 0 where x and y differ, or both end. */
-static inline vec stops(vec x, vec y) { return MIN(x, (vec)(x == y)); }
+/* 0 where the two differ, or both end. */
+static inline vec stops(const char *a, const char *b)
+{
+	vec x = keep(LOADU(a));
+	return MIN(x, (vec)(x == LOADU(b)));
+}
 
 /* Bytes until either of the two pointers reaches its next page. */
 static inline size_t page_room(const char *a, const char *b)
@@ -154,83 +175,70 @@ static inline size_t page_room(const char *a, const char *b)
 	return x < y ? x : y;
 }
 
-/* Compares `room` bytes at the most, which lie within a page of both; whether it is decided then. */
-static inline int compare(const char **pa, const char **pb, size_t room, int *result)
+/* strcmp, and strncmp where n counts. */
+BODY int compare(const char *a, const char *b, size_t n, const int bounded)
 {
-	const char *a = *pa, *b = *pb;
+	const char *start = a, *end;
 	uint32_t m;
 
-	while (room >= 4 * V) {
-		vec p = stops(LOADU(a), LOADU(b)), q = stops(LOADU(a + V), LOADU(b + V)),
-		    r = stops(LOADU(a + 2 * V), LOADU(b + 2 * V)), t = stops(LOADU(a + 3 * V), LOADU(b + 3 * V));
-		if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
-			break;
-		a += 4 * V;
-		b += 4 * V;
-		room -= 4 * V;
-	}
-	while (room >= V) {
-		m = MASK(stops(LOADU(a), LOADU(b)) == ZERO);
-		if (m) {
-			*result = difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
-			return 1;
-		}
-		a += V;
-		b += V;
-		room -= V;
-	}
-	for (; room; room--, a++, b++)
-		if (*a != *b || !*a) {
-			*result = difference(a, b);
-			return 1;
-		}
-	*pa = a;
-	*pb = b;
-	return 0;
-}
+#define STEP(i)                                                                                              \
+	m = MASK(stops(a + (i), b + (i)) == ZERO);                                                           \
+	if (m) {                                                                                             \
+		size_t at = __builtin_ctz(m) + (i);                                                          \
+		return bounded && at >= n ? 0 : difference(a + at, b + at);                                  \
+	}                                                                                                    \
+	if (bounded && n <= (i) + V)                                                                         \
+		return 0;
 
-BODY int strcmp_body(const char *a, const char *b)
-{
-	int result;
-
-	if (LIKELY(WITHIN_PAGE(a, 4 * RF_VEC) && WITHIN_PAGE(b, 4 * RF_VEC))) {
-		/* Most strings are short. */
-		uint32_t m;
-		for (int i = 0; i < 4; i++) {
-			m = MASK(stops(LOADU(a), LOADU(b)) == ZERO);
-			if (m)
+	if (bounded && !n)
+		return 0;
+	if (LIKELY((((uintptr_t)a | (uintptr_t)b) & 4095) <= 4096 - 4 * V)) {
+		STEP(0)
+		STEP(V)
+		STEP(2 * V)
+		STEP(3 * V)
+		size_t skip = 4 * V - ((uintptr_t)a & (V - 1));
+		a += skip;
+		b += skip;
+	}
+	end = bounded && n < (size_t)-1 >> 1 ? start + n : (const char *)-1;
+	for (;;) {
+		size_t room = page_room(a, b);
+		if (bounded && room >= (size_t)(end - a)) {
+			room = (size_t)(end - a);
+			if (!room)
+				return 0;
+		}
+		for (; room >= 4 * V; room -= 4 * V, a += 4 * V, b += 4 * V) {
+			vec p = stops(a, b), q = stops(a + V, b + V), r = stops(a + 2 * V, b + 2 * V),
+			    t = stops(a + 3 * V, b + 3 * V);
+			if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
+				break;
+		}
+		for (; room >= V; room -= V, a += V, b += V)
+			if ((m = MASK(stops(a, b) == ZERO)))
+				return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
+		if (!room)
+			continue;
+		/* The rest before the page's end, again with bytes that are known to be equal. */
+		if (LIKELY((size_t)(a - start) >= V - room)) {
+			a -= V - room;
+			b -= V - room;
+			if ((m = MASK(stops(a, b) == ZERO)))
 				return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
 			a += V;
 			b += V;
+			continue;
 		}
+		for (; room; room--, a++, b++)
+			if (*a != *b || !*a)
+				return difference(a, b);
 	}
-	while (!compare(&a, &b, page_room(a, b), &result))
-		;
-	return result;
+#undef STEP
 }
 
-BODY int strncmp_body(const char *a, const char *b, size_t n)
-{
-	int result;
-
-	while (n) {
-		size_t room = page_room(a, b);
-		if (n < V && room >= V) {
-			uint32_t m = MASK(stops(LOADU(a), LOADU(b)) == ZERO);
-			if (!m || (size_t)__builtin_ctz(m) >= n)
-				return 0;
-			return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
-		}
-		if (room > n)
-			room = n;
-		if (room > V && n - room < V) /* the rest by the vector above */
-			room -= room % V;
-		if (compare(&a, &b, room, &result))
-			return result;
-		n -= room;
-	}
-	return 0;
-}
+BODY int strcmp_body(const char *a, const char *b) { return compare(a, b, 0, 0); }
+BODY int strncmp_body(const char *a, const char *b, size_t n) { return compare(a, b, n, 1); }
 
 /* n bytes, 1 to one vector, as two overlapping pieces. */
 static inline void copy_tail(char *d, const char *s, unsigned n)
@@ -260,32 +268,60 @@ static inline void copy_tail(char *d, const char *s, unsigned n)
 /* Copies up to and with the terminating NUL; returns where it was put. */
 BODY char *stpcpy_body(char *d, const char *s)
 {
+	char *start = d;
+	uint32_t m;
+
+	if (LIKELY(WITHIN_PAGE(s, 4 * V))) {
+		vec x = keep(LOADU(s));
+		m = MASK(x == ZERO);
+		if (m) {
+			unsigned at = __builtin_ctz(m);
+			copy_tail(d, s, at + 1);
+			return d + at;
+		}
+		/* What is left over at the end goes by a vector that overlaps the one before. */
+#define STEP(i)                                                                                              \
+	STOREU(d + (i) - V, x);                                                                              \
+	x = keep(LOADU(s + (i)));                                                                            \
+	m = MASK(x == ZERO);                                                                                 \
+	if (m) {                                                                                             \
+		size_t at = (i) + __builtin_ctz(m);                                                          \
+		STOREU(d + at + 1 - V, LOADU(s + at + 1 - V));                                               \
+		return d + at;                                                                               \
+	}
+		STEP(V)
+		STEP(2 * V)
+		STEP(3 * V)
+#undef STEP
+		STOREU(d + 3 * V, x);
+		size_t skip = 4 * V - ((uintptr_t)s & (V - 1));
+		d += skip;
+		s += skip;
+	}
 	for (;;) {
 		size_t room = 4096 - ((uintptr_t)s & 4095);
-		while (room >= V) {
-			vec x = LOADU(s);
-			uint32_t m = MASK(x == ZERO);
+		for (; room >= 4 * V; room -= 4 * V, d += 4 * V, s += 4 * V) {
+			vec p = keep(LOADU(s)), q = keep(LOADU(s + V)), r = keep(LOADU(s + 2 * V)),
+			    t = keep(LOADU(s + 3 * V));
+			if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
+				break;
+			STOREU(d, p);
+			STOREU(d + V, q);
+			STOREU(d + 2 * V, r);
+			STOREU(d + 3 * V, t);
+		}
+		for (; room >= V; room -= V, d += V, s += V) {
+			vec x = keep(LOADU(s));
+			m = MASK(x == ZERO);
 			if (m) {
-				unsigned at = __builtin_ctz(m);
-				copy_tail(d, s, at + 1);
+				size_t at = __builtin_ctz(m);
+				if (LIKELY((size_t)(d - start) >= V - 1))
+					STOREU(d + at + 1 - V, LOADU(s + at + 1 - V));
+				else
+					copy_tail(d, s, (unsigned)at + 1);
 				return d + at;
 			}
 			STOREU(d, x);
-			d += V;
-			s += V;
-			room -= V;
-			while (room >= 4 * V) {
-				vec p = LOADU(s), q = LOADU(s + V), r = LOADU(s + 2 * V), t = LOADU(s + 3 * V);
-				if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
-					break;
-				STOREU(d, p);
-				STOREU(d + V, q);
-				STOREU(d + 2 * V, r);
-				STOREU(d + 3 * V, t);
-				d += 4 * V;
-				s += 4 * V;
-				room -= 4 * V;
-			}
 		}
 		for (; room; room--, s++, d++)
 			if (!(*d = *s))

@@ -37,6 +37,12 @@ typedef v16u vecu;
 #define STOREU(p, v) (*(vecu *)(p) = (vecu)(v))
 #define ZERO ((vec){0})
 static inline vec splat(int c) { return (vec){0} + (char)c; }
+/* In a register from here on: the compiler would rather load a value twice than keep it. */
+static inline vec keep(vec v)
+{
+	__asm__("" : "+x"(v));
+	return v;
+}
 #endif
 
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -61,15 +67,19 @@ extern uint32_t RF_FEATURES_SYMBOL;
  * the processor has no AVX2: the usual case then has no jump. */
 #define BODY static inline __attribute__((always_inline))
 #if !defined RF_VEC || RF_VEC == 32
-#define ENTRY(ret, name, params, args)                                                                       \
+#define ENTRY(ret, name, params, args) ENTRY_AFTER(, ret, name, params, args)
+/* What comes first has to run on any processor. */
+#define ENTRY_AFTER(first, ret, name, params, args)                                                          \
 	ret __rf_##name##_sse2 params HIDDEN;                                                                \
 	ret name params                                                                                      \
 	{                                                                                                    \
+		first                                                                                        \
 		if (UNLIKELY(!(RF_FEATURES & RF_FEATURE_AVX2)))                                              \
 			return __rf_##name##_sse2 args;                                                      \
 		return name##_body args;                                                                     \
 	}
 #else
+#define ENTRY_AFTER(first, ret, name, params, args) ENTRY(ret, name, params, args)
 #define ENTRY(ret, name, params, args)                                                                       \
 	ret __rf_##name##_sse2 params HIDDEN;                                                                \
 	ret __rf_##name##_sse2 params { return name##_body args; }

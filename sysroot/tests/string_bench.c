@@ -17,31 +17,20 @@ static long long now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Through pointers, so that no compiler puts its own code in their place. */
-static void *(*volatile p_memcpy)(void *, const void *, size_t) = memcpy;
-static void *(*volatile p_memmove)(void *, const void *, size_t) = memmove;
-static void *(*volatile p_memset)(void *, int, size_t) = memset;
-static int (*volatile p_memcmp)(const void *, const void *, size_t) = memcmp;
-static void *(*volatile p_memchr)(const void *, int, size_t) = memchr;
-static size_t (*volatile p_strlen)(const char *) = strlen;
-static int (*volatile p_strcmp)(const char *, const char *) = strcmp;
-static int (*volatile p_strncmp)(const char *, const char *, size_t) = strncmp;
-static char *(*volatile p_strcpy)(char *, const char *) = strcpy;
-static char *(*volatile p_strchr)(const char *, int) = strchr;
-static char *(*volatile p_strrchr)(const char *, int) = strrchr;
-
+/* Called by name, as programs do: natively through the PLT, fenced directly. Built with -fno-builtin, so that no compiler puts
+ * its own code in their place. */
 #define EACH(X)                                                                                               \
-	X(memcpy, sink = (uintptr_t)f(b + shift, a, n))                                                        \
-	X(memmove, sink = (uintptr_t)f(a + 8 + shift, a, n)) /* overlap: backwards */                          \
-	X(memset, sink = (uintptr_t)f(b + shift, 7, n))                                                        \
-	X(memcmp, sink = (uintptr_t)f(b + shift, a, n))                                                        \
-	X(memchr, sink = (uintptr_t)f(a + shift, 0, n))                                                        \
-	X(strlen, sink = (uintptr_t)f(a + shift))                                                              \
-	X(strcmp, sink = (uintptr_t)f(b + shift, a))                                                           \
-	X(strncmp, sink = (uintptr_t)f(b + shift, a, n))                                                       \
-	X(strcpy, sink = (uintptr_t)f(b + shift, a))                                                           \
-	X(strchr, sink = (uintptr_t)f(a + shift, '#'))                                                         \
-	X(strrchr, sink = (uintptr_t)f(a + shift, 'x'))
+	X(memcpy, sink = (uintptr_t)memcpy(b + shift, a, n))                                                        \
+	X(memmove, sink = (uintptr_t)memmove(a + 8 + shift, a, n)) /* overlap: backwards */                          \
+	X(memset, sink = (uintptr_t)memset(b + shift, 7, n))                                                        \
+	X(memcmp, sink = (uintptr_t)memcmp(b + shift, a, n))                                                        \
+	X(memchr, sink = (uintptr_t)memchr(a + shift, 0, n))                                                        \
+	X(strlen, sink = (uintptr_t)strlen(a + shift))                                                              \
+	X(strcmp, sink = (uintptr_t)strcmp(b + shift, a))                                                           \
+	X(strncmp, sink = (uintptr_t)strncmp(b + shift, a, n))                                                       \
+	X(strcpy, sink = (uintptr_t)strcpy(b + shift, a))                                                           \
+	X(strchr, sink = (uintptr_t)strchr(a + shift, '#'))                                                         \
+	X(strrchr, sink = (uintptr_t)strrchr(a + shift, 'x'))
 
 static const size_t sizes[] = {16, 24, 32, 48, 64, 100, 128, 200, 256, 400, 512, 700, 1000, 1024, 1500, 2048, 4096, 10000, 16384, 65536, 262144, 1048576};
 
@@ -57,7 +46,6 @@ static void fill(size_t n, size_t shift)
 #define MEASURE(name, expression)                                                                             \
 	static void measure_##name(size_t n, size_t shift)                                                     \
 	{                                                                                                    \
-		__typeof__(*p_##name) *f = p_##name;                                                           \
 		long calls = (long)(2000000 / (n + 60)) + 1;                                                   \
 		double best = 1e30;                                                                            \
 		fill(n, shift);                                                                                \

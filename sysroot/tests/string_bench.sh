@@ -12,8 +12,8 @@ RINGFENCE=${RINGFENCE:-${CARGO_TARGET_DIR:-$root/target}/release/ringfence}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-gcc -O2 -Wall -Wextra "$here/string_bench.c" -o "$work/native"
-"$RINGFENCE" cc --sysroot-rf "$root/build/sysroot" -O2 -Wall -Wextra "$here/string_bench.c" -o "$work/fenced.rf"
+gcc -O2 -fno-builtin -Wall -Wextra "$here/string_bench.c" -o "$work/native"
+"$RINGFENCE" cc --sysroot-rf "$root/build/sysroot" -O2 -fno-builtin -Wall -Wextra "$here/string_bench.c" -o "$work/fenced.rf"
 for ((i = 0; i < rounds; i++)); do
 	"$work/native" >>"$work/native.txt"
 	"$RINGFENCE" run "$work/fenced.rf" >>"$work/fenced.txt"

@@ -39,13 +39,13 @@ static int failures;
 
 static int sign(int x) { return (x > 0) - (x < 0); }
 
-/* A block of pages with an inaccessible page behind it. */
+/* A block of pages between two inaccessible ones. */
 static char *fenced_block(size_t size)
 {
-	char *p = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED || mprotect(p + size, 4096, PROT_NONE))
+	char *p = mmap(NULL, size + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || mprotect(p + 4096, size, PROT_READ | PROT_WRITE))
 		exit(2);
-	return p;
+	return p + 4096;
 }
 
 #define BLOCK 65536
@@ -164,6 +164,45 @@ static void strings(size_t n)
 	}
 }
 
+/* Strings that begin at every distance before a page's end, of the block's last page, too; and at the block's start. */
+static void edges(void)
+{
+	size_t n = 0; /* for CHECK */
+	for (size_t da = 0; da <= 140; da += 1 + da / 40)
+		for (size_t db = 0; db <= 140; db += 1 + db / 20) {
+			/* without an end: n says where it is */
+			char *a = A + BLOCK - da, *b = B + BLOCK - db;
+			n = da < db ? da : db;
+			memset(a, 'y', da);
+			memset(b, 'y', db);
+			CHECK(t_strncmp(a, b, n) == 0 && t_memcmp(a, b, n) == 0);
+			CHECK(t_memchr(a, 'x', da) == NULL && t_memrchr(b, 'x', db) == NULL);
+			CHECK(t_strnlen(a, da) == da && t_strnlen(b, db) == db);
+			a = da ? A + 4096 - da : A;
+			b = db ? B + 8192 - db : B;
+			char *d = C + 300 + db;
+			for (n = 0; n < 300; n += 1 + n / 3) {
+				memset(a, 'y', 300);
+				memset(b, 'y', 300);
+				a[n] = b[n] = 0;
+				a[n + 1] = 'x';
+				CHECK(t_strcmp(a, b) == 0 && t_strncmp(a, b, 300) == 0 && t_strlen(a) == n);
+				CHECK(!t_strchr(a, 'x') && !t_strrchr(a, 'x') && t_strrchr(a, 0) == a + n);
+				d[n + 1] = 'z';
+				CHECK(t_stpcpy(d, a) == d + n && !memcmp(d, a, n + 1) && d[n + 1] == 'z');
+				b[n] = 'x';
+				CHECK(t_strcmp(a, b) < 0 && t_strcmp(b, a) > 0 && t_strncmp(a, b, n) == 0);
+				CHECK(t_strncmp(a, b, n + 1) < 0 && t_strncmp(b, a, (size_t)-1) > 0);
+				CHECK(t_strchr(b, 'x') == b + n && t_rawmemchr(b, 'x') == b + n);
+				CHECK(t_memcmp(a, b, n) == 0 && t_memcmp(a, b, n + 1) < 0);
+				CHECK(t_memchr(b, 'x', n) == NULL && t_memchr(b, 'x', (size_t)-1) == b + n);
+				b[n / 2] = 'x';
+				b[n + 1] = 0;
+				CHECK(t_strrchr(b, 'x') == b + n && t_strchr(b, 'x') == b + n / 2);
+			}
+		}
+}
+
 int main(void)
 {
 	A = fenced_block(BLOCK);
@@ -172,6 +211,7 @@ int main(void)
 	static const uint32_t features[] = {0, 1u << 3, 1u << 10, (1u << 3) | (1u << 10)};
 	for (size_t f = 0; f < sizeof features / sizeof *features; f++) {
 		t_rf_features = features[f];
+		edges();
 		for (size_t n = 0; n < 9000; n += 1 + n / 40 + (n > 600 ? n / 9 : 0)) {
 			moves(n);
 			compares(n);
