@@ -277,12 +277,16 @@ impl<'a> FlowCheck<'a> {
             }
             *known = depth;
             let note = scan.notes[at];
-            walk.facts = walk.facts.or(note.facts());
+            walk.facts = walk.facts.or(note);
             from = at;
             at += note.len();
+            // Nearly always; and the processor cannot know where a match goes.
+            if note.goes_on() {
+                continue;
+            }
             match note.class() {
-                Class::Plain | Class::Interior | Class::FunctionMarker | Class::LabelMarker => {}
-                Class::Call | Class::IndirectCall => {}
+                Class::Plain | Class::FunctionMarker | Class::LabelMarker => {}
+                Class::Interior | Class::IndirectCall | Class::Call => {}
                 Class::Push => {
                     depth += 1;
                     if depth > MAX_SLOTS {

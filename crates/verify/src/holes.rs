@@ -76,6 +76,9 @@ mod planted {
         "slots of a table may have another depth than the jump",
         "a table may be in another function",
         "a table may have bytes of an identifier",
+        "the quick decoder takes operands without both prefixes",
+        "the quick decoder overlooks rsp",
+        "the quick decoder overlooks writes to r14",
     ];
 }
 #[cfg(feature = "holes")]

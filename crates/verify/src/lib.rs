@@ -13,6 +13,7 @@ mod flow;
 mod holes;
 mod identifiers;
 mod op;
+mod quick;
 mod reason;
 mod report;
 mod scan;

@@ -3,6 +3,7 @@
 
 use crate::decode::{Access, Flow, Instruction, Memory, WINDOW, decode, decode_window};
 use crate::holes::hole;
+use crate::quick::quick;
 use crate::reason::Reason;
 use crate::report::{Image, Pad, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
 use ringfence_isa::{Isolation, identifier, pad, sequence, window};
@@ -12,25 +13,27 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Class {
+    // After these, control goes on with the same depth; see [`Note::goes_on`].
     Plain,
-    Push,
-    Pop,
-    Return,
-    Jump,
-    Branch,
-    Call,
-    IndirectJump,
-    IndirectCall,
-    Trap,
     FunctionMarker,
     LabelMarker,
     /// Inside a fixed sequence: nothing may jump here.
     Interior,
+    IndirectCall,
+    Call,
+    // After these it may not.
+    Jump,
+    Branch,
+    Push,
+    Pop,
+    Return,
+    IndirectJump,
+    Trap,
 }
 
 /// The side array's element for one byte of text: 0 inside an instruction; at its start its length (bits
 /// 0 to 3), its [`Class`] (4 to 7) and facts for the report (8 to 15).
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note(u16);
 
 impl Note {
@@ -38,18 +41,18 @@ impl Note {
         use Class::*;
         [
             Plain,
-            Push,
-            Pop,
-            Return,
-            Jump,
-            Branch,
-            Call,
-            IndirectJump,
-            IndirectCall,
-            Trap,
             FunctionMarker,
             LabelMarker,
             Interior,
+            IndirectCall,
+            Call,
+            Jump,
+            Branch,
+            Push,
+            Pop,
+            Return,
+            IndirectJump,
+            Trap,
             Interior,
             Interior,
             Interior,
@@ -57,14 +60,29 @@ impl Note {
     };
     /// `int3`.
     const INT3: Note = Note(1 | (Class::Trap as u16) << 4);
-    const VECTOR: u16 = 1 << 13;
-    const X87: u16 = 1 << 14;
+    const VECTOR: u16 = 1 << 9;
+    const X87: u16 = 1 << 11;
 
-    fn new(i: &Instruction, class: Class) -> Note {
-        let w = i.written.0;
-        let facts = (w >> 3 & 1) << 8 | (w >> 5 & 1) << 9 | (w >> 12 & 3) << 10 | (w >> 15) << 12;
-        let units = if i.vector { Note::VECTOR } else { 0 } | if i.x87 { Note::X87 } else { 0 };
-        Note(u16::from(i.len) | (class as u16) << 4 | facts | units)
+    /// Callee-saved registers as facts: `rbx` and `rbp` are bits 8 and 10, `r12`, `r13` and `r15` their own numbers.
+    #[inline(always)]
+    fn facts_of(written: u32) -> u16 {
+        ((written & 0x28) << 5 | written & 0xB000) as u16
+    }
+
+    pub fn new(i: &Instruction, class: Class) -> Note {
+        let note = Note::from_parts(i.len.into(), Note::of_class(class, i.vector), i.written.0.into());
+        Note(note.0 | if i.x87 { Note::X87 } else { 0 })
+    }
+
+    /// What all instructions of a class have in common, without or with vector registers.
+    pub const fn of_class(class: Class, vector: bool) -> u16 {
+        (class as u16) << 4 | if vector { Note::VECTOR } else { 0 }
+    }
+
+    /// `class` is from [`Self::of_class`].
+    #[inline(always)]
+    pub fn from_parts(len: usize, class: u16, written: u32) -> Note {
+        Note(len as u16 | class | Note::facts_of(written))
     }
 
     /// Length of the instruction that starts here, 0 if none does.
@@ -74,6 +92,18 @@ impl Note {
 
     pub fn class(self) -> Class {
         Note::CLASSES[usize::from(self.0 >> 4 & 15)]
+    }
+
+    /// Whether control goes on to the next instruction, with the same depth.
+    #[inline(always)]
+    pub fn goes_on(self) -> bool {
+        (self.0 >> 4 & 15) < Class::Jump as u16
+    }
+
+    /// Whether this is a direct jump or call.
+    #[inline(always)]
+    pub fn is_transfer(self) -> bool {
+        (Class::Call as u16..=Class::Branch as u16).contains(&(self.0 >> 4 & 15))
     }
 
     /// Whether an instruction starts here that control may be sent to.
@@ -86,19 +116,14 @@ impl Note {
                 ))
     }
 
-    /// The facts alone, to be united with those of other instructions.
-    pub fn facts(self) -> Note {
-        Note(self.0 & 0xFF00)
-    }
-
+    /// The facts of both; of the rest nothing is known.
     pub fn or(self, other: Note) -> Note {
         Note(self.0 | other.0)
     }
 
     /// Callee-saved registers that are written.
     pub fn writes(self) -> RegSet {
-        let f = self.0 >> 8;
-        RegSet((f & 1) << 3 | (f >> 1 & 1) << 5 | (f >> 2 & 3) << 12 | (f >> 4 & 1) << 15)
+        RegSet(self.0 >> 5 & 0x28 | self.0 & 0xB000)
     }
 
     pub fn vector(self) -> bool {
@@ -349,12 +374,9 @@ impl<'a> Scanner<'a> {
         let mut at = 0;
         let mut lost = false;
         while at < text.len() {
-            // Padding comes in long runs, and makes up most of a small function's page.
-            if text[at] == 0xCC {
-                self.scan.notes[at] = Note::INT3;
-                self.scan.instructions += 1;
-                at += 1;
-                continue;
+            at = self.usual(at);
+            if at == text.len() {
+                break;
             }
             let decoded = match text[at..].first_chunk::<WINDOW>() {
                 Some(window) => decode_window(window),
@@ -392,6 +414,43 @@ impl<'a> Scanner<'a> {
 
     pub fn reject(&mut self, at: usize, i: &Instruction, reason: Reason) {
         self.rejections.add(self.image, at, usize::from(i.len), reason);
+    }
+
+    /// Takes what the quick decoder knows, from `at` on, and returns where it ends.
+    fn usual(&mut self, mut at: usize) -> usize {
+        let text = self.image.text;
+        let free = self.rules.isolation == Isolation::Integrity;
+        let scan = &mut self.scan;
+        let notes = &mut scan.notes[..text.len()];
+        let (mut instructions, mut mentioned) = (0, 0);
+        while let Some(ahead) = text[at..].first_chunk() {
+            // Padding comes in long runs, and makes up most of a small function's page.
+            if ahead[0] == 0xCC {
+                let run = text[at..].iter().take_while(|&&byte| byte == 0xCC).count();
+                notes[at..at + run].fill(Note::INT3);
+                instructions += run as u64;
+                at += run;
+                continue;
+            }
+            let Some(q) = quick(ahead, free) else { break };
+            if q.note.is_transfer() {
+                let to = (at + q.len) as i64 + i64::from(q.distance);
+                if q.note.class() != Class::Call {
+                    scan.jumps.push(Jump { from: at, to });
+                } else if let Some(to) = usize::try_from(to).ok().filter(|&to| to < text.len()) {
+                    scan.entries.insert(to);
+                } else {
+                    break;
+                }
+            }
+            notes[at] = q.note;
+            instructions += 1;
+            mentioned |= q.mentioned;
+            at += q.len;
+        }
+        scan.instructions += instructions;
+        scan.mentions.0 |= mentioned as u16;
+        at
     }
 
     #[inline(always)]

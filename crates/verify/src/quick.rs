@@ -1,0 +1,479 @@
+//! The quick decoder: what most instructions are, by three looks into tables and hardly a branch that the processor could
+//! mispredict. It knows a part of what [`crate::decode`] accepts and says nothing of the rest, which goes the slow way;
+//! of what it knows it must say the same. Its table is made from the same lines, so there is no second list of opcodes.
+
+use crate::holes::hole;
+use crate::op::{Access, Flow, Form, Op, Role, flag, imm};
+use crate::scan::{Class, Note};
+use crate::table::{M0F, ONE, TABLES};
+use std::hint::select_unpredictable;
+
+/// As many bytes as the quick decoder wants to see. What it accepts is shorter.
+pub(crate) const AHEAD: usize = 16;
+
+/// An instruction that obeys all rules that can be judged of it alone, whatever else the module is allowed, and needs no
+/// extension of the instruction set. Its memory operand is confined, or there is none.
+#[derive(Clone, Copy)]
+pub(crate) struct Quick {
+    pub len: usize,
+    /// Length, class and facts. No marker.
+    pub note: Note,
+    /// General registers that it names.
+    pub mentioned: u32,
+    /// Direct jumps and calls: the distance.
+    pub distance: i32,
+}
+
+/// What there is about an instruction, as bits: each entry has a set of those that it cannot have, in the register form
+/// and in the memory form.
+mod state {
+    /// The lower half of REX as it is, 0 without one.
+    pub const B: u32 = 1 << 0;
+    pub const X: u32 = 1 << 1;
+    pub const R: u32 = 1 << 2;
+    pub const W: u32 = 1 << 3;
+    pub const NOT_W: u32 = 1 << 4;
+    pub const REX: u32 = 1 << 5;
+    /// A REX without any bit set.
+    pub const EMPTY_REX: u32 = 1 << 6;
+    /// Behind 65 67; not behind them.
+    pub const CONFINED: u32 = 1 << 7;
+    pub const BARE: u32 = 1 << 8;
+    pub const RIP: u32 = 1 << 9;
+    /// ModRM.reg is 4 to 7 without REX, which means another register if it has 8 bits; the same for ModRM.rm or the opcode.
+    pub const HIGH_REG: u32 = 1 << 10;
+    pub const HIGH_RM: u32 = 1 << 11;
+    /// 66, F2 or F3.
+    pub const SELECTOR: u32 = 1 << 12;
+    /// Every instruction has it.
+    pub const ANY: u32 = 1 << 13;
+}
+
+/// One opcode with a value of ModRM.reg and a prefix that selects.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// The [`state`]s that are not accepted in the register form, and in the memory form.
+    refused: [u16; 2],
+    /// See below.
+    bits: u16,
+    /// What is the same in all notes: class and [`Note::VECTOR`].
+    note: u16,
+}
+
+/// Bytes of immediate: bits 0 to 2 of an entry's bits. The next: four more with W.
+const IMMEDIATE: u16 = 7;
+const IMMEDIATE_W: u32 = 3;
+const MODRM: u16 = 1 << 4;
+/// ModRM.reg is a general register; which is written; the same for the register in ModRM.rm or in the opcode.
+const REG_NAMED: u32 = 5;
+const REG_WRITTEN: u32 = 6;
+const RM_NAMED: u32 = 7;
+const RM_WRITTEN: u32 = 8;
+/// The memory operand is read, and not written.
+const READ: u16 = 1 << 9;
+
+const UNKNOWN: Entry = Entry {
+    refused: [state::ANY as u16; 2],
+    bits: 0,
+    note: 0,
+};
+
+/// Which of the pages an opcode is on: bits 0 and 1 the prefix (none, 66, F3, F2), bit 2 for the map 0F.
+const PAGES: usize = 8;
+
+static ENTRIES: [Entry; PAGES << 11] = {
+    let mut entries = [UNKNOWN; PAGES << 11];
+    let mut i = 0;
+    while i < entries.len() {
+        entries[i] = entry(i >> 11, i >> 3 & 0xFF, i & 7);
+        i += 1;
+    }
+    entries
+};
+
+/// What the tables say of an opcode, if it is one for the quick decoder.
+const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
+    let selected = page & 3;
+    let two = page >= 4;
+    // 66 is all that the one-byte map takes, and only for size. The maps behind 38 and 3A, and `endbr64`, go the slow way.
+    if !two && selected > 1 || two && matches!(opcode, 0x1E | 0x38 | 0x3A) {
+        return UNKNOWN;
+    }
+    let table = if two {
+        M0F as usize + selected
+    } else {
+        ONE as usize
+    };
+    let mut op = TABLES.ops[table * 256 + opcode];
+    if matches!(op.form, Form::Group) {
+        op = TABLES.groups[op.group as usize][digit];
+    }
+    let unusual =
+        flag::X87 | flag::TSC | flag::RBX | flag::RM0 | flag::INT256 | flag::L_ANY | flag::L1 | flag::IS4;
+    let opsize = op.flags & flag::OPSIZE != 0;
+    if op.features != 0 || op.flags & unusual != 0 || !two && selected == 1 && !opsize {
+        return UNKNOWN;
+    }
+    let class = match op.flow {
+        Flow::Next => Class::Plain,
+        Flow::Push => Class::Push,
+        Flow::Pop => Class::Pop,
+        Flow::Return => Class::Return,
+        Flow::Jump => Class::Jump,
+        Flow::Branch => Class::Branch,
+        Flow::Call => Class::Call,
+        Flow::Trap => Class::Trap,
+        Flow::IndirectJump | Flow::IndirectCall | Flow::String => return UNKNOWN,
+    };
+    // 66 as the size of an operand excludes W.
+    let w_set = op.flags & flag::W_ANY != 0 && !(selected == 1 && opsize);
+    let w = if w_set { 0 } else { state::W } | if op.flags & flag::W1 == 0 { 0 } else { state::NOT_W };
+    let Some((register, memory, named)) = forms(&op) else {
+        return UNKNOWN;
+    };
+    let immediate = match op.imm {
+        imm::NONE => 0,
+        imm::BYTE => 1,
+        _ if selected == 1 => 2,
+        imm::Z => 4,
+        _ => 4 | 1 << IMMEDIATE_W,
+    };
+    let modrm = if matches!(op.form, Form::ModRm) { MODRM } else { 0 };
+    let read = if matches!(op.access, Access::Read) {
+        READ
+    } else {
+        0
+    };
+    Entry {
+        refused: [(register | w) as u16, (memory | w) as u16],
+        bits: immediate | modrm | named | read,
+        note: Note::of_class(class, op.flags & flag::VECTOR != 0),
+    }
+}
+
+/// What the register form and the memory form of an opcode refuse, and the bits of the registers.
+const fn forms(op: &Op) -> Option<(u32, u32, u16)> {
+    use state::*;
+    let unextended = B | X | R;
+    Some(match op.form {
+        Form::Refused | Form::Group => return None,
+        Form::Branch => (REX | CONFINED | SELECTOR, ANY, 0),
+        Form::Plain => (unextended | EMPTY_REX | CONFINED, ANY, 0),
+        Form::LowBits => {
+            let (named, high) = role(op.other);
+            let high = if high { HIGH_RM } else { 0 };
+            (X | R | CONFINED | high, ANY, named << RM_NAMED)
+        }
+        Form::ModRm => {
+            let (reg, reg_high) = role(op.reg);
+            let (rm, rm_high) = role(op.rm);
+            let both =
+                if matches!(op.reg, Role::Absent) { R } else { 0 } | if reg_high { HIGH_REG } else { 0 };
+            let register = both | X | CONFINED | if rm_high { HIGH_RM } else { 0 };
+            let register = if matches!(op.rm, Role::Absent) {
+                ANY
+            } else {
+                register
+            };
+            // An address that is only computed has no prefixes, and may be relative to RIP.
+            let place = if matches!(op.access, Access::Address) {
+                CONFINED
+            } else {
+                BARE | RIP
+            };
+            let memory = if op.flags & flag::MEMORY == 0 {
+                ANY
+            } else {
+                both | place
+            };
+            (register, memory, reg << REG_NAMED | rm << RM_NAMED)
+        }
+    })
+}
+
+/// Whether an operand is a general register (1) that is written (2), and whether it has 8 bits.
+const fn role(role: Role) -> (u16, bool) {
+    match role {
+        Role::Absent | Role::Vector | Role::VectorIfRegister => (0, false),
+        Role::Read => (1, false),
+        Role::Write => (3, false),
+        Role::ReadByte => (1, true),
+        Role::WriteByte => (3, true),
+    }
+}
+
+/// What a ModRM byte says.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// The [`state`]s that it brings about.
+    state: u16,
+    /// The ones that it refuses: bits of REX that extend nothing.
+    refused: u16,
+    /// ModRM.reg and the register or base in ModRM.rm, as sets of one. No base: empty.
+    reg: u8,
+    rm: u8,
+    /// How many bytes there are with it, but for what SIB says.
+    len: u8,
+    /// 1 if there is a memory operand, with SIB 3.
+    memory: u8,
+}
+
+static LAYOUTS: [Layout; 256] = {
+    let nothing = Layout {
+        state: 0,
+        refused: 0,
+        reg: 0,
+        rm: 0,
+        len: 0,
+        memory: 0,
+    };
+    let mut layouts = [nothing; 256];
+    let mut modrm = 0;
+    while modrm < 256 {
+        let (mode, reg, rm) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
+        let (sib, rip) = (mode != 3 && rm == 4, mode == 0 && rm == 5);
+        let high_rm = if mode == 3 && rm >= 4 { state::HIGH_RM } else { 0 };
+        let state = if rip { state::RIP } else { high_rm } | if reg >= 4 { state::HIGH_REG } else { 0 };
+        let refused = if sib { 0 } else { state::X } | if rip { state::B } else { 0 };
+        layouts[modrm] = Layout {
+            state: state as u16,
+            refused: refused as u16,
+            reg: 1 << reg,
+            rm: if sib || rip { 0 } else { 1 << rm },
+            len: 1 + sib as u8 + if mode == 2 || rip { 4 } else { (mode == 1) as u8 },
+            memory: (mode != 3) as u8 | (sib as u8) << 1,
+        };
+        modrm += 1;
+    }
+    layouts
+};
+
+/// For the byte behind the prefixes, REX or not: the [`state`]s, and which of a [`Layout`]'s to keep (upper half).
+static REX: [u32; 256] = {
+    let high = state::HIGH_REG | state::HIGH_RM;
+    let mut states = [state::ANY | state::NOT_W | 0xFFFF << 16; 256];
+    let mut rex = 0x40;
+    while rex < 0x50 {
+        let w = if rex & 8 == 0 { state::NOT_W } else { 0 };
+        let empty = if rex == 0x40 { state::EMPTY_REX } else { 0 };
+        states[rex] = rex as u32 & 15 | state::ANY | state::REX | w | empty | (0xFFFF & !high) << 16;
+        rex += 1;
+    }
+    states
+};
+
+/// The prefixes that may stand between 65 67 and REX, as [`ENTRIES`] counts them.
+const fn selector(byte: u8) -> usize {
+    match byte {
+        0x66 => 1,
+        0xF3 => 2,
+        0xF2 => 3,
+        _ => 0,
+    }
+}
+
+/// 65 67, as a little-endian word.
+const PREFIXES: u16 = 0x6765;
+/// `0F 1F 84` is how markers begin; with nothing but zeroes behind, it is what assemblers fill gaps with.
+const FILLER: u64 = 0x84_1F0F;
+const RSP: u32 = 1 << 4;
+const R14: u32 = 1 << 14;
+
+/// The instruction at the start of `code`, if it is of the usual kind. `free` tells whether loads may stand without prefixes.
+///
+/// Up to and including SIB it has 8 bytes at most (65 67, 66 F2 or F3, REX, 0F, opcode, ModRM, SIB), so that one word
+/// holds all that matters; and at most 14 in all. The next instruction cannot be looked at before this one's length is known,
+/// so the way from `code` to `len` is kept short, and free of branches where programs vary.
+#[inline(always)]
+pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
+    let word = |at: usize| {
+        code[at..]
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let confined = word(0) as u16 == PREFIXES;
+    let mut rest = select_unpredictable(confined, word(2), word(0));
+    let mut len = usize::from(confined) * 2 + 1;
+    let mut state = if confined { state::CONFINED } else { state::BARE };
+    let mut page = 0;
+    if matches!(rest as u8, 0x66 | 0xF2 | 0xF3) {
+        page = selector(rest as u8);
+        state |= state::SELECTOR;
+        rest >>= 8;
+        len += 1;
+    }
+    let has_rex = rest as u8 & 0xF0 == 0x40;
+    let rex = REX[usize::from(rest as u8)];
+    state |= rex & 0xFFFF;
+    let rest = select_unpredictable(has_rex, rest >> 8, rest);
+    let two = rest as u8 == 0x0F;
+    let rest = select_unpredictable(two, rest >> 8, rest);
+    len += usize::from(has_rex) + usize::from(two);
+    page |= usize::from(two) << 2;
+    let [opcode, modrm, sib, ..] = rest.to_le_bytes();
+    let entry =
+        &ENTRIES[(page << 11 | usize::from(opcode) << 3 | usize::from(modrm >> 3 & 7)) % (PAGES << 11)];
+    let bits = u32::from(entry.bits);
+    let one = |bit: u32| bits >> bit & 1;
+
+    // The fourth bits of the registers' numbers, as the distance of the upper eight from the lower.
+    let r = (rex & state::R) << 1;
+    let b = (rex & state::B) << 3;
+    let immediate = (entry.bits & IMMEDIATE) as usize;
+    let wide = (bits >> IMMEDIATE_W & rex >> 3 & 1) as usize;
+    len += immediate + wide * 4;
+    let has_modrm = entry.bits & MODRM != 0;
+    len += select_unpredictable(has_modrm, usize::from(LAYOUTS[usize::from(modrm)].len), 0);
+    // Without ModRM, a register is in the opcode, as if there were one with mod = 3.
+    let form = select_unpredictable(has_modrm, modrm, 0xC0 | opcode & 7);
+    let layout = &LAYOUTS[usize::from(form)];
+    let memory = u32::from(layout.memory & 1);
+    state |= u32::from(layout.state) & rex >> 16;
+    let (reg, mut rm) = (u32::from(layout.reg), u32::from(layout.rm));
+    let mut own = u32::from(layout.refused);
+    let mut index = 0;
+    if layout.memory & 2 != 0 {
+        let number = u32::from(sib) >> 3 & 7 | (rex & state::X) << 2;
+        index = u32::from(number != 4) << number;
+        // Without displacement, base 5 is none, but a displacement of four bytes.
+        let no_base = modrm < 0x40 && sib & 7 == 5;
+        len += usize::from(no_base) * 4;
+        own |= if no_base { state::B } else { 0 };
+        rm = u32::from(!no_base) << (sib & 7);
+    }
+    let mentioned = (one(REG_NAMED) * reg) << r | ((one(RM_NAMED) | memory) * rm) << b | index;
+    let written = (one(REG_WRITTEN) * reg) << r | ((one(RM_WRITTEN) & !memory) * rm) << b;
+    let refused = u32::from(entry.refused[memory as usize]) | own;
+    // Integrity mode.
+    if free && memory == 1 && entry.bits & READ != 0 {
+        state &= !state::BARE;
+    }
+    if hole!(44) {
+        state &= !state::BARE;
+    }
+    let hidden = if hole!(45) { 0 } else { mentioned & RSP } | if hole!(46) { 0 } else { written & R14 };
+    // What could be a marker goes the slow way as well.
+    let marker = word(0) & 0xFF_FFFF == FILLER && word(0) != FILLER;
+    if state & refused | hidden != 0 || marker {
+        return None;
+    }
+    let behind = rest >> 8;
+    Some(Quick {
+        len,
+        note: Note::from_parts(len, entry.note, written),
+        mentioned,
+        distance: if immediate == 1 {
+            i32::from(behind as i8)
+        } else {
+            behind as i32
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Memory, decode};
+    use ringfence_isa::{identifier, pad};
+
+    /// What the scan makes of an instruction that is no marker and no part of a sequence.
+    fn class(flow: Flow) -> Option<Class> {
+        Some(match flow {
+            Flow::Next => Class::Plain,
+            Flow::Push => Class::Push,
+            Flow::Pop => Class::Pop,
+            Flow::Return => Class::Return,
+            Flow::Jump => Class::Jump,
+            Flow::Branch => Class::Branch,
+            Flow::Call => Class::Call,
+            Flow::Trap => Class::Trap,
+            Flow::IndirectJump | Flow::IndirectCall | Flow::String => return None,
+        })
+    }
+
+    /// What the decoder says, where it is something that the quick one may say.
+    fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, u32, i32)> {
+        let i = decode(code).ok()?;
+        let memory = match i.memory {
+            Memory::None | Memory::Confined => true,
+            Memory::Free => free && i.access == Access::Read,
+            Memory::Rip => false,
+        };
+        let filler = code[4..8] == [0; 4];
+        let marker = code.starts_with(&identifier::MARKER_HEAD) && !filler || pad::claim(code).is_some();
+        let usual = memory && !marker && !i.x87 && !i.time_stamp && i.features == 0;
+        if !usual || i.written.contains(14) || i.mentioned.contains(4) {
+            return None;
+        }
+        Some((
+            Note::new(&i, class(i.flow)?),
+            i.mentioned.0.into(),
+            i.displacement,
+        ))
+    }
+
+    #[test]
+    fn the_quick_decoder_says_what_the_other_says() {
+        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+        let rounds = if std::env::var_os("RINGFENCE_SOAK").is_some() {
+            64
+        } else {
+            1
+        };
+        let (mut both, mut only_slow) = (0u64, 0u64);
+        let heads: [&[u8]; 10] = [
+            &[],
+            &[0x65, 0x67],
+            &[0x66],
+            &[0xF3],
+            &[0xF2],
+            &[0x65, 0x67, 0x66],
+            &[0x65, 0x67, 0xF3],
+            &[0x65, 0x67, 0xF2],
+            &[0x65],
+            &[0x67],
+        ];
+        let rexes = (0x40..0x50u8).map(Some).chain([None]);
+        for (head, rex) in heads
+            .iter()
+            .flat_map(|head| rexes.clone().map(move |rex| (head, rex)))
+        {
+            for middle in 0..0x2_0000 * rounds {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let mut code = [0; AHEAD];
+                let two = middle >> 16 & 1 == 1;
+                let bytes = [(middle >> 8) as u8, middle as u8]
+                    .into_iter()
+                    .chain(random.to_le_bytes());
+                let all = head
+                    .iter()
+                    .copied()
+                    .chain(rex)
+                    .chain(two.then_some(0x0F))
+                    .chain(bytes);
+                code.iter_mut().zip(all).for_each(|(place, byte)| *place = byte);
+                for free in [false, true] {
+                    let (slow, quick) = (slow(&code, free), quick(&code, free));
+                    let Some(q) = quick else {
+                        only_slow += u64::from(slow.is_some());
+                        continue;
+                    };
+                    let Some((note, mentioned, displacement)) = slow else {
+                        panic!("{code:02x?} is not for the quick decoder (free: {free})");
+                    };
+                    assert!(
+                        (note, mentioned) == (q.note, q.mentioned),
+                        "{code:02x?}: note or registers"
+                    );
+                    let transfers = matches!(note.class(), Class::Jump | Class::Branch | Class::Call);
+                    assert!(!transfers || q.distance == displacement, "{code:02x?}: distance");
+                    both += 1;
+                }
+            }
+        }
+        println!("{both} by both, {only_slow} by the slow one only");
+        assert!(both > only_slow * 5);
+    }
+}
