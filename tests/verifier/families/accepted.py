@@ -8,7 +8,7 @@ from families.common import RET, case
 def rule10():
     d = "rule-10"
     case(d, "text-not-on-page", "text that does not start on a page", [RET], "0 TextMisplaced", text_address="0x1008", segment=["0x1008 0x1000 text"])
-    case(d, "text-beyond-area", "text that ends beyond the area of images", [RET], "0 TextTooLarge", text_address="0x3ff00000", segment=["0x3fe00000 0x1000 text"])
+    case(d, "text-beyond-area", "text that ends beyond the area of images", [RET], "0 TextTooLarge", text_address="0x3ffc0000", segment=["0x3fe00000 0x1000 text"])
     case(d, "text-last-page", "text in the last page of the area", [RET], text_address="0x3feff000", segment=["0x3feff000 0x1000 text"])
     case(d, "segments-overlap", "two segments overlap", [RET], "0 Segments", segment=["0x1000 0x1000 text", "0x2000 0x1000 data", "0x2fff 0x10 read-only"])
     case(d, "data-over-text", "a data segment lies over the text", [RET], "0 Segments", segment=["0x0 0x2000 data"])
