@@ -267,11 +267,14 @@ typedef struct rf_domain_options {
     uint64_t processor_time_ns; /* in the domain's own code, over all its life; 0: not counted; UINT64_MAX: counted */
     uint64_t fault_limit;     /* after so many faults rf_reset fails with RF_ERROR_LIMIT; 0: never */
     uint64_t link_limit;      /* most bytes of code that rf_link takes, up to 16 MiB; 0: the default, 1 MiB */
-    uint64_t linkable;        /* 1: linked code may use vector registers even if the module has none */
+    uint64_t linkable;        /* 1: code and modules that come later may use vector registers even if the module has none, and
+                                 modules may import any of `imports` and `slots`, needed so far or not */
+    uint64_t module_limit;    /* most bytes of images of rf_module_add; 0: the default, 64 MiB */
+    uint64_t thread_local_reserve; /* bytes of each lane for their thread-local variables, up to 1 MiB; 0: 1 KiB, 8 if linkable */
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0 }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif
@@ -525,7 +528,7 @@ size_t rf_captured(rf_domain *domain, int number, void *to, size_t capacity);
 /* What a domain uses and has used. Reading it costs calls nothing. */
 typedef struct rf_usage {
     size_t size;                /* sizeof(rf_usage), set by the caller */
-    uint64_t memory;            /* bytes of heap, maps and host allocations, now */
+    uint64_t memory;            /* bytes of heap, maps, host allocations and data of added modules, now */
     uint64_t linked;            /* bytes of linked code, now */
     uint64_t calls;             /* calls from outside since it was made, constructors' included; nested ones are not counted */
     uint64_t faults;            /* calls that ended with a fault since it was made */
@@ -534,9 +537,10 @@ typedef struct rf_usage {
     uint64_t resets;
     uint32_t lanes;             /* threads that have stacks in it */
     uint32_t active;            /* how many of them have a call in progress */
+    uint64_t modules;           /* bytes of the window that modules of rf_module_add take, now */
 } rf_usage;
 
-#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Fills in as much of `usage` as its size has. */
 rf_status rf_domain_usage(rf_domain *domain, rf_usage *usage);
@@ -559,6 +563,33 @@ rf_status rf_lookup(rf_domain *domain, const char *name, rf_function **function)
  * function). RF_ERROR_BUSY, and nothing has changed, while the code is on the calling thread's stack, or while other threads
  * stay in the domain for longer than 100 us. */
 rf_status rf_unlink(rf_domain *domain, const char *name);
+
+/* ------------------------------------------------------------------- modules that come to a living domain
+ *
+ * A whole module, with data, thread-local variables, constructors and destructors, comes and goes under a name, while other threads run
+ * in the domain. Modules of a domain call each other directly. Imports of the new one are looked for among the exports of those that
+ * are there, in the order in which they came, then among the host functions of the domain's options (those that its module
+ * needs, or all with `linkable`). What is there already reaches new functions through addresses: a host function for
+ * looking them up, like dlsym, returns rf_module_symbol's result. rf_reset takes all away; rf_snapshot and images refuse. */
+
+/* Adds the module under `name` and runs its constructors. The handle may be closed afterwards. RF_ERROR_EXISTS: the name is taken,
+ * or the domain has this very module (open its file once more for a second one); RF_ERROR_IMPORT, RF_ERROR_LIMIT,
+ * RF_ERROR_UNSUPPORTED: see the message; RF_ERROR_CONSTRUCTOR: a constructor failed, and the module is gone again. If that was a fault, the domain
+ * waits for rf_reset; otherwise nothing has changed. */
+rf_status rf_module_add(rf_domain *domain, const char *name, rf_module *module);
+
+/* Runs the destructors of a module that was added, and takes it away: calls of its functions fail from now on, as with rf_unlink.
+ * RF_ERROR_NO_OBJECT: there is none of that name. RF_ERROR_BUSY, and nothing has changed: it is on the calling thread's
+ * stack, another module was linked against it, or other threads stay in the domain for longer than 100 us (if they came while its
+ * destructors ran, these do not run again at the next try). RF_ERROR_CONSTRUCTOR: a destructor failed; the module is still there. */
+rf_status rf_module_remove(rf_domain *domain, const char *name);
+
+/* Finds a function of the module that was added under the name `module`. rf_function_get and rf_dlsym find it too, behind those of
+ * the modules before it. RF_ERROR_NO_OBJECT: there is no such module; RF_ERROR_NO_FUNCTION. */
+rf_status rf_module_function(rf_domain *domain, const char *module, const char *name, rf_function **function) RF_WARN_UNUSED;
+
+/* Address in the domain's window of an exported function or variable of that module, or of any if `module` is NULL; NULL on failure. */
+void *rf_module_symbol(rf_domain *domain, const char *module, const char *name);
 
 /* A function's address in its domain's window, to be passed to the domain; NULL on failure. */
 void *rf_function_address(rf_function *function);

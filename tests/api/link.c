@@ -7,19 +7,122 @@
 
 static void nothing(void) {}
 
+static rf_domain *own;
+static rf_module *plugin;
+static rf_status nested;
+
+/* What a domain looks symbols up with. */
+static void *host_find(const char *at) {
+    char name[64];
+    if (rf_read_string(own, at, name, sizeof name, NULL) != RF_OK)
+        return NULL;
+    if (strcmp(name, "remove") == 0) {
+        nested = rf_module_remove(own, "plug");
+        return NULL;
+    }
+    return rf_module_symbol(own, NULL, name);
+}
+
+static int counter(rf_domain *d) {
+    int value = 0;
+    CHECK_STATUS(rf_read(d, rf_module_symbol(d, NULL, "counter"), &value, sizeof value), RF_OK);
+    return value;
+}
+
+static long by_name(rf_domain *d, const char *name) {
+    rf_value r = { RF_I64, { 0 } };
+    rf_function *f = NULL;
+    CHECK_STATUS(rf_module_function(d, "plug", "call_by_name", &f), RF_OK);
+    char *text = rf_alloc(d, 64);
+    CHECK_STATUS(rf_write(d, text, name, strlen(name) + 1), RF_OK);
+    rf_value a[] = { rf_p(text), rf_i32(20), rf_i32(22) };
+    CHECK_STATUS(rf_call(f, a, 3, &r), RF_OK);
+    CHECK_STATUS(rf_free(d, text), RF_OK);
+    CHECK_STATUS(rf_function_put(f), RF_OK);
+    return (long)r.as.i64;
+}
+
+/* Whole modules. */
+static void modules(rf_module *module, rf_domain_options o, const char *path) {
+    rf_module *again = NULL;
+    rf_domain *d = NULL;
+    CHECK_STATUS(rf_module_open(path, 0, &plugin), RF_OK);
+    CHECK_STATUS(rf_module_open(path, 0, &again), RF_OK);
+    o.linkable = 0;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    CHECK_STATUS(rf_module_add(d, "plug", plugin), RF_ERROR_IMPORT);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    o.linkable = 1, o.module_limit = 4096;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    CHECK_STATUS(rf_module_add(d, "plug", plugin), RF_ERROR_LIMIT);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    o.module_limit = 0;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    own = d;
+
+    CHECK_STATUS(rf_module_add(d, "plug", plugin), RF_OK);
+    CHECK(counter(d) == 107);
+    rf_function *f = NULL, *g = NULL;
+    rf_value r = { RF_I64, { 0 } };
+    CHECK_STATUS(rf_module_function(d, "plug", "plugged", &f), RF_OK);
+    CHECK_STATUS(rf_call(f, NULL, 0, &r), RF_OK);
+    CHECK(r.as.i64 == 108 * 1000 + 41 + 6);
+    CHECK_STATUS(rf_call_name(d, "plugged", NULL, 0, &r), RF_OK);
+    CHECK(r.as.i64 == 109 * 1000 + 42 + 7);
+    CHECK(by_name(d, "add") == 42 && by_name(d, "nobody") == -1);
+    CHECK(by_name(d, "remove") == -1 && nested == RF_ERROR_BUSY);
+    CHECK(rf_module_symbol(d, "plug", "plugged") == rf_function_address(f));
+    rf_usage u = RF_USAGE_INIT;
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.modules > 0);
+
+    CHECK_STATUS(rf_module_add(d, "plug", again), RF_ERROR_EXISTS);
+    CHECK_STATUS(rf_module_add(d, "other", plugin), RF_ERROR_EXISTS);
+    CHECK_STATUS(rf_module_add(d, "other", again), RF_OK);
+    CHECK_STATUS(rf_module_remove(d, "other"), RF_OK);
+    CHECK_STATUS(rf_module_add(d, NULL, again), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_module_add(d, "x", NULL), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_module_add(NULL, "x", again), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_module_remove(d, "nobody"), RF_ERROR_NO_OBJECT);
+    CHECK_STATUS(rf_module_remove(d, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_module_remove(NULL, "plug"), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_module_function(d, "nobody", "plugged", &g), RF_ERROR_NO_OBJECT);
+    CHECK_STATUS(rf_module_function(d, "plug", "nobody", &g), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_module_function(d, NULL, "plugged", &g), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_module_function(d, "plug", "plugged", NULL), RF_ERROR_ARGUMENT);
+    CHECK(rf_module_symbol(d, "plug", "counter") == NULL && rf_error()->status == RF_ERROR_NO_OBJECT);
+    CHECK(g == NULL);
+    CHECK_STATUS(rf_snapshot(d), RF_ERROR_SNAPSHOT);
+
+    CHECK_STATUS(rf_module_remove(d, "plug"), RF_OK);
+    CHECK(counter(d) == -1);
+    CHECK_STATUS(rf_call(f, NULL, 0, &r), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_function_put(f), RF_OK);
+    CHECK_STATUS(rf_module_remove(d, "plug"), RF_ERROR_NO_OBJECT);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.modules == 0);
+    CHECK_STATUS(rf_module_add(d, "plug", plugin), RF_OK);
+    CHECK_STATUS(rf_module_close(plugin), RF_OK);
+    CHECK_STATUS(rf_reset(d), RF_OK);
+    CHECK_STATUS(rf_call_name(d, "plugged", NULL, 0, &r), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_module_close(again), RF_OK);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+}
+
 /* marker; leal (%rdi,%rsi), %eax; ret */
 static const unsigned char sum[] = { 0x0F, 0x1F, 0x84, 0x00, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3 };
 static const unsigned char bad[] = { 0x0F, 0x05, 0xC3 };
 
 int main(int argc, char **argv) {
-    if (argc < 2)
-        return fprintf(stderr, "usage: link MODULE\n"), 2;
+    if (argc < 3)
+        return fprintf(stderr, "usage: link MODULE PLUGIN\n"), 2;
     rf_import imports[] = { RF_IMPORT_FUNCTION(void, host_add, (void), nothing), RF_IMPORT_FUNCTION(void, host_mix, (void), nothing),
-                            RF_IMPORT_FUNCTION(void, host_eight, (void), nothing), RF_IMPORT_FUNCTION(void, host_note, (void), nothing) };
+                            RF_IMPORT_FUNCTION(void, host_eight, (void), nothing), RF_IMPORT_FUNCTION(void, host_note, (void), nothing),
+                            RF_IMPORT_FUNCTION(void *, host_find, (const char *), host_find) };
     rf_module *module = NULL;
     CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
-    o.imports = imports, o.import_count = 4, o.fault_limit = 2, o.linkable = 1;
+    o.imports = imports, o.import_count = 5, o.fault_limit = 2, o.linkable = 1;
     o.link_limit = UINT64_MAX;
     rf_domain *d = NULL;
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_ARGUMENT);
@@ -79,6 +182,8 @@ int main(int argc, char **argv) {
     CHECK_STATUS(rf_domain_usage(d, NULL), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_domain_usage(NULL, &u), RF_ERROR_HANDLE);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    o.fault_limit = 0;
+    modules(module, o, argv[2]);
     CHECK_STATUS(rf_module_close(module), RF_OK);
     return FINISH("link");
 }

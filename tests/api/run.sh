@@ -52,6 +52,7 @@ build program
 # The one that looks at registers is made by hand.
 check "build registers.rf" "$target/ringfence" cc --no-rewrite -nostdlib -o "$work/registers.rf" crates/runtime/tests/modules/registers.s \
     --import=host_void,host_byte,host_int,host_long,host_float,host_double,host_untyped,host_closure,other,failing
+build plugin
 module=$work/basic.rf
 export LD_LIBRARY_PATH=$work/lib
 
@@ -81,6 +82,7 @@ for t in dl leaks checked threads regions many link policy readme; do
     case $t in
     leaks) modules=("$work/registers.rf") ;;
     readme) modules=("$work/readme.rf") ;;
+    link) modules+=("$work/plugin.rf") ;;
     policy) modules=("$work/program.rf" "$work/readme.rf") ;;
     esac
     check "$t: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t" -L"$work/lib" -lringfence -pthread

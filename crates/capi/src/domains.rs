@@ -29,6 +29,8 @@ pub struct Options {
     pub(crate) fault_limit: u64,
     pub(crate) link_limit: u64,
     pub(crate) linkable: u64,
+    pub(crate) module_limit: u64,
+    pub(crate) thread_local_reserve: u64,
 }
 
 /// `rf_usage` of the header.
@@ -44,6 +46,7 @@ pub struct UsageInfo {
     resets: u64,
     lanes: u32,
     active: u32,
+    modules: u64,
 }
 
 /// Most bytes of stack arguments that a pointer of `rf_dlsym` passes.
@@ -260,6 +263,8 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         fault_limit: 0,
         link_limit: 0,
         linkable: 0,
+        module_limit: 0,
+        thread_local_reserve: 0,
     };
     if options.is_null() {
         return Ok(all);
@@ -361,6 +366,7 @@ pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageI
             resets: u.resets,
             lanes: u.lanes,
             active: u.active,
+            modules: u.modules,
         };
         let known = size.min(size_of::<UsageInfo>());
         // SAFETY: both have `known` bytes; the struct is plain numbers.

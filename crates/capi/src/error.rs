@@ -115,6 +115,15 @@ impl Failure {
             fault: None,
         }
     }
+
+    /// The same, as what happened to a constructor or destructor.
+    pub(crate) fn as_constructor(self, message: String) -> Self {
+        Self {
+            status: Status::ERROR_CONSTRUCTOR,
+            message,
+            ..self
+        }
+    }
 }
 
 impl std::fmt::Display for Failure {
@@ -145,20 +154,14 @@ impl From<DomainError> for Failure {
             DomainError::NoExport { .. } | DomainError::NotFunction { .. } | DomainError::NoEntry { .. } => {
                 Status::ERROR_NO_FUNCTION
             }
+            DomainError::NoModule { .. } => Status::ERROR_NO_OBJECT,
             DomainError::Busy { .. } => Status::ERROR_BUSY,
             DomainError::Option { .. } => Status::ERROR_ARGUMENT,
             DomainError::Host(H::NoFsgsbase | H::ReadImpliesExec) => Status::ERROR_UNSUPPORTED,
             DomainError::Memory(e) => return e.into(),
             DomainError::Link(e) => return e.into(),
             DomainError::Image(e) => return (*e).into(),
-            DomainError::Init { source, .. } => {
-                let inner = Failure::from(*source);
-                return Self {
-                    status: Status::ERROR_CONSTRUCTOR,
-                    message,
-                    ..inner
-                };
-            }
+            DomainError::Init { source, .. } => return Self::from(*source).as_constructor(message),
             _ => Status::ERROR_LIMIT,
         };
         Self::new(status, message)

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use ringfence_runtime::{Code, CodeError, Domain};
+use ringfence_runtime::{Code, CodeError, Domain, ModuleError};
 
 use crate::calls::find_function;
 use crate::error::{Failure, Status, status};
@@ -22,6 +22,29 @@ impl From<CodeError> for Failure {
             _ => Status::ERROR_LIMIT,
         };
         Self::new(status, e.to_string())
+    }
+}
+
+impl From<ModuleError> for Failure {
+    fn from(e: ModuleError) -> Self {
+        let message = e.to_string();
+        let status = match e {
+            ModuleError::Exists { .. } | ModuleError::Twice { .. } => Status::ERROR_EXISTS,
+            ModuleError::Unknown { .. } => Status::ERROR_NO_OBJECT,
+            ModuleError::Registers { .. } => Status::ERROR_UNSUPPORTED,
+            ModuleError::Link { .. } => Status::ERROR_IMPORT,
+            ModuleError::Needed { .. }
+            | ModuleError::OnStack { .. }
+            | ModuleError::Busy { .. }
+            | ModuleError::Changing { .. } => Status::ERROR_BUSY,
+            ModuleError::Init { source, .. } | ModuleError::Fini { source, .. } => {
+                return Self::from(*source).as_constructor(message);
+            }
+            ModuleError::Faulted => Status::ERROR_FAULTED,
+            ModuleError::Handler => Status::ERROR_NESTING,
+            _ => Status::ERROR_LIMIT,
+        };
+        Self::new(status, message)
     }
 }
 
@@ -96,6 +119,89 @@ pub unsafe extern "C" fn rf_unlink(domain: *mut c_void, name: *const c_char) -> 
         object.domain.unlink(name)?;
         Ok(())
     })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_add(
+    domain: *mut c_void,
+    name: *const c_char,
+    module: *mut c_void,
+) -> Status {
+    status(|| {
+        let object = objects::domain(domain)?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        Ok(object.domain.add(name, &objects::module(module)?)?)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_remove(domain: *mut c_void, name: *const c_char) -> Status {
+    status(|| {
+        let object = objects::domain(domain)?;
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        Ok(object.domain.remove(name)?)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `module` and `name` are null or strings, `function` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_function(
+    domain: *mut c_void,
+    module: *const c_char,
+    name: *const c_char,
+    function: *mut *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    status(|| unsafe {
+        not_null(function, "function")?;
+        *function = ptr::null_mut();
+        let module = text(module, "module")?;
+        find_function(domain, name, function, |domain, name| {
+            domain.entry_in(module, name)
+        })
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `module` is null or a string, `name` too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_symbol(
+    domain: *mut c_void,
+    module: *const c_char,
+    name: *const c_char,
+) -> *mut c_void {
+    crate::error::border(
+        |_| ptr::null_mut(),
+        || {
+            let object = objects::domain(domain)?;
+            let module = if module.is_null() {
+                None
+            } else {
+                // SAFETY: the caller's promise.
+                Some(unsafe { text(module, "module") }?)
+            };
+            // SAFETY: the caller's promise.
+            let name = unsafe { text(name, "name") }?;
+            let found = object.domain.as_ref().find(module, name);
+            let none = || Failure::new(Status::ERROR_NO_OBJECT, format!("there is no {name:?}"));
+            found.map(objects::pointer).ok_or_else(none)
+        },
+    )
 }
 
 /// See the header.

@@ -86,6 +86,12 @@ impl Recipe {
             limits.link_limit = u32::try_from(options.link_limit).unwrap_or(u32::MAX);
         }
         limits.linkable = options.linkable != 0;
+        if options.module_limit > 0 {
+            limits.module_limit = options.module_limit;
+        }
+        if options.thread_local_reserve > 0 {
+            limits.thread_local_reserve = u32::try_from(options.thread_local_reserve).unwrap_or(u32::MAX);
+        }
         Ok(Recipe {
             module,
             imports,

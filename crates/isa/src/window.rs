@@ -19,6 +19,8 @@ pub const HEADER_FEATURES: u32 = HEADER + 12;
 pub const HEADER_CPUS: u32 = HEADER + 16;
 /// Header: how many module images the window holds, a u32; not more than [`HEADER_IMAGES_MOST`] are listed.
 pub const HEADER_IMAGE_COUNT: u32 = HEADER + 20;
+/// Header: a number that is another one whenever the list of images is, a u32.
+pub const HEADER_IMAGE_CHANGES: u32 = HEADER + 24;
 /// Header: for each image its offset in the window and its length, two u32 each.
 pub const HEADER_IMAGES: u32 = HEADER + 64;
 /// How many images the header has room for.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringfence_runtime::{self as runtime, DomainOptions};
 
 use crate::value::{Arguments, Return};
-use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, Ptr, Usage};
+use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, ModuleError, Ptr, Usage};
 
 /// A running instance of a module, or of several linked together, in a window of its own.
 ///
@@ -224,6 +224,71 @@ impl Domain {
     /// [`CodeError::Unknown`], [`CodeError::OnStack`], [`CodeError::Busy`]; nothing has changed then.
     pub fn unlink(&self, name: &str) -> Result<(), CodeError> {
         self.0.unlink(name)
+    }
+
+    /// Adds a whole module to the living domain under a name, and runs its constructors. From any thread, while others run in the
+    /// domain. Modules of a domain call each other directly, without a gate.
+    ///
+    /// Its imports are looked for among the exports of the modules that are there, in the order in which they came, then among the host
+    /// functions that the domain was made with: those that its first modules need, or all of them if [`DomainOptions::linkable`] is
+    /// set. What is there already reaches the new functions through addresses: hand them out, or give the domain a host function
+    /// that looks symbols up ([`Caller::symbol`](crate::Caller::symbol)).
+    ///
+    /// It stays until it is removed or the domain is reset. Snapshots and images refuse domains with such modules.
+    ///
+    /// # Errors
+    /// [`ModuleError`]; nothing has changed then, except that a constructor which fails by a fault leaves the domain faulted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use ringfence::{Domain, DomainOptions, Imports, Module};
+    ///
+    /// let mut options = DomainOptions::default();
+    /// options.linkable = true; // plug-ins may use all that the host gives
+    /// let app = Module::open("app.rf")?;
+    /// let domain = Domain::link(&[app], Imports::new(), &options)?;
+    /// domain.add_module("blur", &Module::open("blur.rf")?)?;
+    /// domain.func_in::<(i32,), i32>("blur", "run")?.call(3)?;
+    /// domain.remove_module("blur")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_module(&self, name: &str, module: &Module) -> Result<(), ModuleError> {
+        self.0.add(name, &module.0)
+    }
+
+    /// Runs the destructors of a module that was added, and takes it away. Calls of its functions fail from now on. Needs
+    /// moments in which no other thread is in the domain.
+    ///
+    /// # Errors
+    /// [`ModuleError`]: it is on the calling thread's stack, another module needs it, other threads stay in the domain. Nothing has changed
+    /// then, except as [`ModuleError::Busy`] and [`ModuleError::Fini`] say.
+    pub fn remove_module(&self, name: &str) -> Result<(), ModuleError> {
+        self.0.remove(name)
+    }
+
+    /// Names of the modules that were added, in the order in which they came.
+    #[must_use]
+    pub fn module_names(&self) -> Vec<String> {
+        self.0.added_names()
+    }
+
+    /// Finds a function of a module that was [added](Domain::add_module). [`func`](Domain::func) finds it too, behind those of
+    /// the modules before it.
+    ///
+    /// # Errors
+    /// [`DomainError::NoModule`], [`DomainError::NoExport`], [`DomainError::NotFunction`].
+    pub fn func_in<A: Arguments, R: Return>(
+        &self,
+        module: &str,
+        name: &str,
+    ) -> Result<Func<A, R>, DomainError> {
+        Ok(Func::new(self.0.entry_in(module, name)?))
+    }
+
+    /// Address of a variable that a module which was added exports, or `None`.
+    #[must_use]
+    pub fn object_in<T>(&self, module: &str, name: &str) -> Option<Ptr<T>> {
+        self.0.as_ref().find(Some(module), name).map(Ptr::from_address)
     }
 
     /// Gives back the stacks of threads that have no call in progress. Their next call makes them again, with fresh thread-local

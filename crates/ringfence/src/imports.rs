@@ -170,6 +170,24 @@ impl<'a> Caller<'a> {
     pub fn memory(&self) -> Memory<'a> {
         Memory::new(self.domain)
     }
+
+    /// Address of a function or variable that a module of the calling domain exports: the one [added](crate::Domain::add_module)
+    /// under the name `module`, or any. For host functions that let a domain look symbols up at run time.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use ringfence::{Caller, Imports, Ptr};
+    ///
+    /// let imports = Imports::new().func("find", |caller: &Caller, name: Ptr<u8>| {
+    ///     // Any text will do for a look into a table.
+    ///     let name = caller.memory().read_string(name, 256)?.into_inner_unchecked();
+    ///     Ok::<u64, ringfence::Error>(caller.symbol(None, &name).unwrap_or(0))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn symbol(&self, module: Option<&str>, name: &str) -> Option<u64> {
+        self.domain.find(module, name)
+    }
 }
 
 impl fmt::Debug for Caller<'_> {

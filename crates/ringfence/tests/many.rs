@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence::{
-    CallError, Domain, DomainError, Error, FaultKind, Image, Imports, LinkError, OnFailure, Pool, Ptr,
-    Region, Rights, Signature,
+    CallError, Caller, Domain, DomainError, DomainOptions, Error, FaultKind, Image, Imports, LinkError,
+    ModuleError, OnFailure, Pool, Ptr, Region, Rights, Signature, SnapshotError,
 };
 use std::sync::{Arc, Mutex};
 use support::{basic, basic_imports, module};
@@ -264,5 +264,42 @@ fn memory_is_accounted_for() -> Result<(), Error> {
     d.reset()?;
     assert!(d.memory_used() <= before);
     assert_eq!(d.resets(), 1);
+    Ok(())
+}
+
+#[test]
+fn plug_ins_come_and_go() -> Result<(), Box<dyn std::error::Error>> {
+    let mut options = DomainOptions::default();
+    let imports = || {
+        basic_imports().func("host_find", |caller: &Caller, name: Ptr<u8>| {
+            // Any text will do for a look into a table.
+            let name = caller.memory().read_string(name, 64)?.into_inner_unchecked();
+            Ok::<u64, Error>(caller.symbol(None, &name).unwrap_or(0))
+        })
+    };
+    let d = Domain::link(&[module("basic")], imports(), &options)?;
+    let plugin = module("plugin");
+    let refused = d.add_module("plug", &plugin);
+    assert!(matches!(refused, Err(ModuleError::Link { .. })), "{refused:?}");
+    options.linkable = true;
+    let d = Domain::link(&[module("basic")], imports(), &options)?;
+    for _ in 0..3 {
+        let counter = d.object::<i32>("counter").unwrap();
+        d.memory().write(counter, 7)?;
+        d.add_module("plug", &plugin)?;
+        let plugged = d.func_in::<(), i64>("plug", "plugged")?;
+        assert_eq!(plugged.call()?, 108 * 1000 + 41 + 6);
+        assert_eq!(d.memory().read(counter)?, 108);
+        assert_eq!(d.module_names(), ["plug"]);
+        let by_name = d.func::<(Ptr<u8>, i32, i32), i64>("call_by_name")?;
+        for (name, result) in [("add", 42), ("nobody", -1)] {
+            let name = d.memory().put_c_string(name)?;
+            assert_eq!(by_name.call(name.ptr(), 20, 22)?, result);
+        }
+        assert!(matches!(d.snapshot(), Err(SnapshotError::Held(_))));
+        d.remove_module("plug")?;
+        assert_eq!(d.memory().read(counter)?, -1, "its destructor ran");
+        assert!(matches!(plugged.call(), Err(CallError::Unlinked)));
+    }
     Ok(())
 }

@@ -5,9 +5,9 @@
 //! process wants to change one then makes a file of its own first, with the same bytes, and maps that in its place.
 
 use crate::error::HostError;
+use crate::room::Room;
 use crate::{host, sys};
 use ringfence_isa::window;
-use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -36,8 +36,8 @@ pub(crate) struct Arena {
     limit: u32,
     /// Bytes from the arena's start that are executable.
     mapped: u32,
-    /// Free places below `mapped`, by offset in the arena. Never adjacent.
-    free: BTreeMap<u32, u32>,
+    /// Free places below `mapped`, by offset in the arena.
+    free: Room,
     view: View,
     /// [`FORKS`] when the file was made.
     forks: u64,
@@ -113,7 +113,7 @@ impl Arena {
             base,
             limit,
             mapped: 0,
-            free: BTreeMap::new(),
+            free: Room::default(),
             view,
             forks: FORKS.load(Ordering::Acquire),
         })
@@ -151,12 +151,7 @@ impl Arena {
     pub(crate) fn take(&mut self, size: u32) -> Result<Option<u32>, HostError> {
         self.thaw()?;
         loop {
-            let found = self.free.iter().find(|(_, len)| **len >= size);
-            if let Some((&at, &len)) = found {
-                self.free.remove(&at);
-                if len > size {
-                    self.free.insert(at + size, len - size);
-                }
+            if let Some(at) = self.free.take(size) {
                 return Ok(Some(window::LINKED + at));
             }
             if !self.grow(size)? {
@@ -168,10 +163,7 @@ impl Arena {
     /// Makes more of it executable, filled with `int3`: enough for `size` bytes in one piece at the end.
     fn grow(&mut self, size: u32) -> Result<bool, HostError> {
         let end = self.limit.next_multiple_of(STEP);
-        let tail = self.free.last_key_value();
-        let tail = tail
-            .filter(|(at, len)| **at + **len == self.mapped)
-            .map_or(0, |t| *t.1);
+        let tail = self.free.tail(self.mapped);
         let more = size.saturating_sub(tail).next_multiple_of(STEP);
         if more == 0 || more > end - self.mapped {
             return Ok(false);
@@ -181,22 +173,8 @@ impl Arena {
         unsafe { std::ptr::write_bytes((self.view.at + u64::from(start)) as *mut u8, INT3, more as usize) };
         self.view.map(self.base, start, more)?;
         self.mapped += more;
-        self.insert(start, more);
+        self.free.give(start, more);
         Ok(true)
-    }
-
-    fn insert(&mut self, at: u32, len: u32) {
-        let (mut at, mut len) = (at, len);
-        if let Some(next) = self.free.remove(&(at + len)) {
-            len += next;
-        }
-        if let Some((&before, &size)) = self.free.range(..at).next_back()
-            && before + size == at
-        {
-            at = before;
-            len += size;
-        }
-        self.free.insert(at, len);
     }
 
     fn view(&self, place: u32) -> *mut u8 {
@@ -225,7 +203,7 @@ impl Arena {
     pub(crate) fn give(&mut self, place: u32, size: u32) {
         // SAFETY: the place belongs to the caller, who gives it up.
         unsafe { std::ptr::write_bytes(self.view(place), INT3, size as usize) };
-        self.insert(place - window::LINKED, size);
+        self.free.give(place - window::LINKED, size);
     }
 }
 

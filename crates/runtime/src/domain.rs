@@ -21,12 +21,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 mod access;
+mod added;
 mod call;
 mod code;
 mod dispatch;
+mod family;
+mod handles;
 mod image;
 mod links;
 mod options;
+mod quiet;
 mod reset;
 mod usage;
 
@@ -97,6 +101,12 @@ pub(crate) struct Inner {
     thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
     /// Code that came after the domain was made. Locked with the world locked.
     linked: Mutex<code::Linked>,
+    /// Modules that came after the domain was made. Locked with the world locked.
+    family: Mutex<added::Family>,
+    /// The same, for threads in the domain.
+    added: family::Chain,
+    /// Whether one of them can learn how its calls of other domains went.
+    asks_later: AtomicBool,
     /// Writable pages as they are after relocation.
     pristine: Vec<(u64, Box<[u8]>)>,
     uses_vectors: bool,
@@ -138,7 +148,8 @@ impl Inner {
 
     fn thread_pointer_offset(&self) -> u64 {
         let align = u64::from(self.layout.tls_align).max(64);
-        (8 + u64::from(self.layout.tls_len)).next_multiple_of(align)
+        let len = self.layout.tls_len + self.options.thread_local_room();
+        (8 + u64::from(len)).next_multiple_of(align)
     }
 
     /// Size of the part of a slot that is mapped for the thread block.
@@ -146,27 +157,62 @@ impl Inner {
         sys::page_up(self.thread_pointer_offset() + ABOVE_THREAD_POINTER)
     }
 
-    /// Fills a fresh thread block at a slot's start.
+    /// Fills a fresh thread block at a slot's start. With the world locked.
     pub(crate) fn write_thread_block(&self, start: u64) {
-        if self.copy_thread_block(start) {
-            return;
-        }
-        let tp = start + self.thread_pointer_offset();
-        let put = |at: u64, value: u64| {
-            // SAFETY: in the lane's own pages, which are mapped writable.
-            let _ = unsafe { guarded::copy(at as *mut u8, (&raw const value).cast(), 8) };
-        };
-        put(start, tp);
-        put(tp, tp);
-        for p in &self.layout.placed {
-            let Some(tls) = p.module.0.parsed.tls else {
-                continue;
+        if !self.copy_thread_block(start) {
+            let tp = start + self.thread_pointer_offset();
+            let put = |at: u64, value: u64| {
+                // SAFETY: in the lane's own pages, which are mapped writable.
+                let _ = unsafe { guarded::copy(at as *mut u8, (&raw const value).cast(), 8) };
             };
-            let from = self.base() + u64::from(p.offset) + u64::from(tls.start);
-            let to = tp - u64::from(p.tls);
-            // SAFETY: from the module's own data to the lane's own pages, both in our window.
-            let _ = unsafe { guarded::copy(to as *mut u8, from as *const u8, tls.file_len as usize) };
+            put(start, tp);
+            put(tp, tp);
+            for p in &self.layout.placed {
+                self.write_thread_local(p, start);
+            }
         }
+        // SAFETY: the world is locked.
+        for p in unsafe { self.added.iter() } {
+            self.write_thread_local(p, start);
+        }
+    }
+
+    /// Fills the part of a thread block that belongs to one module.
+    fn write_thread_local(&self, p: &relocate::Placed, start: u64) {
+        let Some(tls) = p.module.0.parsed.tls else { return };
+        let to = start + self.thread_pointer_offset() - u64::from(p.tls);
+        let from = self.base() + u64::from(p.offset) + u64::from(tls.start);
+        // SAFETY: from the module's own data to the lane's own pages, both in our window; the rest of the block is zeroed.
+        unsafe {
+            let _ = guarded::copy(to as *mut u8, from as *const u8, tls.file_len as usize);
+            let rest = (tls.len - tls.file_len) as usize;
+            let _ = guarded::fill((to + u64::from(tls.file_len)) as *mut u8, 0, rest);
+        }
+    }
+
+    /// The module whose image holds the window's byte at `offset`, and the offset in that image.
+    ///
+    /// # Safety
+    /// The calling thread has a call in progress in the domain, or holds the world's lock, until it is done with the result.
+    pub(crate) unsafe fn image_at(&self, offset: u64) -> Option<(&relocate::Placed, u32)> {
+        self.layout.find(offset).or_else(|| {
+            // SAFETY: the caller's promise.
+            unsafe { self.added.iter() }.find_map(|p| {
+                let inside = offset.checked_sub(p.offset.into())?;
+                (inside < u64::from(p.module.0.parsed.image_len)).then_some((p, inside as u32))
+            })
+        })
+    }
+
+    /// All modules with their addresses.
+    ///
+    /// # Safety
+    /// As for [`image_at`](Self::image_at).
+    pub(crate) unsafe fn images(&self) -> Vec<(u64, Module)> {
+        // SAFETY: the caller's promise.
+        let added = unsafe { self.added.iter() };
+        let at = |p: &relocate::Placed| (self.base() + u64::from(p.offset), p.module.clone());
+        self.layout.placed.iter().chain(added).map(at).collect()
     }
 
     /// From now on the domain refuses calls, and calls in progress end.
@@ -296,6 +342,7 @@ impl Inner {
             link.sever();
         }
         self.kill_linked();
+        let added = self.kill_added();
         crate::supervisor::forget(self.base());
         let mut world = world::lock_plain();
         let set = std::mem::take(&mut *self.lanes());
@@ -328,7 +375,7 @@ impl Inner {
         }
         world.give_index(self.index);
         drop(world);
-        host::give_mappings(self.mappings);
+        host::give_mappings(self.mappings + added);
         // SAFETY: dropped once, here; nobody is inside.
         unsafe { ManuallyDrop::drop(&mut self.window) };
         true
@@ -379,6 +426,9 @@ impl Domain {
         }
         let mut linker = Linker::new(&layout, &imports);
         let pristine = relocate_all(&layout, &mut linker, base)?;
+        if options.linkable {
+            linker.bind_rest()?;
+        }
         let used = std::mem::take(&mut linker.used);
         let asks_call_status = linker.asks_call_status;
         let uses_vectors = options.linkable || layout.placed.iter().any(|p| p.module.report().uses_vector);
@@ -408,6 +458,9 @@ impl Domain {
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             thunks: Mutex::default(),
             linked: Mutex::default(),
+            family: Mutex::default(),
+            added: family::Chain::default(),
+            asks_later: AtomicBool::new(false),
             pristine,
             uses_vectors,
             uses_x87,
@@ -455,15 +508,17 @@ impl Domain {
         }
     }
 
-    /// Finds an exported function, or one that was linked since.
+    /// Finds an exported function: of the modules that the domain was made of, of those that were added since, or one that was
+    /// linked.
     ///
     /// # Errors
     /// [`DomainError::NoExport`], [`DomainError::NotFunction`].
     pub fn entry(&self, name: &str) -> Result<Entry, DomainError> {
         match self.0.find(name) {
-            None => self
-                .lookup(name)
-                .map_err(|_| DomainError::NoExport { name: name.into() }),
+            None => self.entry_in_added(name).unwrap_or_else(|| {
+                self.lookup(name)
+                    .map_err(|_| DomainError::NoExport { name: name.into() })
+            }),
             Some((address, ExportKind::Function, module, offset))
                 if self.0.layout.placed[module].module.0.is_entry(offset) =>
             {
@@ -489,7 +544,9 @@ impl Domain {
         if known {
             return Ok(self.entry_at(address));
         }
-        self.linked_at(address).ok_or(DomainError::NoEntry { address })
+        self.added_at(address)
+            .or_else(|| self.linked_at(address))
+            .ok_or(DomainError::NoEntry { address })
     }
 
     /// Whether this is the only handle: no other clone and no [`Entry`] of it is left.
@@ -506,10 +563,7 @@ impl Domain {
     /// Address of an exported variable or function.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<u64> {
-        self.0
-            .find(name)
-            .filter(|f| f.1 != ExportKind::ThreadLocal)
-            .map(|f| f.0)
+        self.as_ref().find(None, name)
     }
 
     /// The borrowed form, which has the memory operations.

@@ -311,9 +311,8 @@ pub(crate) fn take_error() -> Option<CallError> {
 }
 
 fn images(lane: &Lane) -> Vec<(u64, Module)> {
-    let domain = lane.domain();
-    let at = |p: &crate::relocate::Placed| (domain.base() + u64::from(p.offset), p.module.clone());
-    domain.layout.placed.iter().map(at).collect()
+    // SAFETY: the lane is the calling thread's, with the failed call still in progress.
+    unsafe { lane.domain().images() }
 }
 
 /// Walks the control stack: the verifier knows how deep it is at every instruction.

@@ -115,7 +115,8 @@ pub(crate) fn resume(
         *word = u64::from_le_bytes(chunk.try_into().expect("8 bytes"));
     }
     let [distance, pad, rax, rdx, saved @ ..] = record;
-    let layout = &lane.domain().layout;
+    // SAFETY: the calling thread is in the domain.
+    let image_at = |offset| unsafe { lane.domain().image_at(offset) };
     let end = end(lane);
 
     let mut at = out.top;
@@ -130,7 +131,7 @@ pub(crate) fn resume(
         };
         let (placed, offset) = rip
             .checked_sub(lane.base)
-            .and_then(|o| layout.find(o))
+            .and_then(image_at)
             .ok_or(FramesError::NoFrame)?;
         let depth = placed.module.0.depth_at(offset).ok_or(FramesError::NoFrame)?;
         let here = end.checked_sub(at + 8).ok_or(FramesError::NoFrame)?;
@@ -147,7 +148,7 @@ pub(crate) fn resume(
     let (sp, report) = (at + 8, &placed.module.0.report);
     let (other, pad_offset) = pad
         .checked_sub(lane.base)
-        .and_then(|o| layout.find(o))
+        .and_then(image_at)
         .ok_or(FramesError::NoPad)?;
     let pad_depth = other
         .module

@@ -112,7 +112,8 @@ impl Records {
 
 /// The depth at a return address, if its function may call `setjmp`.
 fn depth(lane: &Lane, rip: u64) -> Option<u32> {
-    let (placed, offset) = lane.domain().layout.find(rip.checked_sub(lane.base)?)?;
+    // SAFETY: the calling thread is in the domain.
+    let (placed, offset) = unsafe { lane.domain().image_at(rip.checked_sub(lane.base)?)? };
     let inner = &placed.module.0;
     // A tail call would leave the function without a return.
     inner.report.function_at(offset).filter(|f| !f.tail_calls)?;

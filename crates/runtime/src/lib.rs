@@ -37,6 +37,7 @@ mod pages;
 pub mod policy;
 mod relocate;
 pub mod rights;
+mod room;
 mod signal;
 pub mod snapshot;
 mod stubs;
@@ -49,7 +50,7 @@ mod window;
 mod world;
 
 pub use domain::{Call, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width};
-pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError};
+pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError, ModuleError};
 pub use fault::{Access, Fault, FaultKind, Frame, Registers};
 pub use frames::FramesError;
 pub use imports::{Imports, OutFrame, Verdict};

@@ -182,6 +182,20 @@ impl Memory {
         self.used
     }
 
+    /// Counts memory of the domain that lies elsewhere in the window.
+    pub(crate) fn charge(&mut self, len: u64) -> Result<(), MemoryError> {
+        if len > self.limit.saturating_sub(self.used) {
+            return Err(self.over(len));
+        }
+        self.used += len;
+        Ok(())
+    }
+
+    /// That memory is gone.
+    pub(crate) fn discharge(&mut self, len: u64) {
+        self.used -= len;
+    }
+
     /// Everything is inaccessible again, and holds nothing.
     pub(crate) fn clear(&mut self) -> Result<(), HostError> {
         let kept: usize = self.pieces.len();

@@ -5,10 +5,11 @@ use crate::error::DomainError;
 use crate::imports::{Binding, Imports};
 use crate::module::{ExportKind, Module};
 use ringfence_isa::{PAGE, note, window};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Room between two images.
-const GAP: u64 = 64 << 10;
+pub(crate) const GAP: u64 = 64 << 10;
 
 /// A module at its place in a window.
 #[derive(Clone)]
@@ -49,8 +50,14 @@ pub(crate) fn place(modules: &[Module]) -> Result<Layout, DomainError> {
     let mut at = u64::from(window::IMAGES);
     let (mut tls, mut tls_align) = (0u32, 64u32);
     let mut placed = Vec::with_capacity(modules.len());
-    for module in modules {
+    for (number, module) in modules.iter().enumerate() {
         let parsed = &module.0.parsed;
+        if modules[..number].iter().any(|m| Arc::ptr_eq(&m.0, &module.0)) {
+            return Err(err(&format!(
+                "{} is given twice; load its file once more for a second one",
+                module.name()
+            )));
+        }
         let end = at + u64::from(parsed.image_len);
         if end > u64::from(window::LINKED) {
             return Err(err("their images are larger than the area for images"));
@@ -90,9 +97,13 @@ enum Meaning {
 
 /// Finds out what every undefined symbol is.
 pub(crate) struct Linker<'a> {
-    layout: &'a Layout,
-    imports: &'a Imports,
+    placed: Vec<&'a Placed>,
+    imports: Option<&'a Imports>,
+    /// Host imports that have their stubs already.
+    bound: &'a [Used],
     pub used: Vec<Used>,
+    /// Which modules others were linked against, by their place in `placed`.
+    pub needs: BTreeSet<usize>,
     /// Whether a module can learn how its calls of other domains went.
     pub asks_call_status: bool,
     stubs: HashMap<String, u32>,
@@ -101,9 +112,19 @@ pub(crate) struct Linker<'a> {
 impl<'a> Linker<'a> {
     pub(crate) fn new(layout: &'a Layout, imports: &'a Imports) -> Self {
         Linker {
-            layout,
-            imports,
+            imports: Some(imports),
+            ..Linker::later(layout.placed.iter().collect(), &[])
+        }
+    }
+
+    /// For modules that come to a domain with these modules, whose host imports are bound.
+    pub(crate) fn later(placed: Vec<&'a Placed>, bound: &'a [Used]) -> Self {
+        Linker {
+            placed,
+            imports: None,
+            bound,
             used: Vec::new(),
+            needs: BTreeSet::new(),
             asks_call_status: false,
             stubs: HashMap::new(),
         }
@@ -116,7 +137,7 @@ impl<'a> Linker<'a> {
         relocation: &Relocation,
         base: u64,
     ) -> Result<u64, DomainError> {
-        let placed = &self.layout.placed[module];
+        let placed = self.placed[module];
         let image = base + u64::from(placed.offset);
         let addend = relocation.addend as u64;
         let symbol = placed.module.0.parsed.symbols.get(relocation.symbol as usize);
@@ -148,19 +169,56 @@ impl<'a> Linker<'a> {
     }
 
     fn unresolved(&self, module: usize, symbol: &str) -> DomainError {
-        let module = self.layout.placed[module].module.name().into();
+        let module = self.placed[module].module.name().into();
         DomainError::Unresolved {
             module,
             symbol: symbol.into(),
         }
     }
 
-    fn find(&self, name: &str, kind: impl Fn(ExportKind) -> bool) -> Option<(&'a Placed, u32)> {
-        self.layout.placed.iter().find_map(|p| {
+    fn find(&mut self, name: &str, kind: impl Fn(ExportKind) -> bool) -> Option<(&'a Placed, u32)> {
+        let (number, found) = self.placed.iter().enumerate().find_map(|(i, &p)| {
             let inner = &p.module.0;
             let export = &inner.exports[*inner.by_name.get(name)?];
-            kind(export.kind).then_some((p, export.offset))
-        })
+            kind(export.kind).then_some((i, (p, export.offset)))
+        })?;
+        self.needs.insert(number);
+        Some(found)
+    }
+
+    /// Gives a host import the next stub.
+    fn bind(&mut self, function: &str, binding: &Binding) -> Result<u32, DomainError> {
+        let stub = window::STUB_FIRST_IMPORT + self.used.len() as u32;
+        let limit = (window::STUB_COUNT - window::STUB_FIRST_IMPORT) as usize;
+        if stub >= window::STUB_COUNT {
+            return Err(DomainError::TooManyImports {
+                count: self.used.len() + 1,
+                limit,
+            });
+        }
+        self.used.push(Used {
+            name: function.into(),
+            binding: binding.clone(),
+        });
+        self.stubs.insert(function.into(), stub);
+        Ok(stub)
+    }
+
+    /// Gives stubs to what no module needs yet, in the order of the names.
+    pub(crate) fn bind_rest(&mut self) -> Result<(), DomainError> {
+        let Some(imports) = self.imports else {
+            return Ok(());
+        };
+        let mut rest: Vec<_> = imports
+            .functions
+            .iter()
+            .filter(|(name, _)| !self.stubs.contains_key(*name))
+            .collect();
+        rest.sort_unstable_by_key(|(name, _)| *name);
+        for (name, binding) in rest {
+            self.bind(name, binding)?;
+        }
+        Ok(())
     }
 
     fn meaning(&mut self, module: usize, name: &str, weak: bool) -> Result<Meaning, DomainError> {
@@ -182,21 +240,12 @@ impl<'a> Linker<'a> {
         if let Some(stub) = self.stubs.get(function) {
             return Ok(Meaning::Address(stub_offset(*stub)));
         }
-        if let Some(binding) = self.imports.functions.get(function) {
-            let stub = window::STUB_FIRST_IMPORT + self.used.len() as u32;
-            let limit = (window::STUB_COUNT - window::STUB_FIRST_IMPORT) as usize;
-            if stub >= window::STUB_COUNT {
-                return Err(DomainError::TooManyImports {
-                    count: self.used.len() + 1,
-                    limit,
-                });
-            }
-            self.used.push(Used {
-                name: function.into(),
-                binding: binding.clone(),
-            });
-            self.stubs.insert(function.into(), stub);
+        if let Some(number) = self.bound.iter().position(|used| used.name == function) {
+            let stub = window::STUB_FIRST_IMPORT + number as u32;
             return Ok(Meaning::Address(stub_offset(stub)));
+        }
+        if let Some(binding) = self.imports.and_then(|i| i.functions.get(function)) {
+            return Ok(Meaning::Address(stub_offset(self.bind(function, binding)?)));
         }
         if weak {
             return Ok(Meaning::Nothing);

@@ -51,7 +51,6 @@ pub(crate) struct Window {
 impl Window {
     /// `images` are the offsets and lengths that the header tells.
     pub(crate) fn new(processors: u32, images: &[(u32, u32)]) -> Result<Window, HostError> {
-        let host = host::check()?;
         let stub_file = stubs::file()?;
         host::take_mappings(MAPPINGS)?;
         let base = match reserve() {
@@ -68,19 +67,7 @@ impl Window {
         // SAFETY: the whole window is our own reservation.
         unsafe {
             sys::map_anonymous(header, stubs - header, libc::PROT_READ | libc::PROT_WRITE, true)?;
-            let words = header as *mut u32;
-            words.cast::<u64>().write(base);
-            words.add(2).write(ringfence_isa::ABI_VERSION);
-            words.add(3).write(host.features);
-            words.add(4).write(processors);
-            let listed = images.len().min(window::HEADER_IMAGES_MOST as usize);
-            let place = |at: u32| (header + u64::from(at - window::HEADER)) as *mut u32;
-            place(window::HEADER_IMAGE_COUNT).write(listed as u32);
-            for (i, (offset, len)) in images[..listed].iter().enumerate() {
-                let entry = place(window::HEADER_IMAGES).add(2 * i);
-                entry.write(*offset);
-                entry.add(1).write(*len);
-            }
+            fill_header(header, base, processors, images, images.len() as u32)?;
             sys::protect(header, stubs - header, libc::PROT_READ)?;
             let len = u64::from(window::STUBS_END - window::STUBS);
             sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
@@ -88,9 +75,63 @@ impl Window {
         Ok(window)
     }
 
+    /// Tells other images in the header, from now on. `changes` is another number each time.
+    pub(crate) fn list_images(
+        &self,
+        processors: u32,
+        images: &[(u32, u32)],
+        changes: u32,
+    ) -> Result<(), HostError> {
+        let header = self.base + u64::from(window::HEADER);
+        let len = u64::from(window::STUBS - window::HEADER);
+        // The header in the window is never writable: a new one takes its place, in one step.
+        // SAFETY: fresh pages, which become the header of our own window and are read-only by then.
+        unsafe {
+            let fresh = sys::map_anonymous(0, len, libc::PROT_READ | libc::PROT_WRITE, false)?;
+            let moved = fill_header(fresh, self.base, processors, images, changes)
+                .and_then(|()| sys::protect(fresh, len, libc::PROT_READ))
+                .and_then(|()| sys::move_pages(fresh, len, header));
+            if moved.is_err() {
+                libc::munmap(fresh as *mut _, len as usize);
+            }
+            moved
+        }
+    }
+
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
+}
+
+/// Writes a header.
+///
+/// # Safety
+/// `page` is a writable page of zeroes.
+unsafe fn fill_header(
+    page: u64,
+    base: u64,
+    processors: u32,
+    images: &[(u32, u32)],
+    changes: u32,
+) -> Result<(), HostError> {
+    let features = host::check()?.features;
+    let listed = images.len().min(window::HEADER_IMAGES_MOST as usize);
+    let place = |at: u32| (page + u64::from(at - window::HEADER)) as *mut u32;
+    // SAFETY: all places are in the page.
+    unsafe {
+        place(window::HEADER_BASE).cast::<u64>().write(base);
+        place(window::HEADER_ABI).write(ringfence_isa::ABI_VERSION);
+        place(window::HEADER_FEATURES).write(features);
+        place(window::HEADER_CPUS).write(processors);
+        place(window::HEADER_IMAGE_COUNT).write(listed as u32);
+        place(window::HEADER_IMAGE_CHANGES).write(changes);
+        for (i, (offset, len)) in images[..listed].iter().enumerate() {
+            let entry = place(window::HEADER_IMAGES).add(2 * i);
+            entry.write(*offset);
+            entry.add(1).write(*len);
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Window {
@@ -197,10 +238,15 @@ mod tests {
             assert_eq!(header.add(2).read(), ringfence_isa::ABI_VERSION);
             assert_eq!(header.add(4).read(), 3);
             assert_eq!(header.add(5).read(), 2);
+            assert_eq!(header.add(6).read(), 2);
             assert_eq!(
                 header.add(16).cast::<[u32; 4]>().read(),
                 [0x10_0000, 0x3000, 0x12_0000, 4096]
             );
+            a.list_images(3, &[(0x20_0000, 8192)], 9).expect("list");
+            assert_eq!(header.cast::<u64>().read(), a.base());
+            assert_eq!([4, 5, 6].map(|i| header.add(i).read()), [3, 1, 9]);
+            assert_eq!(header.add(16).cast::<[u32; 3]>().read(), [0x20_0000, 8192, 0]);
         }
     }
 }

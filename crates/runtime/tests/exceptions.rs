@@ -135,3 +135,47 @@ fn lanes_throw_at_the_same_time() {
     });
     assert_eq!(call(&d, "left_alive", &[]).unwrap(), 0);
 }
+
+#[test]
+fn exceptions_pass_through_modules_that_came_later() {
+    let mut options = DomainOptions::default();
+    options.linkable = true;
+    let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
+    let d = Domain::new(&[throwing()], imports, &options).unwrap();
+    let catching = build("catching", "thrower,through");
+    let sum = |d: &Domain| {
+        for (kind, result) in [(1, 17), (2, 4), (3, u64::from(b'f')), (4, 4), (5, 5)] {
+            assert_eq!(call(d, "catch_from_other", &[kind]).unwrap(), result, "{kind}");
+        }
+        assert_eq!(call(d, "catch_through_other", &[3]).unwrap(), 4);
+        assert_eq!(call(d, "catch_through_other", &[9]).unwrap(), u64::from(b'o'));
+        assert_eq!(call(d, "left_alive", &[]).unwrap(), 0);
+    };
+    for _ in 0..20 {
+        d.add("catching", &catching).unwrap();
+        sum(&d);
+        // The other unwinder too, whose list of images has changed.
+        assert_eq!(call(&d, "catches", &[3]).unwrap(), u64::from(b'f'));
+        d.remove("catching").unwrap();
+        assert_eq!(call(&d, "catches", &[1]).unwrap(), 17);
+    }
+    // Two that come and go in another order: the images behind the first change places.
+    let second = build("catching", "thrower,through");
+    for round in 0..10 {
+        let (first, second) = if round % 2 == 0 {
+            (&catching, &second)
+        } else {
+            (&second, &catching)
+        };
+        d.add("first", first).unwrap();
+        sum(&d);
+        d.add("second", second).unwrap();
+        d.remove("first").unwrap();
+        sum(&d);
+        d.remove("second").unwrap();
+    }
+    // What nobody catches ends the call, with names.
+    d.add("catching", &catching).unwrap();
+    let f = fault(&d, "thrower", &[2]);
+    assert_eq!(f.kind, FaultKind::Uncaught("Square".into()), "{f}");
+}

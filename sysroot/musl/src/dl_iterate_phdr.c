@@ -21,7 +21,8 @@ int dl_iterate_phdr(int (*f)(struct dl_phdr_info *, size_t, void *), void *data)
 			.dlpi_name = "",
 			.dlpi_phdr = (const ElfW(Phdr) *)(image + e->e_phoff),
 			.dlpi_phnum = e->e_phnum,
-			.dlpi_adds = count, /* images of modules neither come nor go */
+			/* Unwinders keep what they found while this stays. */
+			.dlpi_adds = *(const unsigned *)(window + 0x10018),
 		};
 		result = f(&info, sizeof info, data);
 	}

@@ -1,6 +1,6 @@
 //! Calling functions of a domain.
 
-use super::code::Piece;
+use super::handles::Handles;
 use super::{Domain, MAX_STACK_WORDS, WeakDomain};
 use crate::error::CallError;
 use crate::gate::{self, RawCall};
@@ -171,8 +171,8 @@ pub struct Returned {
 pub struct Entry {
     pub(super) domain: Domain,
     pub(super) target: Arc<Target>,
-    /// What it belongs to if it was linked into the living domain.
-    pub(super) linked: Option<Arc<Piece>>,
+    /// Set if its code came to the living domain and may go again.
+    pub(super) linked: Option<Arc<Handles>>,
 }
 
 impl Entry {
@@ -217,8 +217,8 @@ impl Entry {
             // announced itself and found that something was unlinked.
             // SAFETY: as above, as long as the target has its index.
             Some(_) if words == 0 => unsafe { gate::call(&self.target, &raw) },
-            Some(piece) => {
-                let target = piece
+            Some(handles) => {
+                let target = handles
                     .target(&self.domain.0, self.target.entry, words)
                     .ok_or(CallError::Inside)?;
                 // SAFETY: as above.
@@ -244,8 +244,8 @@ impl Entry {
     /// Notes that another domain may call it.
     pub(crate) fn granted(&self, link: &Arc<Link>) {
         self.domain.remember(link);
-        if let Some(piece) = &self.linked {
-            piece.granted(link);
+        if let Some(handles) = &self.linked {
+            handles.granted(link);
         }
     }
 
@@ -267,8 +267,8 @@ impl Entry {
             }
             Thunk::new(target, &signature).expect("memory for a thunk")
         };
-        if let Some(piece) = &self.linked {
-            return piece.thunk(self.target.entry, signature, |alive| make(gone::UNLINKED, alive));
+        if let Some(handles) = &self.linked {
+            return handles.thunk(self.target.entry, signature, |alive| make(gone::UNLINKED, alive));
         }
         let mut thunks = inner.thunks.lock().unwrap_or_else(PoisonError::into_inner);
         thunks

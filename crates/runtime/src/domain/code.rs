@@ -11,26 +11,17 @@
 //!   host's targets.
 //! * *Using the place again*: only once the calls that were in progress (the calling thread's own) have ended.
 
-use super::{Domain, Inner, Signature};
+use super::handles::Handles;
+use super::quiet::{Grave, on_stack, quiet};
+use super::{Domain, Entry, Inner};
 use crate::arena::Arena;
 use crate::error::CodeError;
-use crate::lane::{Lane, Target, attention, gone};
-use crate::link::Link;
-use crate::thunk::Thunk;
 use crate::world::{self, Guard};
-use crate::{gate, host, sys, watchdog};
+use crate::{host, sys, watchdog};
 use ringfence_isa::{identifier, window};
 use ringfence_verify::{Image, Rules, SegmentKind};
 use std::collections::HashMap;
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
-
-use super::Entry;
-
-/// How long unlinking waits for other threads to leave the domain.
-const PATIENCE: Duration = Duration::from_micros(100);
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Machine code to be linked into a living domain: one or more functions, in full isolation, without relocations, labels
 /// of jump tables, and data.
@@ -56,111 +47,19 @@ pub(crate) struct Piece {
     functions: Vec<u32>,
     /// Where its markers have their identifiers: offsets in the window.
     markers: Vec<u32>,
-    live: Mutex<Live>,
+    handles: Arc<Handles>,
 }
-
-/// What the host calls a piece by.
-struct Live {
-    dead: bool,
-    targets: Vec<Arc<Target>>,
-    thunks: HashMap<(u64, Signature), Thunk>,
-    /// What other domains were granted.
-    grants: Vec<Weak<Link>>,
-}
-
-/// A piece that is gone, and whose place has to wait for a call in progress.
-struct Grave {
-    piece: Arc<Piece>,
-    lane: *const Lane,
-    sequence: u64,
-}
-
-// SAFETY: lanes are never unmapped; only their atomics are used.
-unsafe impl Send for Grave {}
 
 /// All of a domain's linked code.
 #[derive(Default)]
 pub(crate) struct Linked {
     arena: Option<Arena>,
     names: HashMap<String, Arc<Piece>>,
-    graves: Vec<Grave>,
+    graves: Vec<Grave<Arc<Piece>>>,
     used: u32,
 }
 
 impl Piece {
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The target for calls with so many words of stack arguments; one without an index once the piece is unlinked.
-    /// `None` in a signal handler that interrupted the runtime.
-    pub(super) fn target(&self, domain: &Inner, entry: u64, words: u32) -> Option<Arc<Target>> {
-        // A fork must not find the piece locked.
-        let _world = world::lock()?;
-        Some(self.target_locked(domain, entry, words))
-    }
-
-    fn target_locked(&self, domain: &Inner, entry: u64, words: u32) -> Arc<Target> {
-        let mut live = self.live();
-        let found = live.targets.iter().find(|t| t.entry == entry && t.words == words);
-        if let Some(target) = found {
-            return target.clone();
-        }
-        let signature = Signature {
-            stack: 1,
-            ..Signature::UNKNOWN
-        };
-        let mut target = domain.target_for(entry, &signature);
-        (target.words, target.x87) = (words, domain.x87_results());
-        target.revoked = AtomicU32::new(gone::UNLINKED);
-        if live.dead {
-            target.index.store(0, Ordering::Relaxed);
-        }
-        let target = Arc::new(target);
-        live.targets.push(target.clone());
-        target
-    }
-
-    /// A plain function pointer. Once the piece is unlinked, to a thunk that fails.
-    pub(super) fn thunk(
-        &self,
-        entry: u64,
-        signature: Signature,
-        make: impl FnOnce(bool) -> Thunk,
-    ) -> *const c_void {
-        let mut live = self.live();
-        let dead = live.dead;
-        live.thunks
-            .entry((entry, signature))
-            .or_insert_with(|| make(!dead))
-            .code()
-    }
-
-    /// Notes that another domain may call it.
-    pub(super) fn granted(&self, link: &Arc<Link>) {
-        let mut live = self.live();
-        live.grants.retain(|link| link.strong_count() > 0);
-        live.grants.push(Arc::downgrade(link));
-        if live.dead {
-            link.sever();
-        }
-    }
-
-    /// From now on the host's calls fail. Those that have looked at a target before look again: see [`attention::HOLD`].
-    fn kill(&self) {
-        let mut live = self.live();
-        live.dead = true;
-        for target in &live.targets {
-            target.index.store(0, Ordering::Release);
-        }
-        for thunk in live.thunks.values() {
-            thunk.disable(false);
-        }
-        for link in live.grants.drain(..).filter_map(|link| link.upgrade()) {
-            link.sever();
-        }
-    }
-
     fn contains(&self, offset: u64) -> bool {
         // A return address stands behind a call, so it is not the beginning; a pointer to the piece's first function is.
         (u64::from(self.place) + 1..u64::from(self.place + self.size)).contains(&offset)
@@ -173,12 +72,10 @@ impl Linked {
         let Some(arena) = &mut self.arena else { return };
         let used = &mut self.used;
         self.graves.retain(|grave| {
-            // SAFETY: lanes are never unmapped.
-            let lane = unsafe { &*grave.lane };
-            let waits = lane.active() && lane.sequence.load(Ordering::Acquire) == grave.sequence;
+            let waits = grave.waits();
             if !waits {
-                arena.give(grave.piece.place, grave.piece.size);
-                *used -= grave.piece.size;
+                arena.give(grave.what.place, grave.what.size);
+                *used -= grave.what.size;
             }
             waits
         });
@@ -199,7 +96,7 @@ impl Inner {
     /// The domain goes: the host's calls fail.
     pub(super) fn kill_linked(&mut self) {
         let linked = self.linked.get_mut().unwrap_or_else(PoisonError::into_inner);
-        linked.names.values().for_each(|piece| piece.kill());
+        linked.names.values().for_each(|piece| piece.handles.kill());
     }
 
     /// Whether there is code that came later. With the world locked.
@@ -211,7 +108,7 @@ impl Inner {
     pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), crate::error::HostError> {
         let mut linked = self.linked();
         for piece in linked.names.values() {
-            piece.kill();
+            piece.handles.kill();
         }
         if linked.arena.is_some() {
             let at = self.base() + u64::from(window::LINKED);
@@ -373,12 +270,7 @@ impl Domain {
             entry: code.entry,
             functions: checked.functions,
             markers: checked.markers.iter().map(|at| place + at).collect(),
-            live: Mutex::new(Live {
-                dead: false,
-                targets: Vec::new(),
-                thunks: HashMap::new(),
-                grants: Vec::new(),
-            }),
+            handles: Arc::default(),
         });
         linked.names.insert(name.into(), piece.clone());
         Ok(self.entry_of(&piece, code.entry))
@@ -432,13 +324,16 @@ impl Domain {
             .ok_or_else(|| CodeError::Unknown { name: name.into() })?;
         linked.bury();
         linked.arena.as_mut().expect("has a piece").ready()?;
-        let own = quiet(inner, name)?;
+        let own = quiet(inner).map_err(|lanes| CodeError::Busy {
+            name: name.into(),
+            lanes,
+        })?;
         if let Some(lane) = own
-            && on_stack(inner, lane, &piece)
+            && on_stack(inner, lane, |offset| piece.contains(offset))
         {
             return Err(CodeError::OnStack { name: name.into() });
         }
-        piece.kill();
+        piece.handles.kill();
         let Linked {
             arena,
             names,
@@ -451,11 +346,7 @@ impl Domain {
         }
         names.remove(name);
         match own {
-            Some(lane) => graves.push(Grave {
-                piece,
-                lane,
-                sequence: lane.sequence.load(Ordering::Acquire),
-            }),
+            Some(lane) => graves.push(Grave::new(piece, lane)),
             None => {
                 arena.give(piece.place, piece.size);
                 *used -= piece.size;
@@ -468,8 +359,8 @@ impl Domain {
         let address = self.0.base() + u64::from(piece.place + offset);
         Entry {
             domain: self.clone(),
-            target: piece.target_locked(&self.0, address, 0),
-            linked: Some(piece.clone()),
+            target: piece.handles.target_locked(&self.0, address, 0),
+            linked: Some(piece.handles.clone()),
         }
     }
 
@@ -483,64 +374,4 @@ impl Domain {
         piece.functions.binary_search(&within).ok()?;
         Some(self.entry_of(piece, within))
     }
-}
-
-/// Waits until no other thread is in the domain and sees to it that nobody enters while the world is locked. The calling
-/// thread's own lane, if it has a call in progress.
-fn quiet<'a>(domain: &'a Inner, name: &str) -> Result<Option<&'a Lane>, CodeError> {
-    let set = domain.lanes();
-    for &lane in &set.lanes {
-        // SAFETY: lanes in the list are this domain's.
-        unsafe { (*lane).attention.fetch_or(attention::HOLD, Ordering::AcqRel) };
-    }
-    // Whoever has not announced a call yet will see the bit, and wait for the world.
-    watchdog::barrier();
-    let me = gate::thread_pointer();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let (mut own, mut others) = (None, 0);
-        for &lane in &set.lanes {
-            // SAFETY: as above; lanes live as long as the domain has them.
-            let lane: &'a Lane = unsafe { &*lane };
-            if !lane.active() {
-                continue;
-            }
-            // With a top of 0 this thread has interrupted the domain: it is in a signal handler.
-            if lane.thread.load(Ordering::Relaxed) == me && lane.top.load(Ordering::Relaxed) != 0 {
-                own = Some(lane);
-            } else {
-                others += 1;
-            }
-        }
-        if others == 0 {
-            return Ok(own);
-        }
-        if Instant::now() >= deadline {
-            return Err(CodeError::Busy {
-                name: name.into(),
-                lanes: others,
-            });
-        }
-        std::thread::yield_now();
-    }
-}
-
-/// Whether a frame on the lane, which is the calling thread's own and out in a host function, returns into the piece.
-fn on_stack(domain: &Inner, lane: &Lane, piece: &Piece) -> bool {
-    let top = lane.top.load(Ordering::Relaxed);
-    // No handler may enter the lane and change its records meanwhile.
-    lane.top.store(0, Ordering::Relaxed);
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
-    let records = unsafe { &*lane.records.get() };
-    let base = domain.base();
-    // The words include registers that were pushed: one that looks like an address behind a call keeps the code linked.
-    let found = (top..lane.slot.control_top()).step_by(8).any(|at| {
-        // SAFETY: the used part of the lane's control stack.
-        let word = unsafe { &*(at as *const AtomicU64) }.load(Ordering::Relaxed);
-        piece.contains(word.wrapping_sub(base))
-    }) || records.mention(|address| piece.contains(address.wrapping_sub(base)));
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    lane.top.store(top, Ordering::Relaxed);
-    found
 }

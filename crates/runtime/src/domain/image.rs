@@ -1,6 +1,7 @@
 //! Modules in a window: mapping, relocating, restoring, and the table of imports.
 
 use super::{Inner, PristinePages, Signature, avx};
+use crate::elf::Load;
 use crate::error::{DomainError, HostError};
 use crate::gate::{self, kind, vectors};
 use crate::imports::Binding;
@@ -47,24 +48,32 @@ pub(super) fn mappings(p: &relocate::Placed) -> u64 {
 }
 
 pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
-    let inner = &p.module.0;
+    p.module
+        .0
+        .parsed
+        .loads
+        .iter()
+        .try_for_each(|load| map_load(p, base, load))
+}
+
+/// Maps one segment at its place, where nothing accessible is.
+pub(super) fn map_load(p: &relocate::Placed, base: u64, load: &Load) -> Result<(), HostError> {
     let image = base + u64::from(p.offset);
-    for load in &inner.parsed.loads {
-        let prot = match load.kind {
-            SegmentKind::Text => libc::PROT_READ | libc::PROT_EXEC,
-            SegmentKind::ReadOnly => libc::PROT_READ,
-            SegmentKind::Data => libc::PROT_READ | libc::PROT_WRITE,
-        };
-        let (start, file_end, end) = (load.page_start(), file_mapped_end(load), load.page_end());
-        // SAFETY: inside our own fresh window.
-        unsafe {
-            if file_end > start {
-                let len = u64::from(file_end - start);
-                sys::map_file(image + u64::from(start), len, prot, &inner.file, start.into())?;
-            }
-            if end > file_end {
-                sys::map_anonymous(image + u64::from(file_end), u64::from(end - file_end), prot, true)?;
-            }
+    let prot = match load.kind {
+        SegmentKind::Text => libc::PROT_READ | libc::PROT_EXEC,
+        SegmentKind::ReadOnly => libc::PROT_READ,
+        SegmentKind::Data => libc::PROT_READ | libc::PROT_WRITE,
+    };
+    let (start, file_end, end) = (load.page_start(), file_mapped_end(load), load.page_end());
+    // SAFETY: inside our own window, in the part that is for this image.
+    unsafe {
+        if file_end > start {
+            let len = u64::from(file_end - start);
+            let file = &p.module.0.file;
+            sys::map_file(image + u64::from(start), len, prot, file, start.into())?;
+        }
+        if end > file_end {
+            sys::map_anonymous(image + u64::from(file_end), u64::from(end - file_end), prot, true)?;
         }
     }
     Ok(())

@@ -27,7 +27,7 @@ impl Inner {
 
     /// Whether code in the window can learn how its calls of other domains went.
     pub(crate) fn asks_call_status(&self) -> bool {
-        self.asks_call_status
+        self.asks_call_status || self.asks_later.load(Ordering::Acquire)
     }
 
     /// Tells the host of a failed call through a slot.

@@ -21,10 +21,17 @@ pub struct DomainOptions {
     /// How many processors the domain is told of.
     pub processors: u32,
     /// Whether code linked later may use vector registers although no module that the domain starts with does: then
-    /// gates look after them from the beginning.
+    /// gates look after them from the beginning. And whether modules [added](crate::Domain::add) later may import any host
+    /// function that the domain is made with, needed so far or not.
     pub linkable: bool,
     /// Most bytes of code that may be linked into the living domain; at most 16 MiB.
     pub link_limit: u32,
+    /// Most bytes of images of modules that may be [added](crate::Domain::add) to the living domain. Their writable data counts
+    /// as memory as well, see `heap_limit`.
+    pub module_limit: u64,
+    /// Bytes that lanes keep for thread-local variables of such modules, at most 1 MiB; at least 8 KiB if `linkable` is set. A module with
+    /// the C or C++ library has about 2,400.
+    pub thread_local_reserve: u32,
     /// Most processor time that the domain's own code may use in all its life. Calls that are in progress when it is used
     /// up, and all later ones, end with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit) within some milliseconds. `None`: no limit, and the
     /// time is not counted; [`Duration::MAX`]: no limit, and it is.
@@ -44,6 +51,8 @@ impl Default for DomainOptions {
             processors: 1,
             linkable: false,
             link_limit: 1 << 20,
+            module_limit: 64 << 20,
+            thread_local_reserve: 1 << 10,
             processor_time: None,
             fault_limit: None,
         }
@@ -51,6 +60,12 @@ impl Default for DomainOptions {
 }
 
 impl DomainOptions {
+    /// What lanes keep for thread-local variables of modules that come later.
+    pub(super) fn thread_local_room(&self) -> u32 {
+        let least = if self.linkable { 8 << 10 } else { 0 };
+        self.thread_local_reserve.max(least)
+    }
+
     pub(super) fn check(&self) -> Result<(), DomainError> {
         let bad = |option, reason: &str| {
             Err(DomainError::Option {
@@ -71,6 +86,9 @@ impl DomainOptions {
         }
         if self.link_limit > window::IMAGES_END - window::LINKED {
             return bad("link_limit", "must be at most 16 MiB");
+        }
+        if self.thread_local_reserve > 1 << 20 {
+            return bad("thread_local_reserve", "must be at most 1 MiB");
         }
         if self.time_limit.is_some_and(|t| t.is_zero()) {
             return bad("time_limit", "must not be zero");

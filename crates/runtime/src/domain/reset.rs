@@ -96,6 +96,9 @@ impl Inner {
         if self.has_linked() {
             return Err(SnapshotError::Held("code that was linked into it".into()));
         }
+        if self.has_added() {
+            return Err(SnapshotError::Held("modules that were added to it".into()));
+        }
         if let Some(held) = self.policy.holds() {
             return Err(SnapshotError::Held(held));
         }
@@ -233,7 +236,8 @@ impl Inner {
 
 impl Domain {
     /// Restores the initial state: data, heap, stacks. That is the pristine image, and constructors run again; or what
-    /// [`snapshot`](Self::snapshot) or the [`Image`](crate::Image) of the domain has. Host allocations made since are gone.
+    /// [`snapshot`](Self::snapshot) or the [`Image`](crate::Image) of the domain has. Host allocations made since are gone, and so are
+    /// linked code and added modules.
     ///
     /// # Errors
     /// [`DomainError::Busy`] while calls are in progress; [`DomainError::Faults`] if it has faulted too often.
@@ -252,18 +256,14 @@ impl Domain {
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
             inner.resets.fetch_add(1, Ordering::AcqRel);
             inner.unlink_all(&mut world)?;
+            // SAFETY: lanes in the list are this domain's.
+            let disorder = |l: &*mut Lane| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 };
+            inner.remove_all(&mut world, set.lanes.iter().any(disorder))?;
             match &initial {
                 None => super::image::restore(inner)?,
                 Some(frozen) => inner.restore_frozen(frozen)?,
             }
-            let poisoned: Vec<*mut Lane> = {
-                // SAFETY: lanes in the list are this domain's.
-                set.lanes
-                    .iter()
-                    .copied()
-                    .filter(|l| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 })
-                    .collect()
-            };
+            let poisoned: Vec<*mut Lane> = set.lanes.iter().copied().filter(disorder).collect();
             for lane in poisoned {
                 set.lanes.retain(|&l| l != lane);
                 // SAFETY: as above.

@@ -12,12 +12,15 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Bytes of heap, anonymous maps and host allocations, now. Limit:
+    /// Bytes of heap, anonymous maps, host allocations and writable data of modules that were added, now. Limit:
     /// [`DomainOptions::heap_limit`](crate::DomainOptions::heap_limit).
     pub memory: u64,
     /// Bytes of code linked since the domain was made, now. Limit:
     /// [`DomainOptions::link_limit`](crate::DomainOptions::link_limit).
     pub linked: u64,
+    /// Bytes of the window that modules added since the domain was made take, now. Limit:
+    /// [`DomainOptions::module_limit`](crate::DomainOptions::module_limit).
+    pub modules: u64,
     /// Calls from outside (those of constructors too) since the domain was made. A call from a host function that the domain
     /// called is part of the call that it is nested in.
     pub calls: u64,
@@ -63,6 +66,7 @@ impl Inner {
         Usage {
             memory,
             linked: 0,
+            modules: 0,
             calls,
             faults: self.faults.load(Ordering::Relaxed),
             processor_time: Duration::from_nanos(self.time_used.load(Ordering::Relaxed)),
@@ -138,8 +142,13 @@ impl Domain {
     /// What the domain uses and has used. From any thread, at any time.
     #[must_use]
     pub fn usage(&self) -> Usage {
+        let modules = {
+            let _world = world::lock_plain();
+            self.0.added_bytes()
+        };
         Usage {
             linked: self.linked_bytes().into(),
+            modules,
             ..self.0.usage()
         }
     }

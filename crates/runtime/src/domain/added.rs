@@ -1,0 +1,705 @@
+//! Modules that come to a living domain under a name, and go again.
+//!
+//! A module was verified when it was loaded, and its text is a sealed file. What keeps the rules while other threads run in the
+//! domain (`docs/security.md` has the argument):
+//!
+//! * *Adding*: its place was inaccessible before. Data and what is relocated come first, the text last: nobody can pass the
+//!   check of an indirect jump on data there. Its labels have numbers of their own in the whole process; so no module can be twice in
+//!   a window.
+//! * *Removing*: as for linked code, at a moment in which no other thread is in the domain, and when nothing on the
+//!   calling thread's control stack leads into it. Then inaccessible memory lies over it.
+//! * *Using the place again*: only once the calls that were in progress (the calling thread's own) have ended.
+//!
+//! Constructors and destructors are ordinary calls, without any lock held; [`State`] keeps others from meddling meanwhile.
+
+use super::family::{Added, Chain};
+use super::handles::Handles;
+use super::quiet::{Grave, on_stack, quiet};
+use super::{Call, Domain, Entry, Inner, image};
+use crate::elf::Load;
+use crate::error::{CallError, DomainError, HostError, ModuleError};
+use crate::lane::Lane;
+use crate::module::{ExportKind, Module};
+use crate::relocate::{GAP, Linker, Placed};
+use crate::room::Room;
+use crate::world::{self, Guard};
+use crate::{guarded, host, signal, sys};
+use ringfence_isa::window;
+use ringfence_verify::SegmentKind;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// What may be done with a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its constructors run: nobody finds it.
+    Coming,
+    Live,
+    /// Its destructors run: no module is linked against it any more.
+    Leaving,
+    /// A constructor failed, and others were in the domain. It goes at the next opportunity.
+    Dead,
+}
+
+struct Member {
+    name: String,
+    added: Arc<Added>,
+    state: State,
+}
+
+/// What was added to a domain. Locked with the world locked.
+#[derive(Default)]
+pub(crate) struct Family {
+    /// In the order in which they came.
+    members: Vec<Member>,
+    /// Free places for images; made at the first need.
+    room: Option<Room>,
+    graves: Vec<Grave<(u32, u32)>>,
+    /// Bytes of images, graves included.
+    used: u64,
+    /// How often the list of images has changed.
+    changes: u32,
+    /// What threads may look at that hold no lock: poisoned lanes' when the domain was reset.
+    retired: Vec<Chain>,
+}
+
+impl Family {
+    fn index(&self, added: &Arc<Added>) -> Option<usize> {
+        self.members.iter().position(|m| Arc::ptr_eq(&m.added, added))
+    }
+
+    /// By name, unless it is dead.
+    fn named(&self, name: &str) -> Option<&Member> {
+        self.members
+            .iter()
+            .find(|m| m.name == name && m.state != State::Dead)
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|m| m.state == State::Live)
+    }
+
+    /// Makes places free whose calls have ended.
+    fn bury(&mut self) {
+        let (Some(room), used) = (&mut self.room, &mut self.used) else {
+            return;
+        };
+        self.graves.retain(|grave| {
+            let waits = grave.waits();
+            if !waits {
+                let (at, len) = grave.what;
+                room.give(at, len);
+                *used -= u64::from(len);
+            }
+            waits
+        });
+    }
+
+    /// The free room behind the modules that the domain was made of.
+    fn room(&mut self, domain: &Inner) -> &mut Room {
+        self.room.get_or_insert_with(|| {
+            let last = domain.layout.placed.last().expect("a domain has a module");
+            let end = u64::from(last.offset) + u64::from(last.module.0.parsed.image_len) + GAP;
+            let end = sys::page_up(end).min(window::LINKED.into()) as u32;
+            Room::new(end, window::LINKED - end)
+        })
+    }
+
+    /// A place for thread-local variables in what lanes keep: its distance below the thread pointer.
+    fn thread_local(&self, domain: &Inner, len: u32, align: u32) -> Option<u32> {
+        if align > domain.layout.tls_align.max(64) {
+            return None;
+        }
+        let mut taken: Vec<(u32, u32)> = self
+            .members
+            .iter()
+            .filter_map(|m| Some((m.added.placed.tls, m.added.placed.module.0.parsed.tls?.len)))
+            .collect();
+        taken.sort_unstable();
+        let mut low = domain.layout.tls_len;
+        let fits = |low: u32| low.checked_add(len)?.checked_next_multiple_of(align);
+        for (end, len) in taken {
+            if fits(low)? <= end - len {
+                break;
+            }
+            low = end;
+        }
+        fits(low).filter(|&end| end <= domain.layout.tls_len + domain.options.thread_local_room())
+    }
+
+    /// What the header lists, with the modules that the domain was made of.
+    fn images(&self, domain: &Inner) -> Vec<(u32, u32)> {
+        let own = domain.layout.placed.iter();
+        own.chain(self.members.iter().map(|m| &m.added.placed))
+            .map(|p| (p.offset, p.module.0.parsed.image_len))
+            .collect()
+    }
+
+    fn list(&mut self, domain: &Inner, images: &[(u32, u32)]) -> Result<(), HostError> {
+        self.changes = self.changes.wrapping_add(1);
+        let changes = (domain.layout.placed.len() as u32).wrapping_add(self.changes);
+        domain
+            .window
+            .list_images(domain.options.processors, images, changes)
+    }
+
+    /// Whether code in the window can learn how its calls of other domains went.
+    fn tell_status(&self, domain: &Inner) {
+        let asks = self.members.iter().any(|m| m.added.asks_call_status);
+        domain.asks_later.store(asks, Ordering::Release);
+    }
+
+    /// Takes a module away at a moment in which no other thread is in the domain; `own` is the calling thread's lane.
+    fn take_out(&mut self, domain: &Inner, index: usize, own: Option<&Lane>) -> Result<(), HostError> {
+        let added = self.members[index].added.clone();
+        let (at, len) = (added.placed.offset, added.size);
+        let before = self.images(domain);
+        let after: Vec<_> = before.iter().copied().filter(|image| image.0 != at).collect();
+        self.list(domain, &after)?;
+        let address = domain.base() + u64::from(at);
+        // SAFETY: the module's own place in our window; nobody is in its code, or comes back to it.
+        if let Err(e) = unsafe { sys::map_anonymous(address, u64::from(len) - GAP, libc::PROT_NONE, true) } {
+            let _ = self.list(domain, &before);
+            return Err(e);
+        }
+        added.handles.kill();
+        self.members.remove(index);
+        domain.added.set(self.members.iter().map(|m| &m.added));
+        domain.memory().discharge(added.data);
+        host::give_mappings(added.mappings);
+        self.tell_status(domain);
+        match own {
+            Some(lane) => self.graves.push(Grave::new((at, len), lane)),
+            None => {
+                self.room(domain).give(at, len);
+                self.used -= u64::from(len);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries to get rid of modules whose constructors failed.
+    fn reap(&mut self, domain: &Inner) {
+        while let Some(dead) = self.members.iter().position(|m| m.state == State::Dead) {
+            let Ok(own) = quiet(domain) else { return };
+            let added = self.members[dead].added.clone();
+            if own.is_some_and(|lane| on_stack(domain, lane, |offset| added.returns_to(offset)))
+                || self.take_out(domain, dead, own).is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn family(&self) -> MutexGuard<'_, Family> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The domain goes: the host's calls fail. How many mappings its modules have.
+    pub(super) fn kill_added(&mut self) -> u64 {
+        let family = self.family.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for member in &family.members {
+            member.added.handles.kill();
+        }
+        family.members.iter().map(|m| m.added.mappings).sum()
+    }
+
+    /// Whether there are modules that came later. With the world locked.
+    pub(super) fn has_added(&self) -> bool {
+        !self.family().members.is_empty()
+    }
+
+    /// Bytes of images that were added. With the world locked.
+    pub(super) fn added_bytes(&self) -> u64 {
+        self.family().used
+    }
+
+    /// Drops all that was added. Nobody is inside, and nobody enters; `poisoned` tells whether threads may still hold
+    /// frames on lanes that were left in disorder.
+    pub(super) fn remove_all(&self, _world: &mut Guard, poisoned: bool) -> Result<(), HostError> {
+        let mut family = self.family();
+        if family.members.is_empty() && family.graves.is_empty() {
+            return Ok(());
+        }
+        for member in &family.members {
+            member.added.handles.kill();
+        }
+        let all: Vec<_> = family.members.iter().map(|m| m.added.clone()).collect();
+        for added in &all {
+            let address = self.base() + u64::from(added.placed.offset);
+            // SAFETY: the module's own place in our window, with nobody inside.
+            unsafe { sys::map_anonymous(address, u64::from(added.size) - GAP, libc::PROT_NONE, true)? };
+        }
+        if poisoned {
+            family.retired.push(self.added.take());
+        } else {
+            self.added.set(std::iter::empty());
+        }
+        let data = all.iter().map(|added| added.data).sum();
+        self.memory().discharge(data);
+        host::give_mappings(all.iter().map(|added| added.mappings).sum());
+        family.members.clear();
+        family.graves.clear();
+        (family.room, family.used) = (None, 0);
+        family.tell_status(self);
+        let images = family.images(self);
+        family.list(self, &images)
+    }
+
+    fn find_added<T>(&self, mut look: impl FnMut(&Arc<Added>) -> Option<T>) -> Option<T> {
+        let _world = world::lock()?;
+        self.family().live().find_map(|m| look(&m.added))
+    }
+}
+
+fn registers(domain: &Inner, name: &str, module: &Module) -> Result<(), ModuleError> {
+    let report = module.report();
+    let (what, remedy) = if report.uses_vector && !domain.uses_vectors {
+        ("vector", "set DomainOptions::linkable")
+    } else if report.uses_x87 && !domain.uses_x87 {
+        ("x87", "make it of a module that uses them")
+    } else {
+        return Ok(());
+    };
+    Err(ModuleError::Registers {
+        name: name.into(),
+        what,
+        remedy,
+    })
+}
+
+/// Maps all of a module but its text, and relocates it.
+fn map_data(domain: &Inner, added: &Added, values: &[(u32, u64)]) -> Result<(), HostError> {
+    let (base, placed) = (domain.base(), &added.placed);
+    let parsed = &placed.module.0.parsed;
+    let text = |l: &&Load| l.kind == SegmentKind::Text;
+    for load in parsed.loads.iter().filter(|l| !text(l)) {
+        image::map_load(placed, base, load)?;
+    }
+    let address = base + u64::from(placed.offset);
+    for (offset, value) in values {
+        let at = address + u64::from(*offset);
+        // SAFETY: the parser checked that the eight bytes lie in a data segment. Other threads of the domain may write there
+        // already, to their own harm: nothing is read back.
+        if unsafe { guarded::copy(at as *mut u8, (&raw const *value).cast(), 8) } != 0 {
+            return Err(HostError::Os {
+                what: "relocating a module",
+                source: std::io::Error::from_raw_os_error(libc::ENOMEM),
+            });
+        }
+    }
+    if let Some((start, end)) = parsed.relro.filter(|(start, end)| end > start) {
+        // SAFETY: whole pages of the module's data.
+        unsafe {
+            sys::protect(address + u64::from(start), (end - start).into(), libc::PROT_READ)?;
+        }
+    }
+    Ok(())
+}
+
+impl Domain {
+    /// Adds a module to the living domain under a name, and runs its constructors. From any thread, while others run in
+    /// the domain.
+    ///
+    /// Its imports are looked for among the exports of the domain's modules (those that it was made of, then those that were added, in
+    /// the order in which they came), then among the runtime's own functions, then among the host functions that have stubs: those that
+    /// the first modules need, or all that the domain was made with if [`DomainOptions::linkable`](crate::DomainOptions::linkable) is set. Modules of a domain call each other
+    /// directly, without a gate. What is there already is not linked again: it reaches the new functions through addresses,
+    /// which the host hands out ([`Entry::address`], [`DomainRef::find`](crate::domain::DomainRef::find)).
+    ///
+    /// The host finds its exports by [`entry`](Self::entry), behind those of the modules before it, or by
+    /// [`entry_in`](Self::entry_in). It stays until it is removed or the domain is reset: a reset removes all that was added.
+    /// [Snapshots](Self::snapshot) and images refuse domains with such modules.
+    ///
+    /// # Errors
+    /// [`ModuleError`]. Nothing has changed then, except that a constructor which fails by a fault leaves the domain faulted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence_runtime::{Call, Domain, Module};
+    /// # fn example(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// let plugin = Module::open("plugin.rf", &Default::default())?;
+    /// domain.add("plugin", &plugin)?;
+    /// let run = domain.entry_in("plugin", "run")?;
+    /// run.call(&mut Call::ints(&[1]))?;
+    /// domain.remove("plugin")?;
+    /// # Ok(()) }
+    /// ```
+    pub fn add(&self, name: &str, module: &Module) -> Result<(), ModuleError> {
+        let inner = &*self.0;
+        registers(inner, name, module)?;
+        let added = self.place(name, module)?;
+        if let Err(source) = self.run(&added, &module.0.parsed.constructors) {
+            self.take_back(&added);
+            return Err(ModuleError::Init {
+                name: name.into(),
+                source: Box::new(source),
+            });
+        }
+        let _world = world::lock().ok_or(ModuleError::Handler)?;
+        let mut family = inner.family();
+        match family.index(&added) {
+            Some(index) => {
+                family.members[index].state = State::Live;
+                Ok(())
+            }
+            // A reset came in between.
+            None => Err(ModuleError::Init {
+                name: name.into(),
+                source: Box::new(CallError::Unlinked),
+            }),
+        }
+    }
+
+    /// Maps a module, without running anything.
+    fn place(&self, name: &str, module: &Module) -> Result<Arc<Added>, ModuleError> {
+        let inner = &*self.0;
+        let parsed = &module.0.parsed;
+        signal::thread_ready();
+        let _world = world::lock().ok_or(ModuleError::Handler)?;
+        let mut family = inner.family();
+        if inner.faulted() {
+            return Err(ModuleError::Faulted);
+        }
+        family.reap(inner);
+        family.bury();
+        let own = || name.to_string();
+        if family.named(name).is_some() {
+            return Err(ModuleError::Exists { name: own() });
+        }
+        let there = inner.layout.placed.iter();
+        if there
+            .chain(family.members.iter().map(|m| &m.added.placed))
+            .any(|p| Arc::ptr_eq(&p.module.0, &module.0))
+        {
+            return Err(ModuleError::Twice { name: own() });
+        }
+
+        let size = sys::page_up(parsed.image_len.into()) + GAP;
+        let (used, limit) = (family.used, inner.options.module_limit);
+        let full = ModuleError::Full {
+            name: own(),
+            wanted: size,
+            used,
+            limit,
+        };
+        if size > limit.saturating_sub(used) {
+            return Err(full);
+        }
+        let tls = match parsed.tls {
+            None => 0,
+            Some(t) => {
+                family
+                    .thread_local(inner, t.len, t.align)
+                    .ok_or_else(|| ModuleError::ThreadLocal {
+                        name: own(),
+                        wanted: t.len,
+                        align: t.align,
+                    })?
+            }
+        };
+        // The limit is below 4 GiB wherever the window has room.
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        let Some(offset) = family.room(inner).take(size) else {
+            return Err(full);
+        };
+        let placed = Placed {
+            module: module.clone(),
+            offset,
+            tls,
+        };
+        let made = self.place_at(&mut family, name, placed, size);
+        match &made {
+            Ok(_) => family.used += u64::from(size),
+            Err(_) => family.room(inner).give(offset, size),
+        }
+        made
+    }
+
+    fn place_at(
+        &self,
+        family: &mut Family,
+        name: &str,
+        placed: Placed,
+        size: u32,
+    ) -> Result<Arc<Added>, ModuleError> {
+        let inner = &*self.0;
+        let module = placed.module.clone();
+        let (values, needs, asks_call_status) = {
+            let others: Vec<_> = family.live().map(|m| &m.added.placed).collect();
+            let first = inner.layout.placed.len();
+            let number = first + others.len();
+            let all = inner.layout.placed.iter().chain(others.iter().copied());
+            let mut linker = Linker::later(all.chain([&placed]).collect(), &inner.used);
+            let mut values = Vec::with_capacity(module.0.parsed.relocations.len());
+            for relocation in &module.0.parsed.relocations {
+                let value =
+                    linker
+                        .value(number, relocation, inner.base())
+                        .map_err(|source| ModuleError::Link {
+                            name: name.into(),
+                            source: Box::new(source),
+                        })?;
+                values.push((relocation.offset, value));
+            }
+            let needs = linker.needs.range(first..number);
+            let needs = needs.map(|&i| others[i - first].offset).collect();
+            (values, needs, linker.asks_call_status)
+        };
+        let data: u64 = image::data_of(&placed)
+            .iter()
+            .map(|(start, end)| u64::from(end - start))
+            .sum();
+        let added = Arc::new(Added {
+            size,
+            data,
+            mappings: image::mappings(&placed),
+            needs,
+            asks_call_status,
+            handles: Arc::<Handles>::default(),
+            ended: 0.into(),
+            placed,
+        });
+        inner.memory().charge(data)?;
+        if let Err(e) = host::take_mappings(added.mappings) {
+            inner.memory().discharge(data);
+            return Err(e.into());
+        }
+        let mut images = family.images(inner);
+        images.push((added.placed.offset, module.0.parsed.image_len));
+        let text = &module.0.parsed.loads[module.0.parsed.text];
+        // The text comes last: before it nobody can be there.
+        let mapped = map_data(inner, &added, &values)
+            .map(|()| self.fill_thread_locals(&added))
+            .and_then(|()| family.list(inner, &images))
+            .and_then(|()| image::map_load(&added.placed, inner.base(), text));
+        if let Err(e) = mapped {
+            let address = inner.base() + u64::from(added.placed.offset);
+            // SAFETY: a place where nobody has been: there is no text.
+            let _ = unsafe { sys::map_anonymous(address, u64::from(size) - GAP, libc::PROT_NONE, true) };
+            inner.memory().discharge(data);
+            host::give_mappings(added.mappings);
+            let images = family.images(inner);
+            let _ = family.list(inner, &images);
+            return Err(e.into());
+        }
+        inner.added.push(&added);
+        family.members.push(Member {
+            name: name.into(),
+            added: added.clone(),
+            state: State::Coming,
+        });
+        family.tell_status(inner);
+        Ok(added)
+    }
+
+    /// Gives the lanes that there are its thread-local variables.
+    fn fill_thread_locals(&self, added: &Added) {
+        if added.placed.module.0.parsed.tls.is_none() {
+            return;
+        }
+        let inner = &*self.0;
+        let set = inner.lanes();
+        // SAFETY: lanes in the list are this domain's, and their slots are not changed while it is locked.
+        let used = set.lanes.iter().map(|&lane| unsafe { (*lane).slot });
+        for slot in used.chain(set.free.iter().copied()) {
+            inner.write_thread_local(&added.placed, slot.start(inner.base()));
+        }
+    }
+
+    /// Calls some of a module's functions.
+    fn run(&self, added: &Arc<Added>, functions: &[u32]) -> Result<(), CallError> {
+        for &offset in functions {
+            if !added.placed.module.0.is_entry(offset) {
+                return Err(CallError::Lane(
+                    "a constructor or destructor is no function's entry".into(),
+                ));
+            }
+            let entry = {
+                let _world = world::lock().ok_or(CallError::Inside)?;
+                self.entry_of_added(added, offset)
+            };
+            entry.call(&mut Call::default())?;
+        }
+        Ok(())
+    }
+
+    /// A constructor failed.
+    fn take_back(&self, added: &Arc<Added>) {
+        let inner = &*self.0;
+        let Some(_world) = world::lock() else { return };
+        let mut family = inner.family();
+        let Some(index) = family.index(added) else { return };
+        family.members[index].state = State::Dead;
+        added.handles.kill();
+        family.reap(inner);
+    }
+
+    /// Runs the destructors of a module that was added, and takes it away. Calls of its functions fail from then on: the host's
+    /// with [`CallError::Unlinked`], the domain's own like any call to something that is no function.
+    ///
+    /// Before the destructors run, and again after them, it needs a moment in which no other thread is in the domain, waits for it
+    /// at most 100 µs, and lets nobody enter meanwhile. The calling thread may itself be in a host function that the
+    /// domain called.
+    ///
+    /// # Errors
+    /// [`ModuleError`]; nothing has changed then, except as [`ModuleError::Busy`] and [`ModuleError::Fini`] say.
+    pub fn remove(&self, name: &str) -> Result<(), ModuleError> {
+        let inner = &*self.0;
+        let own = || name.to_string();
+        let added = {
+            let _world = world::lock().ok_or(ModuleError::Handler)?;
+            let mut family = inner.family();
+            let member = family
+                .named(name)
+                .ok_or_else(|| ModuleError::Unknown { name: own() })?;
+            if member.state != State::Live {
+                return Err(ModuleError::Changing { name: own() });
+            }
+            if inner.faulted() {
+                return Err(ModuleError::Faulted);
+            }
+            let added = member.added.clone();
+            let mut others = family.members.iter();
+            if let Some(by) = others.find(|m| m.added.needs.contains(&added.placed.offset)) {
+                return Err(ModuleError::Needed {
+                    name: own(),
+                    by: by.name.clone(),
+                });
+            }
+            family.reap(inner);
+            family.bury();
+            let index = family.index(&added).expect("found above");
+            if added.to_end().is_empty() {
+                return self.take_away(&mut family, index, name);
+            }
+            self.may_go(&added, name)?;
+            family.members[index].state = State::Leaving;
+            added
+        };
+        let mut ended = Ok(());
+        for &destructor in added.to_end() {
+            ended = self.run(&added, &[destructor]);
+            // What did not begin runs at the next try.
+            if ended.is_ok() || inner.faulted() {
+                added.ended.fetch_add(1, Ordering::Relaxed);
+            }
+            if ended.is_err() {
+                break;
+            }
+        }
+        let _world = world::lock().ok_or(ModuleError::Handler)?;
+        let mut family = inner.family();
+        let Some(index) = family.index(&added) else {
+            // A reset came in between.
+            return Ok(());
+        };
+        family.members[index].state = State::Live;
+        ended.map_err(|source| ModuleError::Fini {
+            name: own(),
+            source: Box::new(source),
+        })?;
+        self.take_away(&mut family, index, name)
+    }
+
+    /// Whether a module can go now: the calling thread's lane if it has one.
+    fn may_go(&self, added: &Added, name: &str) -> Result<Option<&Lane>, ModuleError> {
+        let inner = &*self.0;
+        let own = quiet(inner).map_err(|lanes| ModuleError::Busy {
+            name: name.into(),
+            lanes,
+        })?;
+        match own {
+            Some(lane) if on_stack(inner, lane, |offset| added.returns_to(offset)) => {
+                Err(ModuleError::OnStack { name: name.into() })
+            }
+            _ => Ok(own),
+        }
+    }
+
+    fn take_away(&self, family: &mut Family, index: usize, name: &str) -> Result<(), ModuleError> {
+        let own = self.may_go(&family.members[index].added.clone(), name)?;
+        Ok(family.take_out(&self.0, index, own)?)
+    }
+
+    fn entry_of_added(&self, added: &Added, offset: u32) -> Entry {
+        let address = self.0.base() + u64::from(added.placed.offset) + u64::from(offset);
+        Entry {
+            domain: self.clone(),
+            target: added.handles.target_locked(&self.0, address, 0),
+            linked: Some(added.handles.clone()),
+        }
+    }
+
+    /// The function that one of the modules has under a name.
+    pub(super) fn entry_in_added(&self, name: &str) -> Option<Result<Entry, DomainError>> {
+        self.0.find_added(|added| self.export_of(added, name))
+    }
+
+    fn export_of(&self, added: &Added, name: &str) -> Option<Result<Entry, DomainError>> {
+        let (kind, offset) = added.export(name)?;
+        let callable = kind == ExportKind::Function && added.placed.module.0.is_entry(offset);
+        Some(if callable {
+            Ok(self.entry_of_added(added, offset))
+        } else {
+            Err(DomainError::NotFunction { name: name.into() })
+        })
+    }
+
+    /// The function that starts at `address`.
+    pub(super) fn added_at(&self, address: u64) -> Option<Entry> {
+        let offset = u32::try_from(address.wrapping_sub(self.0.base())).ok()?;
+        self.0.find_added(|added| {
+            let inside = added.inside(offset)?;
+            let known = added.placed.module.0.is_entry(inside);
+            known.then(|| self.entry_of_added(added, inside))
+        })
+    }
+
+    /// Finds a function of a module that was [added](Self::add).
+    ///
+    /// # Errors
+    /// [`DomainError::NoModule`], [`DomainError::NoExport`], [`DomainError::NotFunction`].
+    pub fn entry_in(&self, module: &str, name: &str) -> Result<Entry, DomainError> {
+        let none = || DomainError::NoModule { name: module.into() };
+        let _world = world::lock().ok_or_else(none)?;
+        let family = self.0.family();
+        let member = family.live().find(|m| m.name == module).ok_or_else(none)?;
+        self.export_of(&member.added, name)
+            .unwrap_or_else(|| Err(DomainError::NoExport { name: name.into() }))
+    }
+
+    /// Names of the modules that were added, in the order in which they came.
+    #[must_use]
+    pub fn added_names(&self) -> Vec<String> {
+        let _world = world::lock_plain();
+        self.0.family().live().map(|m| m.name.clone()).collect()
+    }
+}
+
+impl super::DomainRef<'_> {
+    /// Address of an exported variable or function: of a module that was [added](Domain::add) under the name `module`, or of
+    /// any module, those that the domain was made of first. What a host function for looking up symbols at run time, like `dlsym`,
+    /// returns to the domain.
+    #[must_use]
+    pub fn find(&self, module: Option<&str>, name: &str) -> Option<u64> {
+        let inner = self.0;
+        if module.is_none()
+            && let Some(found) = inner.find(name)
+        {
+            return (found.1 != ExportKind::ThreadLocal).then_some(found.0);
+        }
+        let _world = world::lock()?;
+        let family = inner.family();
+        family
+            .live()
+            .filter(|m| module.is_none_or(|module| m.name == module))
+            .find_map(|m| {
+                let (kind, offset) = m.added.export(name)?;
+                let address = inner.base() + u64::from(m.added.placed.offset) + u64::from(offset);
+                (kind != ExportKind::ThreadLocal).then_some(address)
+            })
+    }
+}

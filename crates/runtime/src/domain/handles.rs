@@ -1,0 +1,100 @@
+//! What the host calls code by that may go while the domain lives: a piece that was linked, or a module that was added.
+
+use super::{Inner, Signature};
+use crate::lane::{Target, gone};
+use crate::link::Link;
+use crate::thunk::Thunk;
+use crate::world;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Everything that holds an address of such code outside of the domain.
+#[derive(Default)]
+pub(crate) struct Handles(Mutex<Live>);
+
+#[derive(Default)]
+struct Live {
+    dead: bool,
+    /// By entry and words of stack arguments.
+    targets: HashMap<(u64, u32), Arc<Target>>,
+    thunks: HashMap<(u64, Signature), Thunk>,
+    /// What other domains were granted.
+    grants: Vec<Weak<Link>>,
+}
+
+impl Handles {
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The target for calls with so many words of stack arguments; one without an index once the code is gone.
+    /// `None` in a signal handler that interrupted the runtime.
+    pub(super) fn target(&self, domain: &Inner, entry: u64, words: u32) -> Option<Arc<Target>> {
+        // A fork must not find the handles locked.
+        let _world = world::lock()?;
+        Some(self.target_locked(domain, entry, words))
+    }
+
+    /// As [`target`](Self::target), with the world locked.
+    pub(super) fn target_locked(&self, domain: &Inner, entry: u64, words: u32) -> Arc<Target> {
+        let mut live = self.live();
+        let dead = live.dead;
+        let target = live.targets.entry((entry, words)).or_insert_with(|| {
+            let signature = Signature {
+                stack: 1,
+                ..Signature::UNKNOWN
+            };
+            let mut target = domain.target_for(entry, &signature);
+            (target.words, target.x87) = (words, domain.x87_results());
+            target.revoked = AtomicU32::new(gone::UNLINKED);
+            if dead {
+                target.index.store(0, Ordering::Relaxed);
+            }
+            Arc::new(target)
+        });
+        target.clone()
+    }
+
+    /// A plain function pointer. Once the code is gone, to a thunk that fails.
+    pub(super) fn thunk(
+        &self,
+        entry: u64,
+        signature: Signature,
+        make: impl FnOnce(bool) -> Thunk,
+    ) -> *const c_void {
+        let mut live = self.live();
+        let dead = live.dead;
+        live.thunks
+            .entry((entry, signature))
+            .or_insert_with(|| make(!dead))
+            .code()
+    }
+
+    /// Notes that another domain may call it.
+    pub(super) fn granted(&self, link: &Arc<Link>) {
+        let mut live = self.live();
+        live.grants.retain(|link| link.strong_count() > 0);
+        live.grants.push(Arc::downgrade(link));
+        if live.dead {
+            link.sever();
+        }
+    }
+
+    /// From now on the host's calls fail. Those that have looked at a target before look again: see
+    /// [`HOLD`](crate::lane::attention::HOLD).
+    pub(super) fn kill(&self) {
+        let mut live = self.live();
+        live.dead = true;
+        for target in live.targets.values() {
+            target.index.store(0, Ordering::Release);
+        }
+        for thunk in live.thunks.values() {
+            thunk.disable(false);
+        }
+        for link in live.grants.drain(..).filter_map(|link| link.upgrade()) {
+            link.sever();
+        }
+    }
+}

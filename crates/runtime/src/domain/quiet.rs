@@ -1,0 +1,96 @@
+//! Moments in which no other thread is in a domain, for code to be taken away.
+
+use super::Inner;
+use crate::lane::{Lane, attention};
+use crate::{gate, watchdog};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long to wait for other threads to leave the domain.
+const PATIENCE: Duration = Duration::from_micros(100);
+
+/// Waits until no other thread is in the domain and sees to it that nobody enters while the world is locked, which it is. The
+/// calling thread's own lane, if it has a call in progress; an error with the number of others that stay inside.
+pub(super) fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
+    let set = domain.lanes();
+    for &lane in &set.lanes {
+        // SAFETY: lanes in the list are this domain's.
+        unsafe { (*lane).attention.fetch_or(attention::HOLD, Ordering::AcqRel) };
+    }
+    // Whoever has not announced a call yet will see the bit, and wait for the world.
+    watchdog::barrier();
+    let me = gate::thread_pointer();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (mut own, mut others) = (None, 0);
+        for &lane in &set.lanes {
+            // SAFETY: as above; lanes live as long as the domain has them.
+            let lane: &Lane = unsafe { &*lane };
+            if !lane.active() {
+                continue;
+            }
+            // With a top of 0 this thread has interrupted the domain: it is in a signal handler.
+            if lane.thread.load(Ordering::Relaxed) == me && lane.top.load(Ordering::Relaxed) != 0 {
+                own = Some(lane);
+            } else {
+                others += 1;
+            }
+        }
+        if others == 0 {
+            return Ok(own);
+        }
+        if Instant::now() >= deadline {
+            return Err(others);
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a frame on the lane, which is the calling thread's own and out in a host function, returns to one of certain
+/// offsets in the window.
+pub(super) fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bool) -> bool {
+    let top = lane.top.load(Ordering::Relaxed);
+    // No handler may enter the lane and change its records meanwhile.
+    lane.top.store(0, Ordering::Relaxed);
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
+    let records = unsafe { &*lane.records.get() };
+    let base = domain.base();
+    // The words include registers that were pushed: one that looks like an address behind a call keeps the code in place.
+    let found = (top..lane.slot.control_top()).step_by(8).any(|at| {
+        // SAFETY: the used part of the lane's control stack.
+        let word = unsafe { &*(at as *const AtomicU64) }.load(Ordering::Relaxed);
+        contains(word.wrapping_sub(base))
+    }) || records.mention(|address| contains(address.wrapping_sub(base)));
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    lane.top.store(top, Ordering::Relaxed);
+    found
+}
+
+/// Something whose place has to wait until a call that was in progress has ended.
+pub(super) struct Grave<T> {
+    pub what: T,
+    lane: *const Lane,
+    sequence: u64,
+}
+
+// SAFETY: lanes are never unmapped; only their atomics are used.
+unsafe impl<T: Send> Send for Grave<T> {}
+
+impl<T> Grave<T> {
+    /// Waits for the present call on the lane.
+    pub(super) fn new(what: T, lane: &Lane) -> Grave<T> {
+        Grave {
+            what,
+            lane,
+            sequence: lane.sequence.load(Ordering::Acquire),
+        }
+    }
+
+    /// Whether that call goes on.
+    pub(super) fn waits(&self) -> bool {
+        // SAFETY: lanes are never unmapped.
+        let lane = unsafe { &*self.lane };
+        lane.active() && lane.sequence.load(Ordering::Acquire) == self.sequence
+    }
+}
