@@ -227,6 +227,9 @@ fn any_thread_may_interrupt() {
         std::thread::scope(|s| {
             let (a, b) = (d.clone(), d.clone());
             let runner = s.spawn(move || fault(&a, name, &[]));
+            while b.usage().active == 0 {
+                std::thread::yield_now();
+            }
             std::thread::sleep(Duration::from_millis(30));
             b.interrupt();
             assert_eq!(runner.join().unwrap().kind, FaultKind::Interrupted);
