@@ -117,7 +117,7 @@ impl Failure {
     }
 
     /// The same, as what happened to a constructor or destructor.
-    pub(crate) fn as_constructor(self, message: String) -> Self {
+    pub(crate) fn in_constructor(self, message: String) -> Self {
         Self {
             status: Status::ERROR_CONSTRUCTOR,
             message,
@@ -161,7 +161,7 @@ impl From<DomainError> for Failure {
             DomainError::Memory(e) => return e.into(),
             DomainError::Link(e) => return e.into(),
             DomainError::Image(e) => return (*e).into(),
-            DomainError::Init { source, .. } => return Self::from(*source).as_constructor(message),
+            DomainError::Init { source, .. } => return Self::from(*source).in_constructor(message),
             _ => Status::ERROR_LIMIT,
         };
         Self::new(status, message)

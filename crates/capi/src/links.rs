@@ -38,7 +38,7 @@ impl From<ModuleError> for Failure {
             | ModuleError::Busy { .. }
             | ModuleError::Changing { .. } => Status::ERROR_BUSY,
             ModuleError::Init { source, .. } | ModuleError::Fini { source, .. } => {
-                return Self::from(*source).as_constructor(message);
+                return Self::from(*source).in_constructor(message);
             }
             ModuleError::Faulted => Status::ERROR_FAULTED,
             ModuleError::Handler => Status::ERROR_NESTING,
