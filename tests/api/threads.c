@@ -137,6 +137,99 @@ static void close_at_the_first_call(void) {
     }
 }
 
+/* Everything that only asks, from two threads, while the third one makes, resets and destroys what they ask about: an answer
+ * or an error for a handle, nothing else. */
+static rf_region *volatile moving_region;
+static int among(rf_status s, rf_status a, rf_status b) { return s == RF_OK || s == a || s == b; }
+#define WRONG(cond)                                                                                                    \
+    do {                                                                                                               \
+        if (cond) {                                                                                                    \
+            if (!wrong++)                                                                                              \
+                fprintf(stderr, "threads.c:%d: %s; rf_error: %s\n", __LINE__, #cond, rf_error() ? rf_error()->message : "none"); \
+        }                                                                                                              \
+    } while (0)
+static void *ask(void *argument) {
+    long wrong = 0, which = (long)argument, answers = 0;
+    char line[4096];
+    while (!stop) {
+        rf_domain *d = moving;
+        rf_region *r = moving_region;
+        rf_usage u = RF_USAGE_INIT;
+        size_t size = 0;
+        rf_status s = rf_domain_usage(d, &u);
+        WRONG(!among(s, RF_ERROR_HANDLE, RF_OK) || (s == RF_OK && u.lanes > 63));
+        WRONG(!among(rf_domain_state(d), RF_ERROR_HANDLE, RF_ERROR_FAULTED));
+        answers += s == RF_OK;
+        void *counter = rf_object(d, "counter", &size);
+        int value = 0;
+        if (counter) {
+            WRONG(size != sizeof(int));
+            s = rf_read(d, counter, &value, sizeof value);
+            WRONG(!among(s, RF_ERROR_HANDLE, RF_OK) || (s == RF_OK && value != 7));
+            WRONG(rf_ptr_check(d, counter, 4) != 1 && rf_domain_state(d) != RF_ERROR_HANDLE);
+        }
+        rf_function *f = NULL;
+        s = rf_function_get(d, "add", &f);
+        WRONG(!among(s, RF_ERROR_HANDLE, RF_OK) || (s == RF_OK) != (f != NULL));
+        if (f) {
+            void *address = rf_function_address(f);
+            WRONG(!address && rf_error()->status != RF_ERROR_HANDLE);
+            WRONG(!among(rf_function_put(f), RF_ERROR_HANDLE, RF_OK));
+        }
+        int (*add)(int, int) = RF_DLSYM(d, int, add, (int, int));
+        if (add) {
+            rf_clear_error();
+            WRONG(add(2, 3) != 5 && (!rf_error() || (rf_error()->status != RF_ERROR_HANDLE && rf_error()->status != RF_ERROR_BUSY &&
+                                        rf_error()->status != RF_ERROR_FAULTED && rf_error()->status != RF_FAULT_ELSEWHERE)));
+        }
+        rf_domain *same = rf_dldomain(d);
+        WRONG(rf_dlsym(d, "no_such") != NULL || (same && same != d));
+        int rights = rf_region_rights(r, d);
+        WRONG(rights < -1 || rights > RF_WRITE);
+        WRONG(rf_region_length(r) % 4096 != 0);
+        char *host = (char *)rf_region_host(r);
+        WRONG(host == NULL && rf_error()->status != RF_ERROR_HANDLE);
+        void *in = rf_region_in(r, d);
+        WRONG(in == NULL && rf_error()->status != RF_ERROR_HANDLE);
+        WRONG(rf_matrix(line, which & 1 ? sizeof line : 16) > 1 << 20);
+        WRONG(rf_captured(d, 1, line, sizeof line) != 0);
+        WRONG(rf_caller_domain(NULL) != NULL);
+    }
+    return (void *)(wrong + !answers);
+}
+static void ask_about_what_moves(void) {
+    pthread_t t[2];
+    stop = 0;
+    moving = make();
+    CHECK_STATUS(rf_region_create(4096, NULL, (rf_region **)&moving_region), RF_OK);
+    for (long i = 0; i < 2; i++)
+        CHECK(pthread_create(&t[i], NULL, ask, (void *)i) == 0);
+    for (int i = 0; i < 150; i++) {
+        rf_domain *old = moving;
+        rf_region *region = NULL, *gone = moving_region;
+        CHECK_STATUS(rf_region_create(4096 * (1 + i % 3), NULL, &region), RF_OK);
+        CHECK_STATUS(rf_region_give(gone, NULL, old, i & 1 ? RF_READ : RF_WRITE), RF_OK);
+        rf_status s = rf_reset(old);
+        CHECK(among(s, RF_ERROR_BUSY, RF_OK));
+        rf_value a[] = { rf_i32(1), rf_i32(0) };
+        CHECK_STATUS(rf_call_name(old, "divide", a, 2, NULL), RF_FAULT_DIVIDE);
+        usleep(200);
+        moving = make();
+        moving_region = region;
+        CHECK_STATUS(rf_domain_destroy(old), RF_OK);
+        CHECK_STATUS(rf_region_close(gone), RF_OK);
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++) {
+        void *result = NULL;
+        pthread_join(t[i], &result);
+        CHECK(result == NULL);
+    }
+    CHECK_STATUS(rf_region_close(moving_region), RF_OK);
+    CHECK_STATUS(rf_domain_destroy(moving), RF_OK);
+    rf_clear_error();
+}
+
 static long run(int count, void *(*f)(void *)) {
     pthread_t threads[16];
     long wrong = 0;
@@ -230,12 +323,13 @@ int main(int argc, char **argv) {
         pthread_join(users[i], &result);
         CHECK(result == NULL);
     }
+    CHECK_STATUS(rf_domain_destroy(moving), RF_OK);
+    ask_about_what_moves();
     close_under_a_call();
     close_at_the_first_call();
     own_handlers();
     after_fork();
     CHECK_STATUS(rf_domain_destroy(shared), RF_OK);
-    CHECK_STATUS(rf_domain_destroy(moving), RF_OK);
     CHECK_STATUS(rf_module_close(module), RF_OK);
     return FINISH("threads");
 }
