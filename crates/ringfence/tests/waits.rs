@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ringfence::FaultKind;
 use ringfence::policy::{Policy, Rights};
-use support::guest::{Guest, Scratch};
+use support::guest::{Guest, Scratch, errno};
 
 /// The call must not come back by itself; both ways of ending it must.
 #[track_caller]
@@ -220,6 +220,63 @@ fn locks_that_others_hold() {
         let lock = g.words(&[libc::F_WRLCK.into(), 0, 0, 0]);
         (libc::SYS_fcntl, vec![open(g), libc::F_SETLKW.into(), lock])
     });
+}
+
+/// With the right to read only: locks that other readers may have too, and none that keeps the host out of its files.
+#[test]
+fn readers_lock_no_reader_out() {
+    let scratch = Scratch::empty("shared");
+    let path = scratch.0.join("file");
+    let file = std::fs::File::create(&path).unwrap();
+    let host = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    // SAFETY: locks a file of ours.
+    let try_lock = |kind: i32| unsafe { libc::flock(host.as_raw_fd(), kind | libc::LOCK_NB) };
+    for rights in [Rights::ReadOnly, Rights::ReadWrite] {
+        let guest = Guest::new(Policy::new().dir(&scratch.0, "/d", rights));
+        let fd = guest.sys(libc::SYS_open, &[guest.text("/d/file"), libc::O_RDONLY.into(), 0]);
+        assert!(fd >= 0, "{fd}");
+        let flock = |kind: i32| guest.sys(libc::SYS_flock, &[fd, kind.into()]);
+        let alone = flock(libc::LOCK_EX | libc::LOCK_NB);
+        assert_eq!(
+            alone,
+            if rights == Rights::ReadOnly {
+                errno(libc::EBADF)
+            } else {
+                0
+            }
+        );
+        assert_eq!(
+            try_lock(libc::LOCK_SH),
+            if rights == Rights::ReadOnly { 0 } else { -1 }
+        );
+        assert_eq!(flock(libc::LOCK_UN), 0);
+        // A conversion is no way around.
+        assert_eq!(flock(libc::LOCK_SH | libc::LOCK_NB), 0);
+        assert_eq!(try_lock(libc::LOCK_SH), 0);
+        if rights == Rights::ReadOnly {
+            for kind in [
+                libc::LOCK_EX,
+                libc::LOCK_EX | libc::LOCK_NB,
+                libc::LOCK_EX | libc::LOCK_SH,
+            ] {
+                assert_eq!(flock(kind), errno(libc::EBADF), "{kind}");
+            }
+        }
+        assert_eq!((try_lock(libc::LOCK_SH), flock(libc::LOCK_UN)), (0, 0));
+        let fcntl = |kind: i32| {
+            let lock = guest.words(&[kind.into(), 0, 0, 0]);
+            guest.sys(libc::SYS_fcntl, &[fd, libc::F_SETLK.into(), lock])
+        };
+        assert_eq!(fcntl(libc::F_WRLCK), errno(libc::EBADF), "opened for reading");
+        assert_eq!((fcntl(libc::F_RDLCK), fcntl(libc::F_UNLCK)), (0, 0));
+        assert_eq!(try_lock(libc::LOCK_EX), 0);
+        assert_eq!(try_lock(libc::LOCK_UN), 0);
+    }
+    drop(file);
 }
 
 fn no_lock() -> libc::flock {

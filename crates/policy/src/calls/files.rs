@@ -231,9 +231,14 @@ pub(super) fn advise(cx: Context<'_>) -> Outcome {
 
 pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
-    let Kind::File { fd, .. } = &*open else {
+    let Kind::File { fd, writable } = &*open else {
         return Err(libc::EINVAL);
     };
+    // The kernel lets a reader keep all others out. Whoever may only read a host's file must not do that to the host; with
+    // `fcntl` the kernel says the same.
+    if !writable && cx.args[1] & libc::LOCK_EX as u64 != 0 {
+        return Err(libc::EBADF);
+    }
     let once = |operation: u64| sys::plain(Plain::Flock, [fd.as_raw_fd() as u64, operation, 0, 0]);
     if cx.args[1] & libc::LOCK_NB as u64 != 0 {
         return once(cx.args[1]);
