@@ -75,7 +75,7 @@ pub(crate) mod kind {
     pub const JUMP: u32 = 8;
 }
 
-/// Values of [`Import::vectors`]: 0 leaves vector registers alone, 1 is `vzeroall`, else these bits.
+/// Values of [`Import::vectors`]: 0 leaves vector registers alone, 1 clears them all with AVX, else these bits.
 pub(crate) mod vectors {
     pub const NONE: u32 = 0;
     pub const ZERO: u32 = 1;
@@ -195,7 +195,7 @@ unsafe extern "C" {
     fn __rf_call(target: *const Target, call: *const RawCall, returned: *mut crate::domain::Returned);
     /// Nothing to clear: no vector register is mentioned in the window.
     pub(crate) fn __rf_in_bare();
-    /// No vector arguments: `vzeroall`.
+    /// No vector arguments: clears all, with AVX.
     pub(crate) fn __rf_in_zero();
     /// Whatever the target's flags say.
     pub(crate) fn __rf_in_full();
