@@ -112,7 +112,14 @@ static const struct rf_hdr *rf_tables(const char *image)
 	return NULL;
 }
 
-const fde *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases)
+/* What was found last, by place: an exception looks each of its frames up twice, and programs throw from the same places. Tables
+ * stay where they are as long as the domain lives. A thread's own, so that no entry is read half written. */
+static _Thread_local struct rf_found {
+	void *pc, *func;
+	const fde *fde;
+} rf_found[32];
+
+static const fde *rf_find(void *pc, void **func)
 {
 	unsigned count = *(const volatile unsigned *)0x10014; /* isa::window::HEADER_IMAGE_COUNT */
 	const struct rf_image *images = (const void *)0x10040; /* isa::window::HEADER_IMAGES */
@@ -126,14 +133,10 @@ const fde *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases)
 		if (!h || h->count == 0)
 			return NULL;
 		long wanted = (char *)pc - (const char *)h;
-		unsigned low = 0, high = h->count;
-		while (high - low > 1) {
-			unsigned middle = low + (high - low) / 2;
-			if (h->table[middle].start <= wanted)
-				low = middle;
-			else
-				high = middle;
-		}
+		/* No branch depends on what is read: half of them would be mispredicted. */
+		unsigned low = 0;
+		for (unsigned n = h->count; n > 1; n -= n / 2)
+			low += h->table[low + n / 2].start <= wanted ? n / 2 : 0;
 		const fde *f = (const void *)((const char *)h + h->table[low].fde);
 		const struct dwarf_cie *cie = get_cie(f);
 		if (cie->augmentation[0] != 'z')
@@ -143,12 +146,28 @@ const fde *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases)
 		unsigned length = read_4u(f->pc_begin + 4);
 		if ((char *)f->pc_begin + read_4s(f->pc_begin) != start || (unsigned long)((char *)pc - start) >= length)
 			return NULL;
-		bases->tbase = NULL;
-		bases->dbase = NULL;
-		bases->func = start;
+		*func = start;
 		return f;
 	}
 	return NULL;
+}
+
+const fde *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases)
+{
+	unsigned long at = (unsigned long)pc;
+	struct rf_found *found = &rf_found[(at ^ at >> 5 ^ at >> 10) % 32];
+
+	if (found->pc != pc) {
+		void *func;
+		const fde *f = rf_find(pc, &func);
+		if (!f)
+			return NULL;
+		*found = (struct rf_found){pc, func, f};
+	}
+	bases->tbase = NULL;
+	bases->dbase = NULL;
+	bases->func = found->func;
+	return found->fde;
 }
 
 #include "unwind.inc"
