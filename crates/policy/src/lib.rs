@@ -11,6 +11,7 @@
 #![deny(missing_docs)]
 
 mod calls;
+mod device;
 mod memory;
 mod monitor;
 pub mod program;

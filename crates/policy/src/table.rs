@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use crate::device::Device;
 use crate::sys::{self, Outcome};
 
 /// Bytes that a domain wrote to a captured stream.
@@ -43,6 +44,8 @@ pub enum Kind {
     Input(Arc<Vec<u8>>, Mutex<usize>),
     /// Reads end, writes vanish.
     Null,
+    /// A device, and how it was opened (`O_ACCMODE`).
+    Device(Device, i32),
     /// A file below a directory of the tree.
     File {
         /// The file.
@@ -74,7 +77,7 @@ impl Kind {
             Kind::File { fd, .. } | Kind::Directory { fd, .. } | Kind::Pipe(fd, _) | Kind::Socket(fd, _) => {
                 Some(fd.as_fd())
             }
-            Kind::Capture(..) | Kind::Input(..) | Kind::Null => None,
+            Kind::Capture(..) | Kind::Input(..) | Kind::Null | Kind::Device(..) => None,
         }
     }
 

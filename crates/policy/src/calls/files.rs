@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use ringfence_runtime::policy::{Answer, Syscall};
 
 use super::Context;
+use crate::device::Device;
 use crate::memory::{Memory, Span};
 use crate::monitor::Reply;
 use crate::sys::{self, Fill, Outcome, Plain, Transfer};
@@ -59,7 +60,7 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         _ => (true, true, Some(offset)),
     };
     let Some(fd) = open.host() else {
-        if at.is_some() {
+        if at.is_some() && !matches!(*open, Kind::Device(..)) {
             return Err(libc::ESPIPE);
         }
         let spans = if vector {
@@ -90,7 +91,11 @@ fn within(cx: Context<'_>, open: &Kind, write: bool, spans: &[Span]) -> Outcome 
     let mut done = 0;
     for span in spans {
         match (open, write) {
-            (Kind::Null, true) => done += span.len(),
+            (Kind::Device(_, libc::O_RDONLY), true) | (Kind::Device(_, libc::O_WRONLY), false) => {
+                return Err(libc::EBADF);
+            }
+            (Kind::Null | Kind::Device(..), true) => done += span.len(),
+            (Kind::Device(device, _), false) => done += device.read(cx.memory, *span, done)?,
             (Kind::Null, false) => {}
             (Kind::Capture(buffer, limit), true) => {
                 let mut held = buffer.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,8 +133,18 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
         return super::memory_call(cx, call);
     }
     let open = cx.monitor.table.get(fd)?;
-    let Kind::File { fd, .. } = &*open else {
-        return Err(libc::ENODEV);
+    let anonymous = flags | libc::MAP_ANONYMOUS as u64;
+    let fd = match &*open {
+        Kind::File { fd, .. } => fd,
+        // Zeros of its own, which is what anonymous memory is.
+        Kind::Device(Device::Zero, libc::O_RDONLY | libc::O_RDWR)
+            if flags & libc::MAP_PRIVATE as u64 != 0 =>
+        {
+            let args = [address, len, protection, anonymous, u64::MAX, 0];
+            let number = call.number;
+            return super::memory_call(cx, &Syscall { number, args });
+        }
+        _ => return Err(libc::ENODEV),
     };
     if flags & libc::MAP_PRIVATE as u64 == 0 {
         // A change of the file would have to show, and the other way round.
@@ -145,7 +160,7 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
             args,
         })
     };
-    let flags = (flags | libc::MAP_ANONYMOUS as u64) & !(libc::MAP_POPULATE as u64);
+    let flags = anonymous & !(libc::MAP_POPULATE as u64);
     let start = match memory(libc::SYS_mmap, [address, len, both, flags, u64::MAX, 0]) {
         Some(Answer::Return(value)) if value >= 0 => value as u64,
         Some(Answer::Return(errno)) => return Ok(Reply::Value(errno)),
@@ -177,6 +192,7 @@ pub(super) fn seek(cx: Context<'_>) -> Outcome {
         Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
             sys::plain(Plain::Lseek, [fd.as_raw_fd() as u64, cx.args[1], cx.args[2], 0])
         }
+        Kind::Device(..) => Ok(0),
         // The position of the host's own streams is the host's.
         _ => Err(libc::ESPIPE),
     }
@@ -255,9 +271,10 @@ pub(super) fn stat(cx: Context<'_>) -> Outcome {
 
 /// `struct stat` of an open file; of one without a descriptor, that of a pipe.
 pub(super) fn stat_of(open: &Kind) -> Outcome<[u8; 144]> {
-    match open.host() {
-        Some(fd) => sys::stat(fd),
-        None => {
+    match (open, open.host()) {
+        (Kind::Device(device, _), _) => Ok(device.stat()),
+        (_, Some(fd)) => sys::stat(fd),
+        (_, None) => {
             let mut bytes = [0; 144];
             bytes[16..24].copy_from_slice(&1u64.to_ne_bytes());
             bytes[24..28].copy_from_slice(&(libc::S_IFIFO | 0o600).to_ne_bytes());
@@ -299,10 +316,10 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
                     _ => flags & !nonblocking,
                 })
             }
-            None => Ok(i64::from(if matches!(*open, Kind::Input(..)) {
-                libc::O_RDONLY
-            } else {
-                libc::O_WRONLY
+            None => Ok(i64::from(match *open {
+                Kind::Device(_, access) => access,
+                Kind::Input(..) => libc::O_RDONLY,
+                _ => libc::O_WRONLY,
             })),
         },
         libc::F_SETFL => match (&*open, open.host()) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::{Context, files};
 use crate::Rights;
+use crate::device::Device;
 use crate::sys::{self, Named, Outcome, Plain};
 use crate::table::Kind;
 use crate::tree::{Mount, absolute};
@@ -49,6 +50,11 @@ impl Context<'_> {
             Kind::Directory { name, .. } => Ok(absolute(name, path)),
             _ => Err(libc::ENOTDIR),
         }
+    }
+
+    /// The device that `name` is, if it is one.
+    fn device(&self, name: &[u8]) -> Option<Device> {
+        Device::named(name, self.monitor.policy.randomness)
     }
 
     /// What `name` leads to, opened for looking only.
@@ -114,6 +120,18 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     let name = cx.name(directory, path)?;
     let wanted = flags as i32;
     let flags = wanted & OPEN_FLAGS;
+    if let Some(device) = cx.device(&name) {
+        return if flags & libc::O_DIRECTORY != 0 {
+            Err(libc::ENOTDIR)
+        } else if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL {
+            Err(libc::EEXIST)
+        } else {
+            let open = Kind::Device(device, flags & libc::O_ACCMODE);
+            cx.monitor
+                .table
+                .add(Arc::new(open), 0, wanted & libc::O_CLOEXEC != 0)
+        };
+    }
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     let follow = flags & (libc::O_NOFOLLOW | libc::O_EXCL) == 0;
     let mode = if flags & libc::O_CREAT != 0 {
@@ -185,6 +203,10 @@ pub(super) fn stat(cx: Context<'_>, number: libc::c_long) -> Outcome {
         }
     };
     let name = cx.name(directory, path)?;
+    if let Some(device) = cx.device(&name) {
+        cx.memory.put(out, &device.stat())?;
+        return Ok(0);
+    }
     let bytes = match cx.look(&name, follow) {
         Ok((fd, _)) => sys::stat(fd.as_fd())?,
         Err(libc::ENOENT) if cx.monitor.tree.is_above(&name) => synthetic(),
@@ -207,6 +229,10 @@ pub(super) fn statx(cx: Context<'_>) -> Outcome {
         sys::statx(open.host().ok_or(libc::ENOSYS)?, mask & 0xFFFF_FFFF)?
     } else {
         let name = cx.name(directory, path)?;
+        if cx.device(&name).is_some() {
+            // As for every descriptor that is none of the host's: libraries ask the older call then.
+            return Err(libc::ENOSYS);
+        }
         let (fd, _) = cx.look(&name, flags & libc::AT_SYMLINK_NOFOLLOW == 0)?;
         sys::statx(fd.as_fd(), mask & 0xFFFF_FFFF)?
     };
@@ -220,6 +246,13 @@ pub(super) fn access(cx: Context<'_>, number: libc::c_long) -> Outcome {
         _ => (cx.args[0], cx.args[1], cx.args[2]),
     };
     let name = cx.name(directory, path)?;
+    if cx.device(&name).is_some() {
+        return if mode & libc::X_OK as u64 == 0 {
+            Ok(0)
+        } else {
+            Err(libc::EACCES)
+        };
+    }
     let (fd, rights) = match cx.look(&name, true) {
         Err(libc::ENOENT) if cx.monitor.tree.is_above(&name) => {
             return if mode & libc::W_OK as u64 == 0 {
