@@ -2,7 +2,7 @@
 #include "kernel.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static uint8_t reverse_of[256], data[3 << 14], text[4 << 14], back[3 << 14];
+static uint8_t reverse_of[256], data[AMOUNT(3 << 14, 3 << 8)], text[AMOUNT(4 << 14, 4 << 8)], back[AMOUNT(3 << 14, 3 << 8)];
 
 WORKLOAD(base64)
 {

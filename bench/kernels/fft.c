@@ -1,7 +1,7 @@
 /* A radix-2 fast Fourier transform in place. */
 #include "kernel.h"
 
-#define LOG 14
+#define LOG AMOUNT(14, 8)
 #define N (1 << LOG)
 static double re[N], im[N], cosine[N / 2], sine[N / 2];
 

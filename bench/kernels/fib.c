@@ -1,7 +1,7 @@
 /* Recursive Fibonacci: nothing but calls and returns. */
 #include "kernel.h"
 
-volatile int fib_n = 24;
+volatile int fib_n = AMOUNT(24, 14);
 
 __attribute__((noinline)) static uint64_t fib(int n)
 {

@@ -1,7 +1,7 @@
 /* Inserts, look-ups and deletions in an open-addressing table of short strings. */
 #include "kernel.h"
 
-#define SLOTS (1u << 16)
+#define SLOTS AMOUNT(1u << 16, 1u << 8)
 struct slot {
     char key[16];
     uint32_t length, hash;
@@ -42,8 +42,8 @@ WORKLOAD(hash_table)
     char key[16];
     for (int round = 0; round < (int)part(56, permille); round++) {
         memset(table, 0, sizeof table);
-        for (int i = 0; i < 40000; i++) {
-            uint32_t length = make_key(key, next_random(&state) % 60000 + 100000);
+        for (int i = 0; i < AMOUNT(40000, 160); i++) {
+            uint32_t length = make_key(key, next_random(&state) % AMOUNT(60000, 240) + 100000);
             uint32_t h = hash(key, length);
             struct slot *s = find(key, length, h);
             if (s->hash == 0) {
@@ -53,8 +53,8 @@ WORKLOAD(hash_table)
             }
             s->value += (uint64_t)i;
         }
-        for (int i = 0; i < 200000; i++) {
-            uint32_t length = make_key(key, next_random(&state) % 80000 + 100000);
+        for (int i = 0; i < AMOUNT(200000, 800); i++) {
+            uint32_t length = make_key(key, next_random(&state) % AMOUNT(80000, 320) + 100000);
             const struct slot *s = find(key, length, hash(key, length));
             sum += s->hash ? s->value : 1;
         }

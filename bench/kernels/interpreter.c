@@ -71,7 +71,7 @@ halt:
 
 WORKLOAD(interpreter)
 {
-    int64_t vars[4] = {0, 42, 0, (int64_t)part(20000000, permille)};
+    int64_t vars[4] = {0, 42, 0, (int64_t)part(AMOUNT(20000000, 500000), permille)};
     int64_t result = interpret(program, vars);
     return mix((uint64_t)result, (uint64_t)vars[1]);
 }

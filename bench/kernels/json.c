@@ -1,7 +1,7 @@
 /* Parses a JSON document that it wrote itself. */
 #include "kernel.h"
 
-static char document[1 << 20];
+static char document[AMOUNT(1 << 20, 1 << 12)];
 static size_t length;
 
 static void put(const char *s)

@@ -12,6 +12,14 @@
 #else
 #define WORKLOAD_LINKAGE
 #endif
+
+/* A size of the work: the second where instructions are counted, which takes microseconds for each. */
+#ifdef COUNTED
+#define AMOUNT(measured, counted) (counted)
+#else
+#define AMOUNT(measured, counted) (measured)
+#endif
+
 #define WORKLOAD(name)                                           \
     WORKLOAD_LINKAGE uint64_t run_##name(uint64_t permille); \
     WORKLOAD_LINKAGE uint64_t run_##name(uint64_t permille)

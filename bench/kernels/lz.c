@@ -1,7 +1,7 @@
 /* A small LZ77 compressor and its inverse. */
 #include "kernel.h"
 
-#define SIZE (1u << 19)
+#define SIZE AMOUNT(1u << 19, 1u << 12)
 static uint8_t input[SIZE], packed[SIZE * 2], output[SIZE];
 static uint32_t heads[1 << 14];
 

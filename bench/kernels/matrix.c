@@ -1,7 +1,7 @@
 /* Multiplication of dense matrices, the plain three loops. */
 #include "kernel.h"
 
-#define N 320
+#define N AMOUNT(320, 24)
 static double a[N][N], b[N][N], c[N][N];
 
 WORKLOAD(matrix)

@@ -34,7 +34,7 @@ WORKLOAD(nbody)
             vel[i][k] = i ? (double)(next_random(&state) >> 44) / 4e6 : 0.0;
         }
     }
-    for (int step = 0; step < (int)part(8000000, permille); step++)
+    for (int step = 0; step < (int)part(AMOUNT(8000000, 200000), permille); step++)
         advance(0.001);
     for (int i = 0; i < BODIES; i++)
         sum = mix_double(sum, pos[i][i % 3]);

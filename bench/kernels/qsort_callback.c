@@ -33,7 +33,7 @@ static void sort(char *base, size_t count, size_t size, compare_fn *compare)
 struct record {
     uint32_t key, value;
 };
-static struct record records[1 << 17];
+static struct record records[AMOUNT(1 << 17, 1 << 7)];
 
 static int by_key(const void *a, const void *b)
 {

@@ -1,7 +1,7 @@
 /* Counts the ways to place queens, by recursion over bit sets. */
 #include "kernel.h"
 
-volatile unsigned queens_n = 11;
+volatile unsigned queens_n = AMOUNT(11, 6);
 
 static uint64_t place(unsigned all, unsigned columns, unsigned left, unsigned right)
 {

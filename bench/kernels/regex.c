@@ -78,18 +78,19 @@ static int match(const char *re, const char *text)
     return 0;
 }
 
-static char lines[2000][80];
+#define LINES AMOUNT(2000, 8)
+static char lines[LINES][80];
 
 WORKLOAD(regex)
 {
     static const char *const patterns[] = {"[a-z]+@[a-z]+.com", "^[0-9]*x.*y$", "a.*b.*c.*d", "colou?r", "[aeiou][aeiou]+z?"};
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789 @.";
     uint64_t state = 41, sum = 0;
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < LINES; i++)
         for (int j = 0; j < 79; j++)
             lines[i][j] = alphabet[next_random(&state) % (sizeof alphabet - 1)];
     for (int round = 0; round < (int)part(70, permille); round++)
-        for (int i = 0; i < 2000; i++)
+        for (int i = 0; i < LINES; i++)
             for (int p = 0; p < 5; p++)
                 sum = sum * 3 + (uint64_t)match(patterns[p], lines[i]);
     return sum;

@@ -61,7 +61,7 @@ WORKLOAD(scene)
 {
     uint64_t state = 67, sum = 1;
     auto root = make(state, 3);
-    for (uint64_t round = 0; round < part(150000, permille); round++) {
+    for (uint64_t round = 0; round < part(AMOUNT(150000, 5000), permille); round++) {
         root->grow(uint32_t(round & 7));
         sum = mix(sum, root->area());
     }

@@ -36,7 +36,7 @@ static void compress(uint32_t h[8], const uint8_t *block)
         h[i] += s[i];
 }
 
-static uint8_t data[65536];
+static uint8_t data[AMOUNT(65536, 2048)];
 
 WORKLOAD(sha256)
 {

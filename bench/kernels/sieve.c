@@ -1,7 +1,7 @@
 /* Sieve of Eratosthenes: byte stores with strides. */
 #include "kernel.h"
 
-static uint8_t composite[1 << 20];
+static uint8_t composite[AMOUNT(1 << 20, 1 << 13)];
 
 WORKLOAD(sieve)
 {

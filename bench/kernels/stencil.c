@@ -1,7 +1,7 @@
 /* A five-point stencil over a grid, as heat spreads. */
 #include "kernel.h"
 
-#define N 512
+#define N AMOUNT(512, 48)
 static double grid[2][N][N];
 
 WORKLOAD(stencil)

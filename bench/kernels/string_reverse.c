@@ -20,7 +20,7 @@ WORKLOAD(string_reverse)
         for (size_t i = 0; i < size; i++)
             text[i] = (char)('!' + next_random(&state) % 90);
         text[size] = 0;
-        for (size_t round = 0; round < part((1u << 29) / 2, permille) / size; round++)
+        for (size_t round = 0; round < part(AMOUNT((1u << 29) / 2, 1u << 22), permille) / size; round++)
             reverse(text);
         for (size_t i = 0; i < size; i++)
             sum = mix(sum, (uint8_t)text[i]);

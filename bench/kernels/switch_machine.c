@@ -1,7 +1,7 @@
 /* A tokenizer as a switch in a loop: dense jump tables on every byte. */
 #include "kernel.h"
 
-static char text[1 << 18];
+static char text[AMOUNT(1 << 18, 1 << 12)];
 
 WORKLOAD(switch_machine)
 {

@@ -33,7 +33,7 @@ WORKLOAD(tree)
     for (int round = 0; round < (int)part(120, permille); round++) {
         struct node *root = NULL;
         used = 0;
-        for (int i = 0; i < 30000; i++)
+        for (int i = 0; i < AMOUNT(30000, 200); i++)
             root = insert(root, next_random(&state));
         for (int i = 0; i < 8; i++)
             sum = walk(root, sum);

@@ -36,7 +36,7 @@ WORKLOAD(virtual_calls)
         shapes[i].a = (uint32_t)(r >> 16) & 0xFFFF;
         shapes[i].b = (uint32_t)(r >> 40) & 0xFFFF;
     }
-    for (int round = 0; round < (int)part(200000, permille); round++)
+    for (int round = 0; round < (int)part(AMOUNT(200000, 5000), permille); round++)
         for (int i = 0; i < 1024; i++) {
             const struct shape *s = &shapes[i];
             sum += (round & 1) ? s->methods->area(s) : s->methods->perimeter(s);

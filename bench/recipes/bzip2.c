@@ -3,7 +3,7 @@
 #include "rfcheck.h"
 #include <bzlib.h>
 
-#define SIZE (400u << 10)
+#define SIZE AMOUNT(400u << 10, 2u << 10)
 static char plain[SIZE], packed[SIZE + SIZE / 50 + 1000], again[sizeof packed], restored[SIZE];
 static unsigned packed_size;
 

@@ -3,8 +3,8 @@
 #include "rfcheck.h"
 #include <png.h>
 
-#define W 512
-#define H 384
+#define W AMOUNT(512, 32)
+#define H AMOUNT(384, 8)
 static unsigned char pixels[W * H * 4], restored[W * H * 4], file[W * H * 8];
 static png_bytep rows[H];
 static size_t length, at;

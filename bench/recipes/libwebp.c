@@ -4,8 +4,8 @@
 #include <src/webp/decode.h>
 #include <src/webp/encode.h>
 
-#define W 512
-#define H 384
+#define W AMOUNT(512, 32)
+#define H AMOUNT(384, 16)
 static unsigned char rgba[W * H * 4];
 static uint8_t *files[2];
 static size_t sizes[2];

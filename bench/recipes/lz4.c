@@ -4,7 +4,7 @@
 #include <lz4.h>
 #include <lz4hc.h>
 
-#define SIZE (1 << 20)
+#define SIZE AMOUNT(1 << 20, 1 << 13)
 static char plain[SIZE], packed[LZ4_COMPRESSBOUND(SIZE)], again[sizeof packed], restored[SIZE];
 static int packed_size;
 

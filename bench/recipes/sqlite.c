@@ -46,14 +46,14 @@ static void prepare(void)
     if (db)
         return;
     REQUIRE(sqlite3_open(":memory:", &db) == SQLITE_OK);
-    fill(4000);
+    fill(AMOUNT(4000, 20));
 }
 
 WORKLOAD(insert)
 {
     prepare();
     for (uint64_t round = 0; round < part(24, permille); round++)
-        fill(4000);
+        fill(AMOUNT(4000, 20));
     must("select count(*), sum(length(b)), max(c) from t");
     return trail;
 }

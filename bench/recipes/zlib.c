@@ -3,7 +3,7 @@
 #include "rfcheck.h"
 #include <zlib.h>
 
-#define SIZE (512u << 10)
+#define SIZE AMOUNT(512u << 10, 4u << 10)
 static Bytef plain[SIZE], packed[SIZE * 2], restored[SIZE];
 static uLong packed_size;
 
@@ -12,7 +12,7 @@ static void prepare(void)
     if (packed_size)
         return;
     rf_text(plain, SIZE, 1);
-    rf_noise(plain + 100000, 30000, 2);
+    rf_noise(plain + AMOUNT(100000, 800), AMOUNT(30000, 240), 2);
     packed_size = sizeof packed;
     REQUIRE(compress2(packed, &packed_size, plain, SIZE, 6) == Z_OK);
 }

@@ -3,7 +3,7 @@
 #include "rfcheck.h"
 #include <zstd.h>
 
-#define SIZE (512u << 10)
+#define SIZE AMOUNT(512u << 10, 4u << 10)
 static unsigned char plain[SIZE], packed[SIZE * 2], again[SIZE * 2], restored[SIZE];
 static size_t packed_size;
 
