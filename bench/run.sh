@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmark from the top of the repository; arguments go to it (--help lists them).
-# `run.sh report` renders docs/performance.md from the figures and builds no peers.
+# `run.sh report` renders docs/performance.md from the figures; neither it nor `run.sh count` builds peers.
 set -euo pipefail
+RINGFENCE_BENCH_STARTED=$(date +%s)
+export RINGFENCE_BENCH_STARTED
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export RINGFENCE=${RINGFENCE:-$target/release/ringfence}
+# A target directory outside the tree has no sysroot beside it.
+[[ ! -d build/sysroot ]] || export RINGFENCE_SYSROOT=${RINGFENCE_SYSROOT-$PWD/build/sysroot}
 cargo build --release --quiet -p ringfence-cli -p ringfence-bench
 case " $* " in
-*" report "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
+*" report "* | *" count "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
 *)
     # Wasmtime is a peer only where it builds; what is missing is said, and left out of the tables.
     peer=$target/bench-wasmtime

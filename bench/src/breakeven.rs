@@ -7,6 +7,7 @@
 use std::fmt::Write;
 
 use crate::Results;
+use crate::calls::process;
 use crate::plot::Line;
 use crate::report::{cost, mean_and_worst, ratios};
 
@@ -31,7 +32,7 @@ fn cases(results: &Results) -> Vec<Case> {
         return Vec::new();
     };
     let added = |of: &str| mean_and_worst(&ratios(results, of, "native")).map(|m| (m.0 - 1.0, m.2 - 1.0));
-    let (shared, pipe) = ("process, shared memory and futex", "process, pipe");
+    let (shared, pipe) = (process::SHARED, process::PIPE);
     let mut list = Vec::new();
     let mut push = |what: &str, inside: Option<f64>, other: &str, crossing: Option<f64>| {
         if let (Some(inside), Some(process), Some(crossing)) = (inside, seconds(other), crossing) {
@@ -45,6 +46,7 @@ fn cases(results: &Results) -> Vec<Case> {
     let full = added("full");
     push("mean workload", full.map(|f| f.0), shared, Some(fence));
     push("mean workload", full.map(|f| f.0), pipe, Some(fence));
+    push("mean workload", full.map(|f| f.0), process::SPINNING, Some(fence));
     push("worst workload", full.map(|f| f.1), shared, Some(fence));
     push(
         "wasm2c, mean",

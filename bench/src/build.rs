@@ -119,6 +119,12 @@ impl Kitchen {
         &self.dir
     }
 
+    /// What everything that these tools build depends on beyond its sources: the libc of modules.
+    fn runtime(&self, kind: Kind) -> Option<PathBuf> {
+        let libc = here().join("../build/sysroot/lib/libc.a");
+        (kind == Kind::Fenced && libc.exists()).then_some(libc)
+    }
+
     /// The compiler of a configuration, with the flags that all its uses get.
     fn compiler(&self, configuration: Configuration, cxx: bool) -> Command {
         match configuration.kind() {
@@ -134,6 +140,20 @@ impl Kitchen {
 
     /// Builds a program.
     pub fn build(&self, program: &Program, configuration: Configuration) -> Result<Built, String> {
+        self.build_for(program, configuration, false)
+    }
+
+    /// Builds a program whose workloads do less, for counting its instructions.
+    pub fn build_counted(&self, program: &Program, configuration: Configuration) -> Result<Built, String> {
+        self.build_for(program, configuration, true)
+    }
+
+    fn build_for(
+        &self,
+        program: &Program,
+        configuration: Configuration,
+        counted: bool,
+    ) -> Result<Built, String> {
         let kind = configuration.kind();
         // Both engines get the same WebAssembly.
         let name = if kind == Kind::Wasm {
@@ -141,10 +161,18 @@ impl Kitchen {
         } else {
             configuration.name()
         };
+        let runtime = self.runtime(kind);
         let mut objects = Vec::new();
         let mut steps = Vec::new();
-        for group in &program.groups {
-            let dir = self.dir.join("obj").join(name).join(&group.name);
+        for (i, group) in program.groups.iter().enumerate() {
+            // The first is the driver, which knows how much work there is; libraries stay what they are.
+            let counted = counted && i == 0;
+            let kind_of_work = if counted { "-counted" } else { "" };
+            let dir = self
+                .dir
+                .join("obj")
+                .join(format!("{name}{kind_of_work}"))
+                .join(&group.name);
             std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
             for source in group.sources(kind) {
                 // Libraries have files of one name in several directories.
@@ -161,9 +189,16 @@ impl Kitchen {
                     command.arg("-std=c++17");
                 }
                 command.args(group.flags(kind)).args(configuration.flags());
+                if counted {
+                    command.arg("-DCOUNTED");
+                }
                 command.arg("-c").arg(source);
-                let headers = ["kernels/kernel.h", "../modules/common/rfcheck.h"].map(|h| here().join(h));
-                let inputs = [source.as_path(), &headers[0], &headers[1]].map(Path::to_owned);
+                let mut inputs = vec![source.clone()];
+                if i == 0 {
+                    let headers = ["kernels/kernel.h", "../modules/common/rfcheck.h"];
+                    inputs.extend(headers.map(|h| here().join(h)));
+                }
+                inputs.extend(runtime.clone());
                 steps.push(Step::new(command, &object, &inputs));
                 objects.push(object);
             }
@@ -177,7 +212,12 @@ impl Kitchen {
             return Ok(Built { file, text: 0 });
         }
         let extension = if kind == Kind::Fenced { "rf" } else { "so" };
-        let file = out.join(format!("{}.{}.{extension}", program.name, configuration.name()));
+        let kind_of_work = if counted { "counted." } else { "" };
+        let file = out.join(format!(
+            "{}.{}.{kind_of_work}{extension}",
+            program.name,
+            configuration.name()
+        ));
         let mut command = self.compiler(configuration, program.cxx());
         command.args(["-O2", "-shared"]).args(&objects);
         if kind == Kind::Native {
@@ -185,7 +225,8 @@ impl Kitchen {
         } else if configuration == Configuration::Integrity {
             command.args(configuration.flags());
         }
-        Step::new(command, &file, &objects).run()?;
+        let inputs: Vec<_> = objects.iter().cloned().chain(runtime).collect();
+        Step::new(command, &file, &inputs).run()?;
         let text = objects.iter().map(|o| text_size(o)).sum::<Result<u64, _>>()?;
         Ok(Built { file, text })
     }

@@ -42,15 +42,12 @@ fn microseconds(body: impl FnOnce() -> Result<(), String>) -> Result<f64, String
 pub fn measure(
     kitchen: &Kitchen,
     runs: usize,
-    names: &[&str],
+    names: &[String],
     wasm: bool,
     progress: &Progress,
 ) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for mut program in program::all()?
-        .into_iter()
-        .filter(|p| names.contains(&p.name.as_str()))
-    {
+    for mut program in program::all()?.into_iter().filter(|p| names.contains(&p.name)) {
         progress.say(format_args!("loading {}", program.name));
         program::complete(&mut program)?;
         let native = kitchen.build(&program, Configuration::Native)?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::Command;
 
 /// What a reader has to know to compare figures.
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     processor: String,
     processors: usize,

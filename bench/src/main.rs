@@ -15,6 +15,7 @@ mod machine;
 mod measure;
 mod options;
 mod peer;
+mod place;
 mod plot;
 mod program;
 mod progress;
@@ -25,6 +26,7 @@ mod verifier;
 mod wasm;
 mod workloads;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use measure::Summary;
@@ -57,13 +59,37 @@ pub struct Results {
     strings: Vec<strings::Row>,
     loads: Vec<load::Row>,
     workloads: workloads::Results,
+    /// From a file of their own, since they come without a quiet machine.
+    #[serde(default, skip_serializing)]
     instructions: Vec<count::Row>,
+}
+
+impl Results {
+    /// Reads a file of figures.
+    fn read(json: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(json).map_err(|e| format!("{}: {e}", json.display()))?;
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", json.display()))
+    }
+
+    fn write(&self, json: &Path) -> Result<(), String> {
+        write_json(json, self)
+    }
+}
+
+/// Writes a file that is always whole, whenever the program ends.
+fn write_json(file: &Path, what: &impl Serialize) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(what).map_err(|e| e.to_string())?;
+    let beside = file.with_extension("json.new");
+    std::fs::write(&beside, text + "\n")
+        .and_then(|()| std::fs::rename(&beside, file))
+        .map_err(|e| format!("{}: {e}", file.display()))
 }
 
 fn main() -> ExitCode {
     let outcome = match options::parse(std::env::args().skip(1)) {
         Ok(Command::Run(options)) => run(&options),
-        Ok(Command::Report { json, docs }) => report::update(&json, &docs),
+        Ok(Command::Count(options)) => count(&options),
+        Ok(Command::Report { json, counts, docs }) => report::update(&json, &counts, &docs),
         Ok(Command::Help) => {
             println!("{}", options::USAGE);
             Ok(())
@@ -82,69 +108,127 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<(), String> {
     let kitchen = build::Kitchen::new("build/bench")?;
     let progress = progress::Progress::new();
+    let budget = progress::Budget::new(options.minutes);
     let machine = machine::Machine::here();
     println!("{machine}\n");
-    let (mut costs, mut strings, mut loads) = (Vec::new(), Vec::new(), Vec::new());
+    let mut results = Results {
+        machine,
+        costs: Vec::new(),
+        strings: Vec::new(),
+        loads: Vec::new(),
+        workloads: workloads::Results::default(),
+        instructions: Vec::new(),
+    };
+    if options.resume && options.json.exists() {
+        let before = Results::read(&options.json)?;
+        if before.machine != results.machine {
+            return Err(format!(
+                "{} comes from another machine ({}); run without --resume",
+                options.json.display(),
+                before.machine
+            ));
+        }
+        results = before;
+    }
+    if options.calls && results.loads.is_empty() {
+        calls(options, &kitchen, &progress, &mut results)?;
+        results.write(&options.json)?;
+    }
+    if options.workloads {
+        let plan = workloads::Plan {
+            runs: options.runs,
+            budget,
+            permille: if options.smoke { 1 } else { 1000 },
+            only: &options.only,
+            small: options.quick,
+            configurations: &options.configurations,
+        };
+        let mut measured = std::mem::take(&mut results.workloads);
+        let outcome = workloads::measure(&kitchen, &plan, &progress, &mut measured, &mut |so_far| {
+            results.workloads = so_far.clone();
+            results.write(&options.json)
+        });
+        results.workloads = measured;
+        outcome?;
+        for (what, why) in &results.workloads.skipped {
+            println!("left out: {what}: {}", report::reason(why));
+        }
+        if budget.spent() {
+            println!("this took longer than {} minutes", options.minutes);
+        }
+    }
+    print!("\n{}", report::summary(&results));
+    results.write(&options.json)?;
+    println!("\nfigures: {}", options.json.display());
+    let failed = &results.workloads.failed;
+    for (what, why) in failed {
+        eprintln!("failed: {what}: {why}");
+    }
+    match failed.len() {
+        0 => Ok(()),
+        n => Err(format!("{n} figures are missing, see above; the others stand")),
+    }
+}
+
+/// Calls, faults, strings and loading.
+fn calls(
+    options: &Options,
+    kitchen: &build::Kitchen,
+    progress: &progress::Progress,
+    results: &mut Results,
+) -> Result<(), String> {
     let wasm = options
         .configurations
         .iter()
         .any(|c| c.kind() == configuration::Kind::Wasm);
-    if options.calls {
-        progress.say(format_args!("calls"));
-        let rounds = if options.smoke { 1 } else { SHORT * options.runs };
-        let calls = calls::Calls::new(&kitchen)?;
-        costs = calls.measure(&kitchen, rounds, options.smoke, wasm)?;
-        costs.push(verifier::measure(&kitchen, rounds)?);
-        progress.clear();
-        print_costs(&costs);
-        let many = if options.smoke {
-            50
-        } else if options.quick {
-            20_000
-        } else {
-            200_000
-        };
-        strings = strings::measure(&calls.native, &calls.one, options.runs, many)?;
-        let names: &[&str] = if options.quick {
-            &["zlib"]
-        } else {
-            &["zlib", "lua", "libwebp", "sqlite"]
-        };
-        loads = load::measure(&kitchen, rounds, names, wasm, &progress)?;
-        progress.clear();
-    }
+    progress.say(format_args!("calls"));
+    let rounds = if options.smoke { 1 } else { SHORT * options.runs };
+    let calls = calls::Calls::new(kitchen)?;
+    results.costs = calls.measure(kitchen, rounds, options.smoke, wasm)?;
+    results.costs.push(verifier::measure(kitchen, rounds)?);
+    progress.clear();
+    print_costs(&results.costs);
+    let many = if options.smoke {
+        50
+    } else if options.quick {
+        20_000
+    } else {
+        200_000
+    };
+    results.strings = strings::measure(&calls.native, &calls.one, options.runs, many)?;
+    let libraries = program::all()?.into_iter().filter(|p| p.recipe).map(|p| p.name);
+    let names: Vec<String> = libraries.filter(|n| !options.quick || n == "zlib").collect();
+    results.loads = load::measure(kitchen, 2 * options.runs + 1, &names, wasm, progress)?;
+    progress.clear();
+    Ok(())
+}
+
+/// Counts instructions, and keeps what was counted before.
+fn count(options: &Options) -> Result<(), String> {
+    let kitchen = build::Kitchen::new("build/bench")?;
+    let mut rows: Vec<count::Row> = match std::fs::read_to_string(&options.counts) {
+        Ok(text) => serde_json::from_str(&text).map_err(|e| format!("{}: {e}", options.counts.display()))?,
+        Err(_) => Vec::new(),
+    };
     let plan = workloads::Plan {
-        runs: options.runs,
-        permille: if options.smoke { 1 } else { 1000 },
+        runs: 1,
+        budget: progress::Budget::new(options.minutes),
+        permille: 1,
         only: &options.only,
-        small: options.quick,
+        small: false,
         configurations: &options.configurations,
     };
-    let mut measured = workloads::Results::default();
-    if options.workloads {
-        measured = workloads::measure(&kitchen, &plan, &progress)?;
-        for (what, why) in &measured.skipped {
-            println!("left out: {what}: {}", report::reason(why));
-        }
+    println!("{:<26} {:>10} {:>10}", "instructions", "native", "full");
+    let failed = count::measure(&kitchen, &plan, &progress::Progress::new(), &mut |row| {
+        rows.retain(|r| r.name != row.name);
+        rows.push(row);
+        write_json(&options.counts, &rows)
+    })?;
+    println!("\ncounts: {}", options.counts.display());
+    match failed {
+        0 => Ok(()),
+        n => Err(format!("{n} counts are missing, see above; the others stand")),
     }
-    let mut instructions = Vec::new();
-    if options.instructions {
-        println!("\n{:<26} {:>10} {:>10}", "instructions", "native", "full");
-        instructions = count::measure(&kitchen, &plan, &progress)?;
-    }
-    let results = Results {
-        machine,
-        costs,
-        strings,
-        loads,
-        workloads: measured,
-        instructions,
-    };
-    print!("\n{}", report::summary(&results));
-    let text = serde_json::to_string_pretty(&results).map_err(|e| e.to_string())?;
-    std::fs::write(&options.json, text + "\n").map_err(|e| format!("{}: {e}", options.json.display()))?;
-    println!("\nfigures: {}", options.json.display());
-    Ok(())
 }
 
 fn print_costs(costs: &[Cost]) {

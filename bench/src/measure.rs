@@ -37,11 +37,6 @@ pub fn interleave(runs: usize, subjects: &mut [Subject]) -> Result<Vec<Summary>,
     for (name, subject) in subjects.iter_mut() {
         subject().map_err(|e| format!("{name}: {e}"))?;
     }
-    rounds(runs, subjects)
-}
-
-/// Runs all subjects in turn, `runs` times round.
-pub fn rounds(runs: usize, subjects: &mut [Subject]) -> Result<Vec<Summary>, String> {
     let mut samples = vec![Vec::with_capacity(runs); subjects.len()];
     for _ in 0..runs {
         for (i, (name, subject)) in subjects.iter_mut().enumerate() {

@@ -6,16 +6,20 @@ use crate::configuration::Configuration;
 
 /// What `--help` prints.
 pub const USAGE: &str = "\
-usage: bench [--quick] [--runs N] [--only NAME,…] [--configs NAME,…] [--instructions]
-             [--no-calls] [--no-workloads] [--json FILE]
-       bench report [--json FILE] [--docs DIR]
-  --quick           three runs instead of five, kernels and zlib only, no other engines
-  --runs N          this many interleaved runs
+usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAME,…]
+             [--no-calls] [--no-workloads] [--resume] [--json FILE]
+       bench count [--only NAME,…] [--configs NAME,…] [--counts FILE]
+       bench report [--json FILE] [--counts FILE] [--docs DIR]
+  --quick           kernels and zlib only, no other engines
+  --runs N          at most this many interleaved runs (default 5)
+  --minutes N       as few runs, down to three, as it takes to be ready by then (default 37, with --quick 4.5)
   --only NAME,…     only these programs or workloads
   --configs NAME,…  native, aligned, o3, v3, full, full-o3, full-v3, integrity, check, wasm2c, wasmtime
                     (default: native, aligned, full, integrity, check, wasm2c, wasmtime)
-  --json FILE       the figures (default build/bench.json)
-  --instructions    also count the instructions of each workload, by single steps: minutes
+  --json FILE       the figures (default build/bench.json), written as they come
+  --resume          keeps what that file has and goes on; --configs should be the same
+  count             counts the instructions of each workload, over less work, by single steps: no quiet machine needed
+  --counts FILE     where the counts are (default build/bench-counts.json)
   --no-calls        workloads only
   --no-workloads    calls, strings and loading only
   --smoke           a thousandth of the work, to see that everything runs; the figures mean nothing
@@ -31,14 +35,25 @@ const DEFAULT: [Configuration; 7] = [
     Configuration::Wasmtime,
 ];
 
+/// What instructions are counted in.
+const COUNTED: [Configuration; 3] = [
+    Configuration::Native,
+    Configuration::Full,
+    Configuration::Integrity,
+];
+
 /// What to do.
 pub enum Command {
     /// Measure.
     Run(Options),
+    /// Count instructions.
+    Count(Options),
     /// Render.
     Report {
         /// The figures.
         json: PathBuf,
+        /// The instructions, if they have been counted.
+        counts: PathBuf,
         /// Where the page and its plots are.
         docs: PathBuf,
     },
@@ -48,8 +63,12 @@ pub enum Command {
 
 /// What to measure, and how.
 pub struct Options {
-    /// Interleaved rounds.
+    /// Interleaved rounds, at most.
     pub runs: usize,
+    /// How long everything may take.
+    pub minutes: f64,
+    /// Go on with what the file of figures has.
+    pub resume: bool,
     /// The short set.
     pub quick: bool,
     /// Hardly any work.
@@ -64,47 +83,54 @@ pub struct Options {
     pub calls: bool,
     /// Workloads.
     pub workloads: bool,
-    /// Instructions of workloads.
-    pub instructions: bool,
+    /// Where the instructions of workloads go.
+    pub counts: PathBuf,
 }
 
 /// Reads the command line.
 pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let (mut json, mut docs) = (PathBuf::from("build/bench.json"), PathBuf::from("docs"));
-    let (mut runs, mut quick, mut smoke) = (None, false, false);
-    let (mut calls, mut workloads, mut instructions) = (true, true, false);
-    let (mut only, mut configurations, mut report) = (Vec::new(), None, false);
+    let mut counts = PathBuf::from("build/bench-counts.json");
+    let (mut runs, mut minutes, mut quick, mut smoke) = (None, None, false, false);
+    let (mut calls, mut workloads, mut resume) = (true, true, false);
+    let (mut only, mut configurations) = (Vec::new(), None);
     let mut args = args.peekable();
-    if args.peek().is_some_and(|a| a == "report") {
-        report = true;
-        args.next();
-    }
+    let verb = args
+        .next_if(|a| a == "report" || a == "count")
+        .unwrap_or_default();
+    let (report, count) = (verb == "report", verb == "count");
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
         match arg.as_str() {
-            "--json" => json = value()?.into(),
+            "--json" if !count => json = value()?.into(),
+            "--counts" if report || count => counts = value()?.into(),
             "--docs" if report => docs = value()?.into(),
             "--help" | "-h" => return Ok(Command::Help),
             _ if report => return Err(format!("report has no option '{arg}'\n{USAGE}")),
+            "--only" => only = value()?.split(',').map(str::to_owned).collect(),
+            "--configs" => {
+                let list: Result<Vec<_>, _> = value()?.split(',').map(Configuration::named).collect();
+                configurations = Some(list?);
+            }
+            _ if count => return Err(format!("count has no option '{arg}'\n{USAGE}")),
             "--quick" => quick = true,
             "--smoke" => smoke = true,
             "--runs" => {
                 let number = value()?.parse().ok().filter(|n| *n > 0);
                 runs = Some(number.ok_or("--runs needs a number above 0")?);
             }
-            "--only" => only = value()?.split(',').map(str::to_owned).collect(),
-            "--configs" => {
-                let list: Result<Vec<_>, _> = value()?.split(',').map(Configuration::named).collect();
-                configurations = Some(list?);
+            "--minutes" => {
+                let number = value()?.parse().ok().filter(|n| *n > 0.0);
+                minutes = Some(number.ok_or("--minutes needs a number above 0")?);
             }
-            "--instructions" => instructions = true,
+            "--resume" => resume = true,
             "--no-calls" => calls = false,
             "--no-workloads" => workloads = false,
             _ => return Err(format!("no option '{arg}'\n{USAGE}")),
         }
     }
     if report {
-        return Ok(Command::Report { json, docs });
+        return Ok(Command::Report { json, counts, docs });
     }
     let few = quick || smoke;
     if smoke && only.is_empty() {
@@ -112,32 +138,33 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
             .map(str::to_owned)
             .to_vec();
     }
-    Ok(Command::Run(Options {
-        runs: runs.unwrap_or(if smoke {
-            1
-        } else if quick {
-            3
-        } else {
-            5
-        }),
+    let default = if count {
+        &COUNTED[..]
+    } else if smoke {
+        &DEFAULT[..5]
+    } else if quick {
+        &DEFAULT[..4]
+    } else {
+        &DEFAULT
+    };
+    let options = Options {
+        runs: runs.unwrap_or(if smoke { 1 } else { 5 }),
         quick: few,
         smoke,
         only,
-        configurations: configurations.unwrap_or_else(|| {
-            DEFAULT[..if smoke {
-                5
-            } else if quick {
-                4
-            } else {
-                7
-            }]
-                .to_vec()
-        }),
+        minutes: minutes.unwrap_or(if few { 4.5 } else { 37.0 }),
+        resume,
+        configurations: configurations.unwrap_or_else(|| default.to_vec()),
         json,
         calls,
         workloads,
-        instructions,
-    }))
+        counts,
+    };
+    Ok(if count {
+        Command::Count(options)
+    } else {
+        Command::Run(options)
+    })
 }
 
 #[cfg(test)]
@@ -168,6 +195,10 @@ mod tests {
             "--fast",
             "report --quick",
             "--docs x",
+            "--minutes soon",
+            "--counts x",
+            "count --runs 3",
+            "count --json x",
         ] {
             assert!(parse(words(line)).is_err(), "{line}");
         }

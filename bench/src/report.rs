@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::Results;
+use crate::calls::process;
 use crate::measure::geometric_mean;
 use crate::workloads::Row;
 use crate::{breakeven, plot};
@@ -104,10 +105,13 @@ pub fn summary(results: &Results) -> String {
 }
 
 /// Replaces the generated parts of `performance.md` in `docs`, and its plots.
-pub fn update(json: &Path, docs: &Path) -> Result<(), String> {
+pub fn update(json: &Path, counts: &Path, docs: &Path) -> Result<(), String> {
     let read = |p: &Path| std::fs::read_to_string(p).map_err(|e| format!("{}: {e}", p.display()));
-    let results: Results =
-        serde_json::from_str(&read(json)?).map_err(|e| format!("{}: {e}", json.display()))?;
+    let mut results = Results::read(json)?;
+    if counts.exists() {
+        results.instructions =
+            serde_json::from_str(&read(counts)?).map_err(|e| format!("{}: {e}", counts.display()))?;
+    }
     let page = docs.join("performance.md");
     let mut text = read(&page)?;
     for (name, part) in PARTS {
@@ -147,7 +151,12 @@ fn replace(text: &str, name: &str, made: &str) -> Result<String, String> {
 
 fn machine(results: &Results) -> Option<String> {
     let rows = &results.workloads.rows;
-    let runs = rows.first()?.seconds.values().next()?.runs;
+    let runs = || rows.iter().flat_map(|r| r.seconds.values()).map(|s| s.runs);
+    let (least, most) = (runs().min()?, runs().max()?);
+    let runs = match least == most {
+        true => format!("{most}"),
+        false => format!("{least} to {most}"),
+    };
     let mut spreads: Vec<f64> = rows
         .iter()
         .flat_map(|r| r.seconds.values())
@@ -345,6 +354,18 @@ pub fn reason(complaint: &str) -> &str {
     line.or(complaint.lines().next()).unwrap_or_default().trim()
 }
 
+/// What should have been there and is not, with its reason.
+fn failures(results: &Results) -> String {
+    let mut text = String::new();
+    if !results.workloads.failed.is_empty() {
+        text.push_str("\nFailed:\n\n");
+        for (what, why) in &results.workloads.failed {
+            let _ = writeln!(text, "* {what}: {}", reason(why));
+        }
+    }
+    text
+}
+
 fn cell(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
@@ -367,7 +388,16 @@ fn ratio_table(results: &Results, columns: &[(&str, &str, &str)]) -> String {
             .map_or("–".to_owned(), |s| format!("{:.0}", s.median * 1e3));
         let _ = write!(text, "| {} | {native} |", row.name);
         for (_, of, over) in columns {
-            let _ = write!(text, " {} |", cell(row.ratio(of, over)));
+            let failed = results
+                .workloads
+                .failed
+                .contains_key(&format!("{} {of}", row.name));
+            match failed {
+                true => text.push_str(" failed |"),
+                false => {
+                    let _ = write!(text, " {} |", cell(row.ratio(of, over)));
+                }
+            }
         }
         text.push('\n');
     }
@@ -393,7 +423,7 @@ fn workloads(results: &Results) -> Option<String> {
     ];
     let present = |c: &&(&str, &str, &str)| !ratios(results, c.1, c.2).is_empty();
     let columns: Vec<_> = all.iter().filter(present).copied().collect();
-    Some(ratio_table(results, &columns))
+    Some(ratio_table(results, &columns) + &failures(results))
 }
 
 fn peers(results: &Results) -> Option<String> {
@@ -459,9 +489,8 @@ fn sizes(results: &Results) -> Option<String> {
 /// Crossings, and what the paper that started it (Wahbe and others, 1993) paid for the same over a plain call.
 const CROSSINGS: [(&str, &str, &str); 8] = [
     ("plain call", "plain indirect call", "1"),
-    ("fenced, the module saves what it uses", "", "11"),
     (
-        "fenced, integer registers saved",
+        "fenced, callee-saved integer registers saved",
         "null call, no vector register in the module",
         "",
     ),
@@ -475,13 +504,10 @@ const CROSSINGS: [(&str, &str, &str); 8] = [
         "null call, x87 in the module",
         "28",
     ),
-    (
-        "process, shared memory and futex",
-        "process, shared memory and futex",
-        "",
-    ),
-    ("process, pipe", "process, pipe", ""),
-    ("process, Unix socket", "process, Unix socket", ""),
+    ("process, spinning on another processor", process::SPINNING, ""),
+    ("process, shared memory and futex", process::SHARED, ""),
+    ("process, pipe", process::PIPE, ""),
+    ("process, Unix socket", process::SOCKET, ""),
 ];
 
 fn crossings(results: &Results) -> Option<String> {
@@ -518,25 +544,45 @@ fn loading(results: &Results) -> Option<String> {
     Some(text)
 }
 
+/// What fencing adds to the instructions, and what to the time: the rest is latency, prefixes and layout.
 fn instructions(results: &Results) -> Option<String> {
     results.instructions.first()?;
     let mut text = String::from(
-        "| workload | instructions, native | full: instructions | full: time | integrity: instructions | integrity: time |\n|---|---|---|---|---|---|\n",
+        "| workload | instructions, native | full: instructions | full: time | time over instructions | integrity: instructions | integrity: time |\n|---|---|---|---|---|---|---|\n",
     );
-    for r in &results.instructions {
-        let Some(native) = r.instructions.get("native") else {
+    let mut rows: Vec<_> = results.instructions.iter().collect();
+    // In the order of the other tables.
+    let place = |name: &str| results.workloads.rows.iter().position(|w| w.name == name);
+    rows.sort_by_key(|r| place(&r.name).unwrap_or(usize::MAX));
+    let mut means = [const { Vec::new() }; 5];
+    for r in rows {
+        let Some(base) = r.instructions.get("native") else {
             continue;
         };
-        let _ = write!(text, "| {} | {native} |", r.name);
+        let _ = write!(text, "| {} | {base} |", r.name);
         let timed = results.workloads.rows.iter().find(|w| w.name == r.name);
-        for c in ["full", "integrity"] {
-            let counted = r.instructions.get(c).map(|n| *n as f64 / *native as f64);
-            let time = timed.and_then(|w| w.ratio(c, "aligned"));
-            let show = |v: Option<f64>| v.map_or("–".to_owned(), |v| format!("{v:.3}"));
-            let _ = write!(text, " {} | {} |", show(counted), show(time));
+        let counted = |c: &str| r.instructions.get(c).map(|n| *n as f64 / *base as f64);
+        let time = |c: &str| timed.and_then(|w| w.ratio(c, "aligned"));
+        let over = time("full").zip(counted("full")).map(|(t, n)| t / n);
+        let cells = [
+            counted("full"),
+            time("full"),
+            over,
+            counted("integrity"),
+            time("integrity"),
+        ];
+        for (value, mean) in cells.into_iter().zip(&mut means) {
+            mean.extend(value);
+            let _ = write!(text, " {} |", value.map_or("–".to_owned(), |v| format!("{v:.3}")));
         }
         text.push('\n');
     }
+    text.push_str("| **geometric mean** | |");
+    for mean in means {
+        let value = (!mean.is_empty()).then(|| format!("**{:.3}**", geometric_mean(&mean)));
+        let _ = write!(text, " {} |", value.unwrap_or("–".to_owned()));
+    }
+    text.push('\n');
     Some(text)
 }
 

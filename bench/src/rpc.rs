@@ -5,6 +5,8 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::place::{Place, Processors};
+
 /// Most bytes a request has.
 pub const ROOM: usize = 4096;
 
@@ -17,6 +19,8 @@ pub enum Transport {
     Socket,
     /// Bytes in shared memory, futexes to wake the other side.
     Shared,
+    /// Bytes in shared memory, and both sides look all the time: that keeps two processors busy.
+    Spinning,
 }
 
 #[repr(C)]
@@ -47,17 +51,23 @@ fn pipe() -> io::Result<[i32; 2]> {
     }
 }
 
-fn wait(word: &AtomicU32, value: u32) {
+fn wait(transport: Transport, word: &AtomicU32, value: u32) {
     while word.load(Ordering::Acquire) == value {
-        // SAFETY: a futex wait on a word that is mapped as long as both processes live
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, 0) };
+        if transport == Transport::Spinning {
+            std::hint::spin_loop();
+        } else {
+            // SAFETY: a futex wait on a word that is mapped as long as both processes live
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, 0) };
+        }
     }
 }
 
-fn wake(word: &AtomicU32, value: u32) {
+fn wake(transport: Transport, word: &AtomicU32, value: u32) {
     word.store(value, Ordering::Release);
-    // SAFETY: as in `wait`
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+    if transport == Transport::Shared {
+        // SAFETY: as in `wait`
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+    }
 }
 
 fn read_all(from: i32, to: &mut [u8]) -> bool {
@@ -79,8 +89,8 @@ fn write_all(to: i32, bytes: &[u8]) -> bool {
 }
 
 impl Server {
-    /// Starts one.
-    pub fn start(transport: Transport) -> io::Result<Self> {
+    /// Starts one, on the same processor or on another.
+    pub fn start(transport: Transport, processors: Processors, place: Place) -> io::Result<Self> {
         // SAFETY: a fresh anonymous mapping
         let shared = unsafe {
             let rights = libc::PROT_READ | libc::PROT_WRITE;
@@ -113,6 +123,7 @@ impl Server {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
+                processors.stay(place);
                 // SAFETY: the child dies with its parent; the mapping is its own
                 unsafe {
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -139,13 +150,13 @@ impl Server {
                 message[4..4 + bytes.len()].copy_from_slice(bytes);
                 assert!(write_all(self.to, &message[..4 + bytes.len()]) && read_all(self.from, bytes));
             }
-            Transport::Shared => {
+            Transport::Shared | Transport::Spinning => {
                 // SAFETY: the mapping lives as long as self; the other side touches `data` only between wake and answer
                 let shared = unsafe { &mut *self.shared };
                 shared.data[..bytes.len()].copy_from_slice(bytes);
                 shared.answer.store(0, Ordering::Relaxed);
-                wake(&shared.request, bytes.len() as u32);
-                wait(&shared.answer, 0);
+                wake(self.transport, &shared.request, bytes.len() as u32);
+                wait(self.transport, &shared.answer, 0);
                 bytes.copy_from_slice(&shared.data[..bytes.len()]);
             }
         }
@@ -168,11 +179,11 @@ fn serve(transport: Transport, from: i32, to: i32, shared: &mut Shared) {
                 bytes.reverse();
                 write_all(to, bytes);
             }
-            Transport::Shared => {
-                wait(&shared.request, 0);
+            Transport::Shared | Transport::Spinning => {
+                wait(transport, &shared.request, 0);
                 let length = shared.request.swap(0, Ordering::AcqRel) as usize;
                 shared.data[..length].reverse();
-                wake(&shared.answer, 1);
+                wake(transport, &shared.answer, 1);
             }
         }
     }
@@ -194,11 +205,21 @@ impl Drop for Server {
 #[cfg(test)]
 mod tests {
     use super::{Server, Transport};
+    use crate::place::{Place, Processors};
 
     #[test]
     fn all_transports_reverse() {
-        for transport in [Transport::Pipe, Transport::Socket, Transport::Shared] {
-            let mut server = Server::start(transport).expect("a server");
+        let processors = Processors::of_this_thread();
+        let mut ways = vec![
+            (Transport::Pipe, Place::Here),
+            (Transport::Socket, Place::There),
+            (Transport::Shared, Place::Here),
+        ];
+        if processors.two() {
+            ways.push((Transport::Spinning, Place::There));
+        }
+        for (transport, place) in ways {
+            let mut server = Server::start(transport, processors, place).expect("a server");
             for text in ["abc", "", "0123456789"].iter().filter(|t| !t.is_empty()) {
                 let mut bytes = text.as_bytes().to_vec();
                 server.reverse(&mut bytes);

@@ -2,6 +2,7 @@
 
 use crate::build::Native;
 use crate::measure::{Subject, Summary, interleave, nanoseconds, thread_nanoseconds};
+use crate::place::{Pinned, Place, Processors};
 use crate::rpc::{ROOM, Server, Transport};
 use ringfence_runtime::{Call, Domain, Entry};
 use serde::{Deserialize, Serialize};
@@ -19,11 +20,11 @@ pub struct Row {
     pub fenced: Summary,
     /// The same, with copies in and out.
     pub copied: Summary,
-    /// Another process, shared memory and futexes.
+    /// Another process on the same processor, shared memory and futexes.
     pub shared: Summary,
-    /// Another process, pipes.
+    /// The same, pipes.
     pub pipe: Summary,
-    /// Another process, Unix sockets.
+    /// The same, Unix sockets.
     pub socket: Summary,
 }
 
@@ -38,7 +39,9 @@ pub fn measure(native: &Native, domain: &Domain, runs: usize, many: u32) -> Resu
         .as_ref()
         .alloc(ROOM as u64, 64)
         .map_err(|e| e.to_string())?;
-    let start = |transport| Server::start(transport).map_err(|e| e.to_string());
+    let processors = Processors::of_this_thread();
+    let _pin = Pinned::to(Place::Here);
+    let start = |transport| Server::start(transport, processors, Place::Here).map_err(|e| e.to_string());
     let (mut shared, mut pipe, mut socket) = (
         start(Transport::Shared)?,
         start(Transport::Pipe)?,

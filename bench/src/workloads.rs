@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
 use serde::{Deserialize, Serialize};
 
-use crate::build::{Kitchen, Native};
+use crate::build::{Built, Kitchen, Native};
 use crate::configuration::{Configuration, Kind};
-use crate::measure::{Subject, Summary, rounds, thread_seconds};
+use crate::measure::{Summary, thread_seconds};
 use crate::peer::Peer;
 use crate::program::{self, Program};
-use crate::progress::Progress;
+use crate::progress::{Budget, Pace, Progress};
 
 /// What one workload came to.
 #[derive(Clone, Serialize, Deserialize)]
@@ -47,14 +48,26 @@ pub struct Results {
     pub rows: Vec<Row>,
     /// One entry for each program.
     pub sizes: Vec<Size>,
-    /// What could not be built or run, and why.
+    /// What a peer's toolchain could not build, and why.
     pub skipped: BTreeMap<String, String>,
+    /// What should have worked and did not, and why. Figures of other configurations stand.
+    #[serde(default)]
+    pub failed: BTreeMap<String, String>,
+}
+
+impl Results {
+    fn has(&self, program: &Program) -> bool {
+        let measured = |w: &program::Workload| self.rows.iter().any(|r| r.name == w.name);
+        self.sizes.iter().any(|s| s.name == program.name) && program.workloads.iter().all(measured)
+    }
 }
 
 /// What to measure.
 pub struct Plan<'a> {
-    /// Interleaved rounds.
+    /// Interleaved rounds, at most.
     pub runs: usize,
+    /// When to be ready: fewer rounds, if it has to be.
+    pub budget: Budget,
     /// Thousandths of the work.
     pub permille: u64,
     /// Programs and workloads; all if empty.
@@ -119,6 +132,14 @@ impl Loaded {
         }
     }
 
+    /// Makes it ready for another workload after one that failed.
+    fn recover(&self) {
+        if let Loaded::Fenced(domain) = self {
+            // What cannot be reset refuses the next workload too, and that is told there.
+            let _ = domain.reset();
+        }
+    }
+
     /// One of its workloads.
     pub fn work(&self, symbol: &str) -> Result<Work, String> {
         match self {
@@ -151,112 +172,182 @@ impl Loaded {
     }
 }
 
-/// Measures what is planned. Configurations of WebAssembly that cannot be built are left out, with the reason.
-pub fn measure(kitchen: &Kitchen, plan: &Plan, progress: &Progress) -> Result<Results, String> {
-    let mut results = Results::default();
+/// Fewer rounds than this say too little.
+const LEAST: usize = 3;
+
+/// A program with what was built of it.
+struct Ready {
+    program: Program,
+    built: Vec<(Configuration, Built)>,
+}
+
+/// Measures what is planned and is not in `results` yet; `save` gets them as they grow.
+pub fn measure(
+    kitchen: &Kitchen,
+    plan: &Plan,
+    progress: &Progress,
+    results: &mut Results,
+    save: &mut dyn FnMut(&Results) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut programs = plan.programs()?;
+    programs.retain(|p| !results.has(p));
+    for program in &mut programs {
+        program
+            .workloads
+            .retain(|w| !results.rows.iter().any(|r| r.name == w.name));
+    }
+    // What failed before an interruption gets another chance.
+    let again = |what: &String, _: &mut String| !programs.iter().any(|p| what.starts_with(&p.name));
+    results.failed.retain(again);
+    results.skipped.retain(again);
+    let ready = build(kitchen, plan, programs, progress, results)?;
     print!("{:<26}", "workload, ms");
     for c in plan.configurations {
         print!(" {:>9}", c.name());
     }
-    println!();
-    let programs = plan.programs()?;
-    let total: usize = programs.iter().map(|p| p.workloads.len()).sum();
-    for mut program in programs {
-        program::complete(&mut program)?;
-        let mut text = BTreeMap::new();
+    println!(" {:>5}", "runs");
+    let total = ready.iter().map(|r| r.program.workloads.len()).sum();
+    let (pace, mut done) = (Pace::new(total), 0);
+    for Ready { program, built } in ready {
         let mut loaded = Vec::new();
-        for &c in plan.configurations {
-            progress.say(format_args!(
-                "{} of {total}: building {} {}",
-                results.rows.len() + 1,
-                program.name,
-                c.name()
-            ));
-            let ready = kitchen
-                .build(&program, c)
-                .and_then(|built| Ok((built.text, Loaded::new(&built.file, c)?)));
-            match ready {
-                Ok((size, it)) => {
-                    if size > 0 {
-                        text.insert(c.name().to_owned(), size);
-                    }
-                    loaded.push((c, it));
-                }
-                Err(e) if c.kind() == Kind::Wasm => {
-                    results
-                        .skipped
-                        .insert(format!("{} {}", program.name, c.name()), e);
-                }
-                Err(e) => return Err(format!("{} {}: {e}", program.name, c.name())),
+        for (c, built) in &built {
+            match Loaded::new(&built.file, *c) {
+                Ok(it) => loaded.push((*c, it)),
+                Err(e) => note(results, &program.name, *c, e),
             }
         }
         for workload in &program.workloads {
-            progress.say(format_args!(
-                "{} of {total}: {}",
-                results.rows.len() + 1,
-                workload.name
-            ));
-            let row = one(workload, &loaded, plan, &mut results.skipped)?;
+            progress.say(format_args!("{}: {}", pace.left(done), workload.name));
+            let row = one(workload, &loaded, plan, total - done, results);
             progress.clear();
-            print_row(&row, plan.configurations);
-            results.rows.push(row);
+            if let Some(row) = row {
+                print_row(&row, plan.configurations);
+                results.rows.push(row);
+            }
+            done += 1;
+            save(results)?;
         }
-        results.sizes.push(Size {
-            name: program.name,
-            text,
-        });
+        // One that was interrupted in the middle of a program is in already.
+        if !results.sizes.iter().any(|s| s.name == program.name) {
+            let text = built.iter().filter(|(_, b)| b.text > 0);
+            results.sizes.push(Size {
+                text: text.map(|(c, b)| (c.name().to_owned(), b.text)).collect(),
+                name: program.name,
+            });
+        }
+        save(results)?;
     }
-    Ok(results)
+    Ok(())
+}
+
+/// Remembers what could not be built or loaded: what a peer's toolchain lacks is no failure, as long as it is said.
+fn note(results: &mut Results, what: &str, configuration: Configuration, why: String) {
+    let list = match configuration.kind() {
+        Kind::Wasm => &mut results.skipped,
+        _ => &mut results.failed,
+    };
+    list.insert(format!("{what} {}", configuration.name()), why);
+}
+
+/// Builds everything before anything is measured, so that the time that is left for measuring is known.
+fn build(
+    kitchen: &Kitchen,
+    plan: &Plan,
+    programs: Vec<Program>,
+    progress: &Progress,
+    results: &mut Results,
+) -> Result<Vec<Ready>, String> {
+    let total = programs.len();
+    let mut ready = Vec::new();
+    for mut program in programs {
+        if let Err(e) = program::complete(&mut program) {
+            for c in plan.configurations {
+                results
+                    .failed
+                    .insert(format!("{} {}", program.name, c.name()), e.clone());
+            }
+            continue;
+        }
+        let mut built = Vec::new();
+        for &c in plan.configurations {
+            progress.say(format_args!(
+                "building {} of {total}: {} {}",
+                ready.len() + 1,
+                program.name,
+                c.name()
+            ));
+            match kitchen.build(&program, c) {
+                Ok(b) => built.push((c, b)),
+                Err(e) => note(results, &program.name, c, e),
+            }
+        }
+        progress.clear();
+        ready.push(Ready { program, built });
+    }
+    Ok(ready)
 }
 
 fn one(
     workload: &program::Workload,
     loaded: &[(Configuration, Loaded)],
     plan: &Plan,
-    skipped: &mut BTreeMap<String, String>,
-) -> Result<Row, String> {
+    left: usize,
+    results: &mut Results,
+) -> Option<Row> {
     let name = &workload.name;
     let mut checksum = None;
     let mut works = Vec::new();
-    // The round that is not counted: here a workload shows whether it works, and what its result is.
+    let mut fail = |c: Configuration, it: &Loaded, e: String| {
+        it.recover();
+        results.failed.insert(format!("{name} {}", c.name()), e);
+    };
+    // The round that is not counted: here a workload shows whether it works, what its result is, and how long it takes.
+    let begin = Instant::now();
     for (c, it) in loaded {
         let first = it.work(&workload.symbol).and_then(|mut work| {
             let sum = work(plan.permille)?.0;
             match *checksum.get_or_insert(sum) {
                 0 => Err("the workload failed".to_owned()),
-                right if right != sum => Err(format!("its result is {sum:016x} instead of {right:016x}")),
+                right if right != sum => Err(different(sum, right)),
                 _ => Ok(work),
             }
         });
         match first {
-            Ok(work) => works.push((*c, work)),
-            // The toolchains of the peers lack things that some workloads need; that shows here.
-            Err(e) if c.kind() == Kind::Wasm => {
-                skipped.insert(format!("{name} {}", c.name()), e);
-            }
-            Err(e) => return Err(format!("{name} {}: {e}", c.name())),
+            Ok(work) => works.push((*c, it, work, Vec::new())),
+            Err(e) => fail(*c, it, e),
         }
     }
-    let checksum = checksum.unwrap_or_default();
-    let mut subjects: Vec<Subject> = Vec::new();
-    for (c, work) in &mut works {
-        let run = move || match work(plan.permille)? {
-            (sum, seconds) if sum == checksum => Ok(seconds),
-            (sum, _) => Err(format!("its result is {sum:016x} instead of {checksum:016x}")),
-        };
-        subjects.push((c.name(), Box::new(run)));
+    let checksum = checksum?;
+    let runs = plan.budget.turns(begin.elapsed(), left, LEAST, plan.runs);
+    for _ in 0..runs {
+        works.retain_mut(|(c, it, work, samples)| {
+            let outcome = work(plan.permille).and_then(|(sum, seconds)| match sum == checksum {
+                true => Ok(seconds),
+                false => Err(different(sum, checksum)),
+            });
+            match outcome {
+                Ok(seconds) => samples.push(seconds),
+                Err(e) => {
+                    fail(*c, it, e);
+                    return false;
+                }
+            }
+            true
+        });
     }
-    let summaries = rounds(plan.runs, &mut subjects).map_err(|e| format!("{name}: {e}"))?;
-    let seconds = subjects
-        .iter()
-        .zip(summaries)
-        .map(|((c, _), s)| ((*c).to_owned(), s))
+    let summaries = works.into_iter().map(|(c, _, _, samples)| (c.name(), samples));
+    let seconds: BTreeMap<_, _> = summaries
+        .map(|(c, samples)| (c.to_owned(), Summary::of(samples)))
         .collect();
-    Ok(Row {
+    (!seconds.is_empty()).then(|| Row {
         name: name.clone(),
         checksum: format!("{checksum:016x}"),
         seconds,
     })
+}
+
+fn different(sum: u64, right: u64) -> String {
+    format!("its result is {sum:016x} instead of {right:016x}")
 }
 
 fn print_row(row: &Row, configurations: &[Configuration]) {
@@ -271,5 +362,5 @@ fn print_row(row: &Row, configurations: &[Configuration]) {
             _ => print!(" {:>9}", "-"),
         }
     }
-    println!();
+    println!(" {:>5}", row.seconds.values().map(|s| s.runs).max().unwrap_or(0));
 }
