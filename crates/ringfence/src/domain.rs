@@ -292,7 +292,8 @@ impl Domain {
     }
 
     /// Gives back the stacks of threads that have no call in progress. Their next call makes them again, with fresh thread-local
-    /// variables. For domains that are to stay idle for some time. How many were given back.
+    /// variables. Heap that a [`Pool`](crate::Pool) keeps accessible goes, too. For domains that are to stay idle for some time. How many threads'
+    /// stacks were given back.
     ///
     /// # Errors
     /// [`HostError`](crate::HostError) if the system refuses.

@@ -36,7 +36,11 @@ fn nothing_of_the_last_user_is_left() -> Result<(), Error> {
     assert_eq!(m.read(d.object::<i32>("counter").unwrap())?, 7);
     assert_eq!(m.read(d.object::<u64>("zeroes").unwrap().wrapping_add(77))?, 0);
     assert_eq!(d.func::<(), i32>("bump_thread")?.call()?, 101);
-    assert!(m.read(allocation).is_err(), "the allocation is unmapped");
+    assert_eq!(d.usage().memory, 0, "nothing is in use");
+    assert!(
+        m.read(allocation).map_or(true, |b| b.into_inner_unchecked() == 0),
+        "what is still accessible is zero"
+    );
     let again = m.alloc_array::<u8>(70_000)?;
     assert!(again.to_vec()?.into_inner_unchecked().iter().all(|&b| b == 0));
     // No page of image, heap, or the lane's stack and thread block holds the secret any more.
@@ -61,6 +65,11 @@ fn nothing_of_the_last_user_is_left() -> Result<(), Error> {
         }
     }
     assert!(seen > 1000, "{seen} pages");
+    drop(again);
+    drop(d);
+    let d = pool.take()?;
+    d.trim().expect("nobody is inside");
+    assert!(d.memory().read(allocation).is_err(), "inaccessible after a trim");
     Ok(())
 }
 

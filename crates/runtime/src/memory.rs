@@ -8,6 +8,7 @@ use ringfence_isa::{PAGE, window};
 use std::collections::BTreeMap;
 
 mod calls;
+mod spare;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +54,8 @@ pub(crate) struct Memory {
     /// Where an image is mapped, by offset and length, and whether it still is there as it was.
     frozen: Vec<(u32, u32)>,
     intact: bool,
+    /// Zeroed memory that is accessible although nobody has asked for it: offset and length. Never part of a piece.
+    spare: BTreeMap<u32, u32>,
 }
 
 /// The bookkeeping of a heap, for an image.
@@ -101,18 +104,20 @@ impl Memory {
             counted: 0,
             frozen: Vec::new(),
             intact: true,
+            spare: BTreeMap::new(),
         }
     }
 
-    /// The bookkeeping as it is.
-    pub(crate) fn state(&self) -> Heap {
-        Heap {
+    /// The bookkeeping as it is, for an image of it. Nothing is kept accessible any more.
+    pub(crate) fn state(&mut self) -> Result<Heap, HostError> {
+        self.give_up_kept()?;
+        Ok(Heap {
             used: self.used,
             pieces: self.pieces.clone(),
             brk: self.brk,
             live: self.live.clone(),
             free: self.free.clone(),
-        }
+        })
     }
 
     /// Takes over the bookkeeping of an image that is mapped in this window.
@@ -169,7 +174,7 @@ impl Memory {
         if pieces > MOST_PIECES {
             return false;
         }
-        while 2 * pieces as u64 > self.counted {
+        while 2 * (pieces + self.spare.len()) as u64 > self.counted {
             if host::take_mappings(CHUNK).is_err() {
                 return false;
             }
@@ -198,8 +203,13 @@ impl Memory {
 
     /// Everything is inaccessible again, and holds nothing.
     pub(crate) fn clear(&mut self) -> Result<(), HostError> {
-        let kept: usize = self.pieces.len();
-        if kept > 0 && !(kept <= FEW && self.pieces.iter().all(|(&at, piece)| self.hide(at, *piece))) {
+        let spare = self.spare.iter().map(|(&at, &len)| {
+            let rights = Rights(spare::READ_WRITE);
+            (at, Piece { len, rights })
+        });
+        let mut all = self.pieces.iter().map(|(&at, &piece)| (at, piece)).chain(spare);
+        let count = self.pieces.len() + self.spare.len();
+        if count > 0 && !(count <= FEW && all.all(|(at, piece)| self.hide(at, piece))) {
             let len = u64::from(window::HEAP_END - window::HEAP);
             // SAFETY: nobody is in the domain; the area stays reserved.
             unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
@@ -277,18 +287,34 @@ impl Memory {
             Some(_) => return Err(self.over(wanted)),
             None => self.place(len).ok_or_else(|| self.over(wanted))?,
         };
+        let mut kept = self.kept_in(at, len);
+        let here: u64 = kept.iter().map(|k| u64::from(k.1)).sum();
+        if self.used - replaced + u64::from(len) + self.kept() - here > self.limit {
+            // What is accessible never exceeds the limit.
+            self.give_up_kept().map_err(|_| self.over(wanted))?;
+            kept.clear();
+        }
         let address = self.base + u64::from(at);
-        // Memory that is not in use is zero: it was mapped anew when it was given back, or zeroed by `hide`.
+        // Memory that is not in use is zero: it was mapped anew when it was given back, or zeroed by `hide`. What is kept was
+        // zeroed, but the domain can write it.
         let free = self.mapped_in(at, len) == 0;
         // SAFETY: inside the domain's heap area, to which the host holds no references.
         unsafe {
-            if free {
+            if free && kept.is_empty() {
                 sys::protect(address, len.into(), rights.0)
+            } else if free && rights.0 == spare::READ_WRITE {
+                kept.iter()
+                    .try_for_each(|&(at, len)| pages::zero(self.base + u64::from(at), len.into()))
+                    .and_then(|()| match here < u64::from(len) {
+                        true => sys::protect(address, len.into(), rights.0),
+                        false => Ok(()),
+                    })
             } else {
                 sys::map_anonymous(address, len.into(), rights.0, true).map(drop)
             }
         }
         .map_err(|_| self.over(wanted))?;
+        self.forget_kept(at, len);
         self.cut(at, len);
         self.used += u64::from(len);
         self.pieces.insert(at, Piece { len, rights });
@@ -312,6 +338,7 @@ impl Memory {
         // SAFETY: as in `map`. A mapping, not a hole: nothing else can ever come to lie here.
         unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), libc::PROT_NONE, true) }
             .map_err(|_| outside)?;
+        self.forget_kept(at, len);
         self.cut(at, len);
         Ok(())
     }

@@ -124,12 +124,15 @@ pub(super) fn relocate_all(
     Ok(pristine)
 }
 
-/// Puts data and heap back as they were after relocation.
-pub(super) fn restore(inner: &Inner) -> Result<(), HostError> {
+/// Puts data and heap back as they were after relocation; for the next user of a pool, zeroed heap may stay accessible.
+pub(super) fn restore(inner: &Inner, pooled: bool) -> Result<(), HostError> {
     for p in &inner.layout.placed {
         for (start, end) in data_of(p) {
             restore_data(inner, p, start - p.offset, end - p.offset)?;
         }
+    }
+    if pooled {
+        return inner.memory().recycle();
     }
     inner.memory().clear()
 }

@@ -110,7 +110,7 @@ impl Domain {
         supervisor::forget(self.0.base());
         self.set_time_limit(self.0.options.time_limit);
         self.set_tag(0);
-        self.reset()
+        self.reset_for(true)
     }
 
     /// Notes that somebody may call a function of this domain.

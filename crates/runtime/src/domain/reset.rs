@@ -103,7 +103,7 @@ impl Inner {
             return Err(SnapshotError::Held(held));
         }
         let rw = libc::PROT_READ | libc::PROT_WRITE;
-        let heap = self.memory().state();
+        let heap = self.memory().state()?;
         let mut areas: Vec<Area> = Vec::new();
         let mut file = 0;
         let mut add = |kind, offset, len, rights| {
@@ -242,6 +242,11 @@ impl Domain {
     /// # Errors
     /// [`DomainError::Busy`] while calls are in progress; [`DomainError::Faults`] if it has faulted too often.
     pub fn reset(&self) -> Result<(), DomainError> {
+        self.reset_for(false)
+    }
+
+    /// Resets; `pooled`: for the next user of a pool.
+    pub(super) fn reset_for(&self, pooled: bool) -> Result<(), DomainError> {
         let inner = &*self.0;
         let faults = inner.faults.load(Ordering::Relaxed);
         if let Some(limit) = inner.options.fault_limit.filter(|&limit| faults >= limit) {
@@ -260,7 +265,7 @@ impl Domain {
             let disorder = |l: &*mut Lane| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 };
             inner.remove_all(&mut world, set.lanes.iter().any(disorder))?;
             match &initial {
-                None => super::image::restore(inner)?,
+                None => super::image::restore(inner, pooled)?,
                 Some(frozen) => inner.restore_frozen(frozen)?,
             }
             let poisoned: Vec<*mut Lane> = set.lanes.iter().copied().filter(disorder).collect();

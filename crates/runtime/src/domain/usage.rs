@@ -82,7 +82,7 @@ impl Domain {
     /// Gives back the stacks of threads that have no call in progress: about 20 KiB and 8 mappings for each. Their next call makes
     /// them again, with fresh thread-local variables, as for a new thread. How many were given back.
     ///
-    /// For domains that are to stay idle for some time.
+    /// Heap that a pool keeps accessible for the next user goes, too. For domains that are to stay idle for some time.
     ///
     /// # Errors
     /// [`HostError`] if the system refuses.
@@ -90,6 +90,7 @@ impl Domain {
         let inner = &*self.0;
         let mut world = world::lock_plain();
         let mut set = inner.lanes();
+        inner.memory().give_up_kept()?;
         // Whoever is on the way in sees the bit after it has announced itself, waits for the world, and starts again.
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's.

@@ -133,3 +133,116 @@ fn allocations_do_not_overlap() {
         }
     }
 }
+
+fn byte(at: u64) -> Option<u8> {
+    let mut byte = 0u8;
+    crate::signal::thread_ready();
+    // SAFETY: in our window; a fault becomes a result.
+    (unsafe { guarded::copy(&raw mut byte, at as *const u8, 1) } == 0).then_some(byte)
+}
+
+fn put(at: u64, value: u8) -> bool {
+    crate::signal::thread_ready();
+    // SAFETY: as above.
+    unsafe { guarded::copy(at as *mut u8, &raw const value, 1) == 0 }
+}
+
+/// One user of a pool after the other, who maps, writes where it may and where it may not, and goes.
+#[test]
+fn the_next_user_finds_zeroes_within_its_limit() {
+    crate::signal::install().expect("handlers");
+    const LIMIT: u64 = 40;
+    const AREA: u32 = 48;
+    let window = Window::new(1, &[]).expect("window");
+    let base = window.base();
+    let mut memory = Memory::new(base, LIMIT * PAGE);
+    let first = 0x8000_0000u32;
+    let at = |page: u32| base + u64::from(first) + u64::from(page) * PAGE;
+    let mut seed = 0x9E37_79B9_7F4A_7C15u64;
+    let mut random = |n: u32| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % u64::from(n)) as u32
+    };
+    let mut kept_before = 0;
+    for user in 0..600 {
+        let mut table = [None::<Rights>; AREA as usize];
+        for page in 0..AREA {
+            assert_eq!(
+                byte(at(page)).unwrap_or(0),
+                0,
+                "user {user}, page {page}: the last one's"
+            );
+        }
+        for _ in 0..random(12) {
+            let start = random(AREA);
+            let count = 1 + random((AREA - start).min(9));
+            let (offset, len) = (first + start * PAGE as u32, u64::from(count) * PAGE);
+            let pages = start as usize..(start + count) as usize;
+            let rights = [RW, RW, RW, Rights(libc::PROT_READ), Rights(libc::PROT_NONE)][random(5) as usize];
+            match random(5) {
+                0..=2 => {
+                    let free = table[pages.clone()].iter().filter(|p| p.is_none()).count() as u64;
+                    let fits = memory.used() + free * PAGE <= LIMIT * PAGE;
+                    assert_eq!(memory.map(Some(offset), len, rights).is_ok(), fits, "user {user}");
+                    if fits {
+                        table[pages].fill(Some(rights));
+                        for page in start..start + count {
+                            let seen = byte(at(page));
+                            assert_eq!(
+                                seen,
+                                (rights.0 & libc::PROT_READ != 0).then_some(0),
+                                "mapped memory is zero"
+                            );
+                        }
+                    }
+                }
+                3 => {
+                    memory.unmap(offset, len).expect("inside");
+                    table[pages.clone()].fill(None);
+                    for page in start..start + count {
+                        assert_eq!(byte(at(page)), None, "user {user}: unmapped is inaccessible");
+                    }
+                }
+                _ if table[pages.clone()].iter().all(Option::is_some) => {
+                    memory.protect(offset, len, rights).expect("mapped");
+                    table[pages].fill(Some(rights));
+                }
+                _ => {}
+            }
+            let mapped = table.iter().flatten().count() as u64;
+            assert_eq!(memory.used(), mapped * PAGE);
+            // A domain writes wherever it can, whether it has asked or not.
+            let accessible = (0..AREA).filter(|&page| byte(at(page)).is_some()).count() as u64;
+            let hidden = table.iter().flatten().filter(|r| r.0 == 0).count() as u64;
+            assert!(
+                accessible + hidden <= LIMIT,
+                "user {user}: {accessible} and {hidden} pages"
+            );
+            for page in 0..AREA {
+                let may = table[page as usize].map(|r| r.0 & libc::PROT_WRITE != 0);
+                let did = put(at(page), 0xEE);
+                assert!(may.is_none_or(|may| may == did), "user {user}, page {page}");
+            }
+        }
+        match random(8) {
+            0 => {
+                memory.clear().expect("cleared");
+                assert!((0..AREA).all(|page| byte(at(page)).is_none()), "as new");
+            }
+            1 => {
+                memory.recycle().expect("recycled");
+                memory.give_up_kept().expect("given up");
+                assert!((0..AREA).all(|page| byte(at(page)).is_none()), "trimmed");
+            }
+            _ => memory.recycle().expect("recycled"),
+        }
+        assert_eq!(memory.used(), 0);
+        kept_before += u32::from(memory.kept() > 0);
+    }
+    assert!(
+        kept_before > 50,
+        "{kept_before} of 600 users left something accessible"
+    );
+}
