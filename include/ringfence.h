@@ -372,6 +372,11 @@ void *rf_object(rf_domain *domain, const char *name, size_t *size);
  * pointers stay valid; addresses of rf_alloc do not. RF_ERROR_BUSY while a thread is inside. */
 rf_status rf_reset(rf_domain *domain);
 
+/* Gives back what an idle domain does not need: the stacks of all threads that have no call in progress (some 20 KiB and 8
+ * mappings for each), and heap that a pool keeps for the next user. Data and allocations stay. A thread's next call makes its
+ * stacks again, with fresh thread-local variables. `count`, if not NULL: of how many threads. From any thread, while calls run. */
+rf_status rf_trim(rf_domain *domain, size_t *count);
+
 /* Makes the present state the one that rf_reset returns to: data, heap, thread-local variables of the one thread that has been
  * in the domain. RF_ERROR_SNAPSHOT, RF_ERROR_BUSY or RF_ERROR_FAULTED if that cannot be; the message says why. */
 rf_status rf_snapshot(rf_domain *domain);

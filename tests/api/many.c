@@ -160,13 +160,42 @@ static void pools(void) {
     CHECK_STATUS(rf_pool_take(pool, &e), RF_OK);
     CHECK(e != d && rf_object(e, "counter", NULL) == window);
     CHECK(bump(e) == 8 && rf_region_rights(region, e) == RF_NONE);
-    char byte;
+    /* What is still accessible of the last user's heap is zero, and goes with a trim. */
+    char byte = 0;
+    rf_status s = rf_read(e, kept, &byte, 1);
+    CHECK((s == RF_OK || s == RF_ERROR_ACCESS) && byte == 0);
+    CHECK_STATUS(rf_trim(e, NULL), RF_OK);
     CHECK_STATUS(rf_read(e, kept, &byte, 1), RF_ERROR_ACCESS);
     CHECK_STATUS(rf_domain_destroy(e), RF_OK);
     CHECK_STATUS(rf_region_close(region), RF_OK);
     CHECK_STATUS(rf_pool_close(pool), RF_OK);
     CHECK_STATUS(rf_pool_close(other), RF_OK);
     CHECK_STATUS(rf_pool_close(NULL), RF_OK);
+    rf_clear_error();
+}
+
+static void trims(void) {
+    rf_domain *d = make();
+    rf_usage u = RF_USAGE_INIT;
+    size_t count = 77;
+    CHECK(bump(d) == 8 && bump(d) == 9);
+    int *kept = rf_alloc(d, sizeof *kept);
+    CHECK_STATUS(rf_write(d, kept, &(int){ 5 }, sizeof(int)), RF_OK);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.lanes == 1);
+    CHECK_STATUS(rf_trim(d, &count), RF_OK);
+    CHECK(count == 1);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.lanes == 0 && u.calls == 2 && u.memory > 0);
+    CHECK_STATUS(rf_trim(d, &count), RF_OK);
+    CHECK(count == 0);
+    int value = 0;
+    CHECK_STATUS(rf_read(d, kept, &value, sizeof value), RF_OK);
+    CHECK(value == 5 && bump(d) == 10);
+    CHECK_STATUS(rf_trim(d, NULL), RF_OK);
+    CHECK_STATUS(rf_trim(NULL, &count), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    CHECK_STATUS(rf_trim(d, &count), RF_ERROR_HANDLE);
     rf_clear_error();
 }
 
@@ -179,6 +208,7 @@ int main(int argc, char **argv) {
     links();
     images();
     pools();
+    trims();
     CHECK_STATUS(rf_module_close(module), RF_OK);
     return FINISH("many");
 }

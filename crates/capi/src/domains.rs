@@ -386,6 +386,25 @@ pub extern "C" fn rf_reset(domain: *mut c_void) -> Status {
 }
 
 /// See the header.
+///
+/// # Safety
+/// `count` is null or points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_trim(domain: *mut c_void, count: *mut usize) -> Status {
+    status(|| {
+        let given_back = objects::domain(domain)?
+            .domain
+            .trim()
+            .map_err(DomainError::Host)?;
+        if !count.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { count.write(given_back) };
+        }
+        Ok(())
+    })
+}
+
+/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_interrupt(domain: *mut c_void) -> Status {
     status(|| {
