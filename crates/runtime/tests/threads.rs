@@ -227,8 +227,14 @@ fn manager(stage: &Stage, seed: u64) -> u64 {
 
 #[test]
 fn everything_at_once() {
-    let seconds = match std::env::var("RINGFENCE_SOAK").as_deref() {
-        Ok("1") => 300,
+    let number = |name| {
+        std::env::var(name)
+            .ok()
+            .and_then(|n: String| n.parse::<u64>().ok())
+    };
+    let seconds = match (number("RINGFENCE_SECONDS"), number("RINGFENCE_SOAK")) {
+        (Some(seconds), _) => seconds,
+        (None, Some(1)) => 300,
         _ => 10,
     };
     let region = Region::new(4096).expect("region");
