@@ -382,7 +382,7 @@ ENTRY(void *, rawmemchr, (const void *s, int c), (s, c))
 
 #if RF_VEC == 32
 /* One function for both: calls that overlap by mistake then work, too. */
-void *memcpy(void *restrict dst, const void *restrict src, size_t n) __attribute__((alias("memmove")));
-int bcmp(const void *a, const void *b, size_t n) __attribute__((alias("memcmp")));
-void *__memrchr(const void *s, int c, size_t n) __attribute__((alias("memrchr")));
+void *memcpy(void *restrict dst, const void *restrict src, size_t n) __attribute__((weak, alias("memmove")));
+int bcmp(const void *a, const void *b, size_t n) __attribute__((weak, alias("memcmp")));
+void *__memrchr(const void *s, int c, size_t n) __attribute__((weak, alias("memrchr")));
 #endif

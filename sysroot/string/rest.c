@@ -7,36 +7,36 @@ void *memset(void *, int, size_t);
 size_t strlen(const char *);
 char *strcpy(char *restrict, const char *restrict);
 
-void *mempcpy(void *restrict dst, const void *restrict src, size_t n) { return (char *)memmove(dst, src, n) + n; }
+WEAK void *mempcpy(void *restrict dst, const void *restrict src, size_t n) { return (char *)memmove(dst, src, n) + n; }
 
-size_t strnlen(const char *s, size_t n)
+WEAK size_t strnlen(const char *s, size_t n)
 {
 	const char *end = memchr(s, 0, n);
 	return end ? (size_t)(end - s) : n;
 }
 
-char *stpncpy(char *restrict d, const char *restrict s, size_t n)
+WEAK char *stpncpy(char *restrict d, const char *restrict s, size_t n)
 {
 	size_t k = strnlen(s, n);
 	memmove(d, s, k);
 	memset(d + k, 0, n - k);
 	return d + k;
 }
-char *__stpncpy(char *restrict d, const char *restrict s, size_t n) __attribute__((alias("stpncpy")));
+char *__stpncpy(char *restrict d, const char *restrict s, size_t n) __attribute__((weak, alias("stpncpy")));
 
-char *strncpy(char *restrict d, const char *restrict s, size_t n)
+WEAK char *strncpy(char *restrict d, const char *restrict s, size_t n)
 {
 	stpncpy(d, s, n);
 	return d;
 }
 
-char *strcat(char *restrict d, const char *restrict s)
+WEAK char *strcat(char *restrict d, const char *restrict s)
 {
 	strcpy(d + strlen(d), s);
 	return d;
 }
 
-char *strncat(char *restrict d, const char *restrict s, size_t n)
+WEAK char *strncat(char *restrict d, const char *restrict s, size_t n)
 {
 	char *e = d + strlen(d);
 	size_t k = strnlen(s, n);

@@ -345,8 +345,8 @@ ENTRY(char *, stpcpy, (char *restrict d, const char *restrict s), (d, s))
 ENTRY(char *, strcpy, (char *restrict d, const char *restrict s), (d, s))
 
 #if RF_VEC == 32
-char *__strchrnul(const char *s, int c) __attribute__((alias("strchrnul")));
-char *index(const char *s, int c) __attribute__((alias("strchr")));
-char *rindex(const char *s, int c) __attribute__((alias("strrchr")));
-char *__stpcpy(char *restrict d, const char *restrict s) __attribute__((alias("stpcpy")));
+char *__strchrnul(const char *s, int c) __attribute__((weak, alias("strchrnul")));
+char *index(const char *s, int c) __attribute__((weak, alias("strchr")));
+char *rindex(const char *s, int c) __attribute__((weak, alias("strrchr")));
+char *__stpcpy(char *restrict d, const char *restrict s) __attribute__((weak, alias("stpcpy")));
 #endif

@@ -46,6 +46,8 @@ static inline vec keep(vec v)
 #endif
 
 #define HIDDEN __attribute__((visibility("hidden")))
+/* A program may define any of these functions itself; those in the same object are its then, too. */
+#define WEAK __attribute__((weak))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -71,7 +73,7 @@ extern uint32_t RF_FEATURES_SYMBOL;
 /* What comes first has to run on any processor. */
 #define ENTRY_AFTER(first, ret, name, params, args)                                                          \
 	ret __rf_##name##_sse2 params HIDDEN;                                                                \
-	ret name params                                                                                      \
+	WEAK ret name params                                                                                 \
 	{                                                                                                    \
 		first                                                                                        \
 		if (UNLIKELY(!(RF_FEATURES & RF_FEATURE_AVX2)))                                              \
