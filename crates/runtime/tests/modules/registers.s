@@ -35,6 +35,7 @@
 	.set number, number+1
 	.endr
 	.ifdef X87
+	fnstsw areas+area+640+2*8(%rip)
 	.set number, 0
 	.rept 8
 	fxam
