@@ -147,14 +147,12 @@ impl Inner {
     }
 
     fn thread_pointer_offset(&self) -> u64 {
-        let align = u64::from(self.layout.tls_align).max(64);
-        let len = self.layout.tls_len + self.options.thread_local_room();
-        (8 + u64::from(len)).next_multiple_of(align)
+        thread_pointer_offset(&self.layout, &self.options)
     }
 
     /// Size of the part of a slot that is mapped for the thread block.
     pub(crate) fn thread_area(&self) -> u64 {
-        sys::page_up(self.thread_pointer_offset() + ABOVE_THREAD_POINTER)
+        thread_area(&self.layout, &self.options)
     }
 
     /// Fills a fresh thread block at a slot's start. With the world locked.
@@ -399,6 +397,16 @@ impl Domain {
         host::check()?;
         signal::install()?;
         let layout = relocate::place(modules)?;
+        let rest = u64::from(window::LANE_SLOT) - thread_area(&layout, options);
+        if u64::from(options.data_stack) + DATA_STACK_GAP > rest {
+            return Err(DomainError::Option {
+                option: "data_stack",
+                reason: format!(
+                    "must be at most {} bytes here, for the modules' thread-local variables lie below it",
+                    (rest - DATA_STACK_GAP) & !(sys::PAGE as u64 - 1)
+                ),
+            });
+        }
         let mappings = layout.placed.iter().map(image::mappings).sum();
         host::take_mappings(mappings)?;
         let made = Self::build(layout, imports, options, mappings);
@@ -617,6 +625,20 @@ impl std::fmt::Debug for Domain {
             .field("name", &self.0.name())
             .finish_non_exhaustive()
     }
+}
+
+/// What is inaccessible between a lane's thread block and its data stack at least, so that a stack's end is a fault.
+const DATA_STACK_GAP: u64 = 64 << 10;
+
+/// From a slot's start to the thread pointer.
+fn thread_pointer_offset(layout: &relocate::Layout, options: &DomainOptions) -> u64 {
+    let align = u64::from(layout.tls_align).max(64);
+    let len = layout.tls_len + options.thread_local_room();
+    (8 + u64::from(len)).next_multiple_of(align)
+}
+
+fn thread_area(layout: &relocate::Layout, options: &DomainOptions) -> u64 {
+    sys::page_up(thread_pointer_offset(layout, options) + ABOVE_THREAD_POINTER)
 }
 
 /// Addresses of pages and what they hold before the domain runs.

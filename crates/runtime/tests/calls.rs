@@ -519,6 +519,8 @@ fn options_are_checked() {
         |o| o.max_lanes = 64,
         |o| o.data_stack = 1,
         |o| o.data_stack = 16 << 20,
+        // Together with thread-local variables they would overlap.
+        |o| (o.data_stack, o.thread_local_reserve) = (15 << 20, 1 << 20),
         |o| o.control_stack = 0,
         |o| o.time_limit = Some(std::time::Duration::ZERO),
     ] {
@@ -526,6 +528,12 @@ fn options_are_checked() {
         change(&mut options);
         let e = Domain::new(&[module()], imports(), &options).unwrap_err();
         assert!(matches!(e, DomainError::Option { .. }), "{e}");
+    }
+    for (data_stack, thread_local_reserve) in [(15 << 20, 1 << 10), (14 << 20, 1 << 20)] {
+        let mut options = DomainOptions::default();
+        (options.data_stack, options.thread_local_reserve) = (data_stack, thread_local_reserve);
+        let d = Domain::new(&[module()], imports(), &options).unwrap();
+        assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
     }
     let e = Domain::new(&[], imports(), &DomainOptions::default()).unwrap_err();
     assert!(matches!(e, DomainError::Layout { .. }));
