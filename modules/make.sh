@@ -3,7 +3,8 @@
 #
 #   modules/make.sh build [NAME...]   build/modules/NAME.rf, and the programs of the recipe both ways
 #   modules/make.sh check [NAME...]   the library's own or an equivalent check; what it prints must agree
-#   modules/make.sh bench [NAME...]   the recipe's workload, interleaved: fenced over native, median
+#   modules/make.sh bench [NAME...]   the recipe's workload, interleaved: fenced over native, median of ROUNDS (5); a table,
+#                                     and build/modules/bench.json
 #   modules/make.sh sources NAME      what bench/ builds in ways of its own: a line for each flag and each source
 #   modules/make.sh list
 #
@@ -39,6 +40,7 @@ if [ -z "${RINGFENCE:-}" ]; then
 	RINGFENCE=${CARGO_TARGET_DIR:-$root/target}/release/ringfence
 fi
 [ -x "$RINGFENCE" ] || die "no ringfence command at $RINGFENCE; build it first (make build) or set RINGFENCE"
+export RINGFENCE_SYSROOT=${RINGFENCE_SYSROOT:-$root/build/sysroot}
 [ -e "$root/build/sysroot/lib/libc.a" ] || RINGFENCE=$RINGFENCE "$root/sysroot/build.sh"
 
 # --- building ------------------------------------------------------------------------------------------------
@@ -204,8 +206,11 @@ check_one() { # RECIPE
 	)
 }
 
+# Adds a line `RECIPE WHAT NATIVE FENCED` (nanoseconds) for each part to bench.txt.
 bench_one() { # RECIPE
 	(
+		set -e
+		build "$1"
 		load "$1"
 		prepare
 		rm -f "$out/$recipe"/times.*
@@ -215,7 +220,7 @@ bench_one() { # RECIPE
 				[ $status = 0 ] || die "$recipe: the $variant benchmark failed"
 			done
 		done
-		paste -d' ' "$out/$recipe/times.native" "$out/$recipe/times.fenced" | awk -v recipe="$recipe" -v rounds="$rounds" '
+		paste -d' ' "$out/$recipe/times.native" "$out/$recipe/times.fenced" | awk -v recipe="$recipe" '
 			{ if (!($1 in n)) order[++whats] = $1; n[$1]++; native[$1, n[$1]] = $2; fenced[$1, n[$1]] = $4 }
 			function median(list, what,   i, j, k, t, v) {
 				k = n[what]
@@ -226,10 +231,32 @@ bench_one() { # RECIPE
 			END {
 				for (w = 1; w <= whats; w++) {
 					what = order[w]; a = median(native, what); b = median(fenced, what)
-					printf "%-10s %-14s native %10.3f ms   fenced %10.3f ms   ratio %.3f\n", recipe, what, a / 1e6, b / 1e6, b / a
+					printf "%-10s %-16s native %10.3f ms   fenced %10.3f ms   ratio %.3f\n", recipe, what, a / 1e6, b / 1e6, b / a > "/dev/stderr"
+					printf "%s %s %d %d\n", recipe, what, a, b
 				}
-			}'
+			}' >>"$out/bench.txt"
 	)
+}
+
+# What bench.txt says: a table for docs/performance.md, and bench.json.
+bench_report() {
+	awk -v rounds="$rounds" -v json="$out/bench.json" '
+		{
+			if (!($1 in n)) order[++recipes] = $1
+			ratio = $4 / $3; n[$1]++; sum[$1] += log(ratio); all += log(ratio); parts++
+			text[$1] = text[$1] (n[$1] > 1 ? ", " : "") $2 " " sprintf("%.3f", ratio)
+			list = list (list ? ",\n" : "") sprintf("    {\"recipe\": \"%s\", \"part\": \"%s\", \"native_ns\": %d, \"fenced_ns\": %d, \"ratio\": %.4f}", $1, $2, $3, $4, ratio)
+		}
+		END {
+			if (!parts) exit 1
+			print "| recipe | parts: fenced over native | geometric mean |\n|---|---|---|"
+			for (r = 1; r <= recipes; r++) {
+				name = order[r]; mean = sum[name] / n[name]; means += mean
+				printf "| %s | %s | %.3f |\n", name, text[name], exp(mean)
+			}
+			printf "\nGeometric mean: of the recipes %.3f, of their parts %.3f.\n", exp(means / recipes), exp(all / parts)
+			printf "{\n  \"rounds\": %d,\n  \"geometric_mean_of_recipes\": %.4f,\n  \"geometric_mean_of_parts\": %.4f,\n  \"parts\": [\n%s\n  ]\n}\n", rounds, exp(means / recipes), exp(all / parts), list > json
+		}' "$out/bench.txt"
 }
 
 [ $# -gt 0 ] || set -- help
@@ -242,11 +269,22 @@ check) for name; do
 	build "$name"
 	check_one "$name"
 done ;;
-bench) for name; do
-	build "$name"
-	bench_one "$name"
-done ;;
+bench)
+	mkdir -p "$out"
+	: >"$out/bench.txt"
+	failed=()
+	for name; do
+		# One that fails does not cost the others their figures. Not in a condition: see in_scratch.
+		set +e
+		bench_one "$name"
+		status=$?
+		set -e
+		[ $status = 0 ] || failed+=("$name")
+	done
+	bench_report
+	[ ${#failed[@]} = 0 ] || die "no figures for ${failed[*]}"
+	;;
 sources) for name; do sources "$name"; done ;;
 list) printf '%s\n' "${order[@]}" ;;
-*) sed -n '2,23s/^# \{0,1\}//p' "$0" ;;
+*) sed -n '2,24s/^# \{0,1\}//p' "$0" ;;
 esac

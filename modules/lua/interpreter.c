@@ -4,7 +4,8 @@
 #include <lualib.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "rfcheck.h"
 
 static int handler(lua_State *L)
 {
@@ -15,9 +16,7 @@ static int handler(lua_State *L)
 
 static int now(lua_State *L)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	lua_pushinteger(L, t.tv_sec * 1000000000LL + t.tv_nsec);
+	lua_pushinteger(L, rf_now());
 	return 1;
 }
 
