@@ -114,10 +114,9 @@ impl Records {
 fn depth(lane: &Lane, rip: u64) -> Option<u32> {
     // SAFETY: the calling thread is in the domain.
     let (placed, offset) = unsafe { lane.domain().image_at(rip.checked_sub(lane.base)?)? };
-    let inner = &placed.module.0;
     // A tail call would leave the function without a return.
-    inner.report.function_at(offset).filter(|f| !f.tail_calls)?;
-    inner.depth_at(offset)
+    let place = placed.module.0.place_at(offset).filter(|p| !p.tail_calls)?;
+    Some(place.depth)
 }
 
 /// The gate out, for these stubs and those of exceptions. 0: goes on with `result`; 1: the call in ends.

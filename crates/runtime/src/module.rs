@@ -107,7 +107,7 @@ pub(crate) struct Inner {
     pub debug: OnceLock<Option<crate::symbolize::Debug>>,
     /// The whole image, for resets to copy from.
     image: OnceLock<Option<View>>,
-    depths: OnceLock<Depths>,
+    places: OnceLock<Places>,
     /// Keeps the numbers of its labels from being handed out again.
     _labels: labels::Range,
 }
@@ -232,7 +232,7 @@ impl Module {
             original: bytes,
             debug: OnceLock::new(),
             image: OnceLock::new(),
-            depths: OnceLock::new(),
+            places: OnceLock::new(),
             _labels: range,
         })))
     }
@@ -322,12 +322,17 @@ impl Inner {
 
     /// Bytes on the control stack at an instruction, the return address not counted.
     pub(crate) fn depth_at(&self, offset: u32) -> Option<u32> {
-        self.depths
-            .get_or_init(Depths::new)
-            .get(offset, || self.find_depth(offset))
+        self.place_at(offset).map(|p| p.depth)
     }
 
-    fn find_depth(&self, offset: u32) -> Option<u32> {
+    /// What is known of an instruction: its depth, and its function's tail calls.
+    pub(crate) fn place_at(&self, offset: u32) -> Option<Place> {
+        self.places
+            .get_or_init(Places::new)
+            .get(offset, || self.find_place(offset))
+    }
+
+    fn find_place(&self, offset: u32) -> Option<Place> {
         let function = self.report.function_at(offset)?;
         let image = Image {
             text: self.text.bytes(),
@@ -335,7 +340,11 @@ impl Inner {
             segments: &self.verify_segments,
             image_offset: None,
         };
-        ringfence_verify::depth_at(&image, function, offset)
+        let depth = ringfence_verify::depth_at(&image, function, offset)?;
+        Some(Place {
+            depth,
+            tail_calls: function.tail_calls,
+        })
     }
 
     /// Whether the host may enter at `offset`.
@@ -344,28 +353,46 @@ impl Inner {
     }
 }
 
-/// Depths that were asked for lately: finding one means decoding a function. Each place is one word, so threads need no
-/// lock: the offset in the upper half; below it 1, or 2 and the depth if there is one.
-struct Depths(Box<[AtomicU64]>);
+/// What is known of an instruction that something returns to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The bytes pushed there since the function's entry: a multiple of 8.
+    pub depth: u32,
+    /// Whether its function leaves by a tail call anywhere.
+    pub tail_calls: bool,
+}
 
-impl Depths {
-    const PLACES: usize = 4096;
+/// Places that were asked for lately: finding one means decoding a function. Each is one word, so threads need no
+/// lock: the offset in the upper half; below it 1, or 2, 4 for tail calls and the depth if there is one.
+struct Places(Box<[AtomicU64]>);
 
-    fn new() -> Depths {
-        Depths((0..Self::PLACES).map(|_| AtomicU64::new(0)).collect())
+impl Places {
+    const COUNT: usize = 4096;
+    const NONE: u32 = 1;
+    const SOME: u32 = 2;
+    const TAIL_CALLS: u32 = 4;
+
+    fn new() -> Places {
+        Places((0..Self::COUNT).map(|_| AtomicU64::new(0)).collect())
     }
 
-    fn get(&self, offset: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
-        // Return addresses are anywhere; neighbours shall not share a place.
-        let place = &self.0[(offset ^ offset >> 12) as usize % Self::PLACES];
-        let known = place.load(Ordering::Relaxed);
-        if (known >> 32) as u32 == offset && known & 3 != 0 {
-            return (known & 3 == 2).then_some((known as u32) & !3);
+    fn get(&self, offset: u32, find: impl FnOnce() -> Option<Place>) -> Option<Place> {
+        // Return addresses are anywhere; neighbours shall not share a word.
+        let word = &self.0[(offset ^ offset >> 12) as usize % Self::COUNT];
+        let known = word.load(Ordering::Relaxed);
+        let low = known as u32;
+        if (known >> 32) as u32 == offset && low & (Self::NONE | Self::SOME) != 0 {
+            return (low & Self::SOME != 0).then_some(Place {
+                depth: low & !7,
+                tail_calls: low & Self::TAIL_CALLS != 0,
+            });
         }
-        let depth = find();
-        let value = depth.map_or(1, |d| d & !3 | 2);
-        place.store(u64::from(offset) << 32 | u64::from(value), Ordering::Relaxed);
-        depth
+        let place = find();
+        let value = place.map_or(Self::NONE, |p| {
+            p.depth & !7 | Self::SOME | if p.tail_calls { Self::TAIL_CALLS } else { 0 }
+        });
+        word.store(u64::from(offset) << 32 | u64::from(value), Ordering::Relaxed);
+        place
     }
 }
 

@@ -59,6 +59,20 @@ fn a_record_dies_with_its_frame() {
 }
 
 #[test]
+fn a_function_with_tail_calls_sets_no_record() {
+    let d = plain();
+    // What is known of a place is kept: the second time has the same answer.
+    for _ in 0..2 {
+        let f = fault(&d, "tail", &[1]);
+        assert!(
+            matches!(&f.kind, FaultKind::Host(why) if why.contains("tail call")),
+            "{f}"
+        );
+        d.reset().unwrap();
+    }
+}
+
+#[test]
 fn no_jump_crosses_the_host() {
     let slot: Arc<OnceLock<Domain>> = Arc::default();
     let inner = slot.clone();
