@@ -99,6 +99,54 @@ writable:
 	ret
 	.cfi_endproc
 	.size	writable, .-writable
+	.globl	own_mask
+	.type	own_mask, @function
+own_mask:
+	.cfi_startproc
+	endbr64
+	leaq	labels.5(%rip), %rsi
+	movl	%edi, %eax
+	andl	$3, %eax
+	movq	(%rsi,%rax,8), %rax
+	jmp	*%rax	# 337	[c=4 l=2]  *indirect_jump
+.L53:
+	endbr64
+	cmpl	%edi, %edx
+	setb	%al
+	movzbl	%al, %eax
+	ret
+.L54:
+	endbr64
+	movl	%edi, %eax
+	andl	$1, %eax
+	jmp	*(%rsi,%rax,8)	# 338	[c=4 l=2]  *indirect_jump
+.L55:
+	endbr64
+	movl	%edi, %eax
+	andl	$3, %eax
+.L56:
+	jmp	*(%rsi,%rax,8)	# 339	[c=4 l=2]  *indirect_jump
+	.cfi_endproc
+	.size	own_mask, .-own_mask
+	.globl	byte_only
+	.type	byte_only, @function
+byte_only:
+	.cfi_startproc
+	endbr64
+	leaq	labels.6(%rip), %rsi
+	movq	(%rsi,%rdi,8), %rax
+	jmp	*%rax	# 337	[c=4 l=2]  *indirect_jump
+.L63:
+	endbr64
+	cmpl	%edi, %edx
+	setb	%al
+	ret
+.L64:
+	endbr64
+	xorl	%eax, %eax
+	ret
+	.cfi_endproc
+	.size	byte_only, .-byte_only
 	.section	.data.rel.ro.local,"aw"
 	.align 16
 	.type	labels.0, @object
@@ -125,6 +173,20 @@ labels.2:
 labels.3:
 	.quad	.L33
 	.quad	.L34
+	.align 16
+	.type	labels.5, @object
+	.size	labels.5, 32
+labels.5:
+	.quad	.L53
+	.quad	.L54
+	.quad	.L55
+	.quad	.L53
+	.align 16
+	.type	labels.6, @object
+	.size	labels.6, 16
+labels.6:
+	.quad	.L63
+	.quad	.L64
 	.section	.data.rel.local,"aw"
 	.align 16
 	.type	labels.4, @object

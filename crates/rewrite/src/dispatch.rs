@@ -13,6 +13,9 @@ use crate::regs::{self, RAX, RBP, RBX, RCX, RDI, RDX, RSI};
 use crate::step::direct;
 use ringfence_isa::sequence::SLOTS_MAX;
 
+/// Most slots for which the mask is an `andl`; 256 take `movzbl`, which is shorter.
+pub(crate) const MASK_SLOTS: usize = 128;
+
 /// A switch table as it stands behind its jump.
 #[derive(Debug, Default)]
 pub(crate) struct Table<'a> {
@@ -36,6 +39,8 @@ pub(crate) enum Part {
     Copy(u8, u8),
     /// The jump: the register that holds the index, and which of [`Dispatch::tables`].
     Jump(u8, u32),
+    /// The same, straight behind an instruction of the program's own that is the mask.
+    JumpMasked(u8, u32),
 }
 
 /// What was found in a function.
@@ -83,6 +88,13 @@ pub(crate) fn find<'a>(f: &Function<'a>, arrays: &Arrays<'a>) -> Dispatch<'a> {
         }
     }
     computed(f, arrays, &labels, &mut found);
+    for jump in masked(f, &labels, &found) {
+        if let Some(part) = found.parts.get_mut(&jump)
+            && let Part::Jump(register, table) = *part
+        {
+            *part = Part::JumpMasked(register, table);
+        }
+    }
     let checked = |(i, c): (usize, &Code<'_>)| indirect(c) && !found.parts.contains_key(&(i as u32));
     if !f.codes.iter().enumerate().any(checked) {
         let reached = found.tables.iter().flatten().filter_map(|l| f.find(l, 0));
@@ -92,6 +104,39 @@ pub(crate) fn find<'a>(f: &Function<'a>, arrays: &Arrays<'a>) -> Dispatch<'a> {
         }
     }
     found
+}
+
+/// The jumps whose index the program masks itself, as an interpreter does with its opcodes: with the very instruction that
+/// begins the checked sequence, and nothing that stays in between.
+fn masked(f: &Function<'_>, labels: &HashSet<u32>, found: &Dispatch<'_>) -> Vec<u32> {
+    let masks = |jump: u32, register: u8, table: u32| {
+        let mut i = jump;
+        loop {
+            if labels.contains(&i) {
+                return false;
+            }
+            i = match i.checked_sub(1) {
+                Some(i) => i,
+                None => return false,
+            };
+            match found.parts.get(&i) {
+                Some(Part::Dropped) => continue,
+                Some(Part::Copy(from, to)) if from == to => continue,
+                Some(_) => return false,
+                None => {}
+            }
+            let insn = &f.codes[i as usize].insn;
+            let slots = found.tables[table as usize].len().next_power_of_two();
+            return matches!(insn.ops(), [Op::Imm(value), Op::Reg(r, _)]
+                if insn.mnemonic == "andl" && r.class == regs::Class::D && r.n == register
+                    && slots <= MASK_SLOTS && value.strip_prefix('$').unwrap_or(value).parse() == Ok(slots - 1));
+        }
+    };
+    let jumps = found.parts.iter().filter_map(|(&jump, part)| match *part {
+        Part::Jump(register, table) if masks(jump, register, table) => Some(jump),
+        _ => None,
+    });
+    jumps.collect()
 }
 
 /// Whether the labels can be a table among this function's code.
@@ -205,18 +250,20 @@ fn holds_address(f: &Function<'_>, graph: &[Vec<u32>], label: &str, register: u8
     holds
 }
 
-/// Whether whatever comes behind the jump writes a register before it looks at it.
+/// Whether whatever comes behind the jump writes a register before it looks at it. A byte alone may be written first, as
+/// by `setnb %al`, if nothing but this byte is looked at then.
 fn dead_behind(f: &Function<'_>, graph: &[Vec<u32>], jump: u32, register: u8) -> bool {
-    let mut seen = vec![false; f.codes.len()];
-    let mut work = graph[jump as usize].clone();
-    while let Some(i) = work.pop() {
-        if std::mem::replace(&mut seen[i as usize], true) {
+    let mut seen = vec![[false; 2]; f.codes.len()];
+    let mut work: Vec<(u32, bool)> = graph[jump as usize].iter().map(|&to| (to, false)).collect();
+    while let Some((i, low)) = work.pop() {
+        if std::mem::replace(&mut seen[i as usize][usize::from(low)], true) {
             continue;
         }
-        match effect(&f.codes[i as usize], graph[i as usize].is_empty(), register) {
+        match effect(&f.codes[i as usize], graph[i as usize].is_empty(), register, low) {
             Effect::Reads => return false,
             Effect::Writes => {}
-            Effect::None => work.extend(&graph[i as usize]),
+            Effect::WritesLow => work.extend(graph[i as usize].iter().map(|&to| (to, true))),
+            Effect::None => work.extend(graph[i as usize].iter().map(|&to| (to, low))),
         }
     }
     true
@@ -228,14 +275,33 @@ enum Effect {
     Reads,
     /// Replaces all of it.
     Writes,
+    /// Replaces its low byte.
+    WritesLow,
     None,
 }
 
-/// `ends`: control does not go on in this function.
-fn effect(code: &Code<'_>, ends: bool, register: u8) -> Effect {
+/// `ends`: control does not go on in this function. `low`: the low byte is known to have been replaced.
+fn effect(code: &Code<'_>, ends: bool, register: u8, low: bool) -> Effect {
     let insn = &code.insn;
     let ops = insn.ops();
     let is = |op: &Op<'_>| matches!(op, Op::Reg(r, _) if r.is_gpr() && r.n == register);
+    let byte = |op: &Op<'_>| matches!(op, Op::Reg(r, _) if r.n == register && r.class == regs::Class::B);
+    let plain = code.class == Class::Plain && !code.stmt.app;
+    if let ([op], true) = (ops, plain && insn.mnemonic.starts_with("set"))
+        && byte(op)
+    {
+        return Effect::WritesLow;
+    }
+    if let ([from, to], true) = (ops, plain && low && ops.first().is_some_and(byte)) {
+        // Only the byte is read, and it has nothing of the old value.
+        if insn.mnemonic == "movzbl" && is(to) {
+            return Effect::Writes;
+        }
+        let reads_byte = matches!(insn.mnemonic, "movzbl" | "movb" | "testb" | "cmpb");
+        if reads_byte && (byte(to) || matches!(to, Op::Reg(r, _) if r.n != register)) && byte(from) {
+            return Effect::None;
+        }
+    }
     let names = |op: &Op<'_>| is(op) || matches!(op, Op::Mem(m) if m.base == register || m.index == register);
     if let (Some((Op::Reg(r, _), rest)), Class::Plain | Class::Lea | Class::Pop) =
         (ops.split_last(), code.class)

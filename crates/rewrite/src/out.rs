@@ -6,7 +6,7 @@ use ringfence_isa::sequence::SLOT_STEP;
 use ringfence_isa::{Isolation, identifier, pad};
 
 use crate::Options;
-use crate::dispatch::Part;
+use crate::dispatch::{MASK_SLOTS, Part};
 use crate::func::Function;
 use crate::insn;
 use crate::parse::{IP, Insn, Mem, NONE, Op};
@@ -138,11 +138,13 @@ impl<'o> Out<'o> {
             Part::Copy(from, to) => {
                 return self.fmt(format_args!("\tmovl\t%{}, %{}\n", regs::d(from), regs::d(to)));
             }
-            Part::Jump(register, table) => (register, table as usize),
+            Part::Jump(register, table) | Part::JumpMasked(register, table) => (register, table as usize),
         };
         let slots = f.dispatch.tables[table].len().next_power_of_two();
         let d = regs::d(register);
-        if slots <= 128 {
+        if matches!(part, Part::JumpMasked(..)) {
+            // The program's own mask begins the sequence.
+        } else if slots <= MASK_SLOTS {
             self.fmt(format_args!("\tandl\t${}, %{d}\n", slots - 1));
         } else {
             let b = regs::name(register, Class::B);
