@@ -96,7 +96,7 @@ impl Configuration {
             Configuration::Native | Configuration::Full | Configuration::Wasm2c | Configuration::Wasmtime => {
                 &[]
             }
-            Configuration::Aligned => &["-falign-loops=64"],
+            Configuration::Aligned => &["-falign-loops=64:32:32:16"],
             Configuration::O3 | Configuration::FullO3 => &["-O3"],
             Configuration::V3 | Configuration::FullV3 => &["-march=x86-64-v3"],
             Configuration::Integrity => &["--isolation=integrity"],
