@@ -253,6 +253,22 @@ typedef struct rf_slot {
     uint64_t value;
 } rf_slot;
 
+/* A limit that a domain has reached. */
+typedef enum rf_limit {
+    RF_LIMIT_MEMORY = 1,     /* wants `wanted` bytes more than `used`; raised, the request is tried once more. rf_reset puts it back */
+    RF_LIMIT_CALL_TIME,      /* a call took longer than `limit` ns; it has ended. Cannot be raised */
+    RF_LIMIT_PROCESSOR_TIME, /* `used` ns; the call has ended. Raised, calls after the next rf_reset go on */
+    RF_LIMIT_FAULTS,         /* rf_reset after `used` faults; raised, it goes on */
+    RF_LIMIT_DESCRIPTORS     /* of the policy. Cannot be raised */
+} rf_limit;
+
+typedef struct rf_limit_hit {
+    rf_domain *domain; /* NULL while it is being made */
+    int32_t what;      /* an rf_limit */
+    int32_t reserved;
+    uint64_t wanted, used, limit;
+} rf_limit_hit;
+
 /* How to make a domain. Zero means the default everywhere. */
 typedef struct rf_domain_options {
     size_t size;              /* sizeof(rf_domain_options) */
@@ -271,10 +287,16 @@ typedef struct rf_domain_options {
                                  modules may import any of `imports` and `slots`, needed so far or not */
     uint64_t module_limit;    /* most bytes of images of rf_module_add; 0: the default, 64 MiB */
     uint64_t thread_local_reserve; /* bytes of each lane for their thread-local variables, up to 1 MiB; 0: 1 KiB, 8 if linkable */
+    /* Called when a limit is reached, besides the error that somebody gets for it; NULL: nobody is asked. It returns the limit
+     * that holds from now on, 0 to leave it as it is. It runs on the thread that reached the limit, on several at once if several do,
+     * may use the domain's memory, and must not leave by longjmp, a C++ exception or pthread_exit, nor wait for calls of the
+     * domain to end. When a call has run out of time it must not call domains. What it does itself reaches limits unasked. */
+    uint64_t (*on_limit)(const rf_limit_hit *hit, void *context);
+    void *limit_context;
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0 }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif

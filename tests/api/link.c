@@ -113,6 +113,48 @@ static void modules(rf_module *module, rf_domain_options o, const char *path) {
 static const unsigned char sum[] = { 0x0F, 0x1F, 0x84, 0x00, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3 };
 static const unsigned char bad[] = { 0x0F, 0x05, 0xC3 };
 
+struct hits {
+    int count;
+    rf_limit_hit last;
+    uint64_t answer;
+};
+
+static uint64_t on_limit(const rf_limit_hit *hit, void *context) {
+    struct hits *hits = context;
+    hits->count++;
+    hits->last = *hit;
+    return hits->answer;
+}
+
+/* A function of the program's for limits. */
+static void limits(rf_module *module, rf_domain_options o) {
+    struct hits hits = { 0, { 0 }, 0 };
+    rf_domain *d = NULL;
+    o.on_limit = on_limit, o.limit_context = &hits;
+    o.memory_limit = 1 << 17, o.fault_limit = 1, o.time_limit_ns = 5000000;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    CHECK(rf_alloc(d, 1 << 20) == NULL && rf_error()->status == RF_ERROR_LIMIT);
+    CHECK(hits.count == 1 && hits.last.what == RF_LIMIT_MEMORY && hits.last.domain == d);
+    CHECK(hits.last.wanted == 1 << 20 && hits.last.limit == 1 << 17);
+    hits.answer = 1 << 22;
+    void *at = rf_alloc(d, 1 << 20);
+    CHECK(at != NULL && hits.count == 2);
+    CHECK(rf_alloc(d, 1 << 20) != NULL && hits.count == 2);
+
+    hits.answer = 0;
+    CHECK_STATUS(rf_call_name(d, "spin", NULL, 0, NULL), RF_FAULT_TIME);
+    CHECK(hits.count == 3 && hits.last.what == RF_LIMIT_CALL_TIME && hits.last.limit == 5000000);
+    CHECK_STATUS(rf_reset(d), RF_ERROR_LIMIT);
+    CHECK(hits.count == 4 && hits.last.what == RF_LIMIT_FAULTS && hits.last.used == 1 && hits.last.limit == 1);
+    CHECK_STATUS(rf_domain_state(d), RF_ERROR_FAULTED);
+    hits.answer = 2;
+    CHECK_STATUS(rf_reset(d), RF_OK);
+    CHECK(hits.count == 5);
+    hits.answer = 0;
+    CHECK(rf_alloc(d, 1 << 20) == NULL && hits.count == 6 && hits.last.limit == 1 << 17);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+}
+
 int main(int argc, char **argv) {
     if (argc < 3)
         return fprintf(stderr, "usage: link MODULE PLUGIN\n"), 2;
@@ -184,6 +226,7 @@ int main(int argc, char **argv) {
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     o.fault_limit = 0;
     modules(module, o, argv[2]);
+    limits(module, o);
     CHECK_STATUS(rf_module_close(module), RF_OK);
     return FINISH("link");
 }

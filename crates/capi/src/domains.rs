@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Weak;
 use std::time::Duration;
 
-use ringfence_runtime::{DomainError, DomainOptions, Module, Signature};
+use ringfence_runtime::{DomainError, DomainOptions, LimitHit, Module, OnLimit, Signature};
 
 use crate::error::{Failure, Info, Status, border, clear, pending, status};
 use crate::imports::{Import, provided};
@@ -31,6 +31,56 @@ pub struct Options {
     pub(crate) linkable: u64,
     pub(crate) module_limit: u64,
     pub(crate) thread_local_reserve: u64,
+    pub(crate) on_limit: Option<OnLimitFn>,
+    pub(crate) limit_context: *mut c_void,
+}
+
+/// `rf_limit_hit` of the header.
+#[repr(C)]
+pub struct Hit {
+    domain: *mut c_void,
+    what: i32,
+    reserved: i32,
+    wanted: u64,
+    used: u64,
+    limit: u64,
+}
+
+/// The program's function for limits.
+pub(crate) type OnLimitFn = unsafe extern "C" fn(hit: *const Hit, context: *mut c_void) -> u64;
+
+/// What the program decides about a limit.
+///
+/// # Safety
+/// `function` and `context` are what the header demands.
+pub(crate) unsafe fn decide(
+    function: OnLimitFn,
+    context: *mut c_void,
+    domain: *mut c_void,
+    hit: &LimitHit,
+) -> OnLimit {
+    let (what, wanted, used, limit) = match *hit {
+        LimitHit::Memory { wanted, used, limit } => (1, wanted, used, limit),
+        LimitHit::CallTime { limit } => (2, 0, 0, limit),
+        LimitHit::ProcessorTime { used, limit } => (3, 0, used, limit),
+        LimitHit::Faults { faults, limit } => (4, 1, faults, limit),
+        LimitHit::Descriptors { limit } => (5, 1, limit, limit),
+        // One that this interface does not know yet holds.
+        _ => return OnLimit::Keep,
+    };
+    let hit = Hit {
+        domain,
+        what,
+        reserved: 0,
+        wanted,
+        used,
+        limit,
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { function(&raw const hit, context) } {
+        0 => OnLimit::Keep,
+        to => OnLimit::Raise(to),
+    }
 }
 
 /// `rf_usage` of the header.
@@ -265,6 +315,8 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         linkable: 0,
         module_limit: 0,
         thread_local_reserve: 0,
+        on_limit: None,
+        limit_context: ptr::null_mut(),
     };
     if options.is_null() {
         return Ok(all);

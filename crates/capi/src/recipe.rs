@@ -1,12 +1,13 @@
 //! How a program wants its domains made: kept, so that more of them can be made later.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ringfence_runtime::{Domain, DomainOptions, Imports, Module, OnFailure, Signature};
 
-use crate::domains::Options;
+use crate::domains::{OnLimitFn, Options, decide};
 use crate::error::{Failure, Status};
 use crate::imports::{Import, read_imports};
 use crate::objects::{LateHandle, pointer, text};
@@ -33,6 +34,8 @@ pub(crate) struct Recipe {
     slots: Vec<(String, Signature, OnFailure)>,
     limits: DomainOptions,
     policy: u64,
+    /// The program's function for limits, and its context.
+    on_limit: Option<(OnLimitFn, usize)>,
 }
 
 // SAFETY: functions and contexts are the program's, and the header says that they are used on any thread; names are ours.
@@ -99,6 +102,7 @@ impl Recipe {
             slots,
             limits,
             policy: options.policy as u64,
+            on_limit: options.on_limit.map(|f| (f, options.limit_context as usize)),
         })
     }
 
@@ -109,6 +113,14 @@ impl Recipe {
         let mut imports = unsafe { read_imports(self.imports.as_ptr(), self.imports.len(), &late) }?;
         for (name, signature, on_failure) in &self.slots {
             imports = imports.slot(name, *signature, *on_failure);
+        }
+        if let Some((function, context)) = self.on_limit {
+            let late = late.clone();
+            imports = imports.on_limit(move |_, hit| {
+                let domain = pointer(late.load(Ordering::Acquire));
+                // SAFETY: the header demands of the program what is demanded here.
+                unsafe { decide(function, context as *mut c_void, domain, hit) }
+            });
         }
         let policy = policy::start(pointer(self.policy), &late)?;
         if let Some(policy) = &policy {

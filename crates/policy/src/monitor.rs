@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ringfence_runtime::LimitHit;
 use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::policy::{Answer, Policy as Hook, Syscall};
 
@@ -134,7 +135,13 @@ impl Monitor {
         } {
             Ok(Reply::Value(value)) => Answer::Return(value),
             Ok(Reply::End(answer)) => answer,
-            Err(errno) => Answer::Return(-i64::from(errno)),
+            Err(errno) => {
+                let limit = self.table.limit();
+                if errno == libc::EMFILE && self.table.open() >= limit {
+                    domain.limit_reached(&LimitHit::Descriptors { limit: limit as u64 });
+                }
+                Answer::Return(-i64::from(errno))
+            }
         }
     }
 }

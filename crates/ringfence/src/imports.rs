@@ -129,6 +129,38 @@ impl Imports {
         }))
     }
 
+    /// Sets what is called when the domain has reached a limit, besides the error that somebody gets for it. It runs on the thread that
+    /// reached the limit, on several at once if several do. Some limits it may raise: see [`LimitHit`](crate::LimitHit).
+    ///
+    /// It may use the domain's memory and call other domains, though not when a call has run out of time. Limits that are reached by
+    /// what it does itself are not told. A panic in it leaves the limit as it is.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use ringfence::{Imports, LimitHit, OnLimit};
+    ///
+    /// let imports = Imports::new().on_limit(|_, hit| match *hit {
+    ///     // Half as much again, up to a gigabyte.
+    ///     LimitHit::Memory { wanted, used, limit } if limit < 1 << 30 => {
+    ///         OnLimit::Raise((used + wanted).max(limit + limit / 2))
+    ///     }
+    ///     _ => {
+    ///         eprintln!("{hit:?}");
+    ///         OnLimit::Keep
+    ///     }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn on_limit(
+        self,
+        hook: impl Fn(&Caller<'_>, &runtime::LimitHit) -> runtime::OnLimit + Send + Sync + 'static,
+    ) -> Self {
+        Self(
+            self.0
+                .on_limit(move |domain, hit| hook(&Caller { domain: *domain }, hit)),
+        )
+    }
+
     /// Gives a plain C function under `name`, called with the registers as the domain left them: the fastest form.
     ///
     /// # Safety

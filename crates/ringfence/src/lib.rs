@@ -58,6 +58,7 @@
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
 //! | check what it says | [`Untrusted`] |
 //! | load plug-ins into it while it runs | [`Domain::add_module`], [`Domain::link_code`] |
+//! | learn of limits that it reaches, and raise them | [`Imports::on_limit`] |
 //! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
 //! | share memory between domains | [`Region`], [`Group`], [`matrix`] |
 //! | understand what went wrong | [`CallError`], [`Fault`] |
@@ -98,8 +99,8 @@ pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{Row, matrix};
 pub use ringfence_runtime::{
     Access, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError, Grant,
-    Import, Isolation, LinkError, LoadOptions, ModuleError, OnFailure, Policy, RegionError, Registers,
-    Rights, Signature, SnapshotError, Syscall, Usage,
+    Import, Isolation, LimitHit, LinkError, LoadOptions, ModuleError, OnFailure, OnLimit, Policy,
+    RegionError, Registers, Rights, Signature, SnapshotError, Syscall, Usage,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

@@ -4,6 +4,7 @@ use crate::error::{CallError, DomainError};
 use crate::gate;
 use crate::imports::{Binding, Closure, Hook, Imports};
 use crate::lane::{Import, Lane, Slot, Target, attention};
+use crate::limits::LimitHook;
 use crate::memory::Memory;
 use crate::module::{ExportKind, Module};
 use crate::policy::{NoPolicy, Policy};
@@ -86,6 +87,7 @@ pub(crate) struct Inner {
     /// Functions of this domain that others may call.
     granted: Mutex<Vec<Weak<link::Link>>>,
     hook: Option<Arc<Hook>>,
+    on_limit: Option<Arc<LimitHook>>,
     asks_call_status: bool,
     policy: Arc<dyn Policy>,
     lanes: Mutex<LaneSet>,
@@ -94,10 +96,12 @@ pub(crate) struct Inner {
     resets: AtomicU64,
     pub faults: AtomicU64,
     /// Nanoseconds in the domain's code, as sampled, and how many there may be.
-    time_used: AtomicU64,
-    time_budget: AtomicU64,
+    pub time_used: AtomicU64,
+    pub time_budget: AtomicU64,
     tag: AtomicU64,
     pub time_limit: AtomicU64,
+    /// How often it may fault and be reset.
+    fault_limit: AtomicU64,
     thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
     /// Code that came after the domain was made. Locked with the world locked.
     linked: Mutex<code::Linked>,
@@ -140,6 +144,10 @@ impl Inner {
 
     pub(crate) fn faulted(&self) -> bool {
         self.faulted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn limit_hook(&self) -> Option<&Arc<LimitHook>> {
+        self.on_limit.as_ref()
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -453,6 +461,7 @@ impl Domain {
             slots,
             granted: Mutex::default(),
             hook: imports.hook,
+            on_limit: imports.limits,
             asks_call_status,
             policy: imports.policy.unwrap_or_else(|| Arc::new(NoPolicy)),
             lanes: Mutex::default(),
@@ -464,6 +473,7 @@ impl Domain {
             time_budget: AtomicU64::new(options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t)))),
             tag: AtomicU64::new(0),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
+            fault_limit: AtomicU64::new(options.fault_limit.unwrap_or(u64::MAX)),
             thunks: Mutex::default(),
             linked: Mutex::default(),
             family: Mutex::default(),

@@ -394,6 +394,9 @@ fn fail(lane: &Lane, fault: Fault) {
     unsafe { (*lane.records.get()).clear() };
     lane.domain().faults.fetch_add(1, Ordering::Relaxed);
     lane.domain().set_faulted(Some(lane));
+    if fault.kind == FaultKind::TimeLimit {
+        lane.domain().tell_time();
+    }
     set_error(CallError::Fault(Box::new(fault)));
 }
 

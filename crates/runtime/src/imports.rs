@@ -2,6 +2,7 @@
 
 use crate::domain::{Domain, DomainRef, Signature};
 use crate::lane::Lane;
+use crate::limits::{LimitHit, LimitHook, OnLimit};
 use crate::link::{CalleeFailure, OnFailure};
 use crate::policy::Policy;
 use std::collections::HashMap;
@@ -77,6 +78,7 @@ pub struct Imports {
     pub(crate) functions: HashMap<String, Binding>,
     pub(crate) policy: Option<Arc<dyn Policy>>,
     pub(crate) hook: Option<Arc<Hook>>,
+    pub(crate) limits: Option<Arc<LimitHook>>,
 }
 
 /// What the host does when a call of another domain has failed.
@@ -186,6 +188,22 @@ impl Imports {
         hook: impl Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync + 'static,
     ) -> Self {
         self.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what is called when the domain has reached a limit, besides the error that somebody gets for it. Some limits it may
+    /// raise: see [`LimitHit`].
+    ///
+    /// It runs on the thread that reached the limit, and on several at once if several do; no lock of the runtime's is held. It may use
+    /// the domain's memory, and call other domains, except when a call has run out of time: then such calls may fail with
+    /// [`CallError::Inside`](crate::CallError::Inside). A call into the domain itself counts as nested, or fails with the domain. What it does
+    /// reaches limits without being told. A panic in it leaves the limit as it is. It must not wait for other calls of the domain to end.
+    #[must_use]
+    pub fn on_limit(
+        mut self,
+        hook: impl Fn(&DomainRef<'_>, &LimitHit) -> OnLimit + Send + Sync + 'static,
+    ) -> Self {
+        self.limits = Some(Arc::new(hook));
         self
     }
 

@@ -30,6 +30,7 @@ pub mod imports;
 mod jump;
 mod labels;
 mod lane;
+mod limits;
 pub mod link;
 mod memory;
 pub mod module;
@@ -54,6 +55,7 @@ pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryE
 pub use fault::{Access, Fault, FaultKind, Frame, Registers};
 pub use frames::FramesError;
 pub use imports::{Imports, OutFrame, Verdict};
+pub use limits::{LimitHit, OnLimit};
 pub use link::{CalleeFailure, Grant, LinkError, OnFailure};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use policy::{NoPolicy, Policy, Syscall};

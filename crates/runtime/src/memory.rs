@@ -56,6 +56,8 @@ pub(crate) struct Memory {
     intact: bool,
     /// Zeroed memory that is accessible although nobody has asked for it: offset and length. Never part of a piece.
     spare: BTreeMap<u32, u32>,
+    /// The last request of the domain's that the limit refused: what it wanted.
+    refused: Option<u64>,
 }
 
 /// The bookkeeping of a heap, for an image.
@@ -105,7 +107,24 @@ impl Memory {
             frozen: Vec::new(),
             intact: true,
             spare: BTreeMap::new(),
+            refused: None,
         }
+    }
+
+    /// Sets the limit; what is in use stays.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
+    /// Raises the limit.
+    pub(crate) fn raise(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// What a request since the last look wanted that the limit refused, what is in use, and the limit.
+    pub(crate) fn take_refused(&mut self) -> Option<(u64, u64, u64)> {
+        let wanted = self.refused.take()?;
+        Some((wanted, self.used, self.limit))
     }
 
     /// The bookkeeping as it is, for an image of it. Nothing is kept accessible any more.
@@ -279,7 +298,11 @@ impl Memory {
         let wanted = len;
         let len = pages(len).ok_or_else(|| self.over(wanted))?;
         let replaced = at.map_or(0, |at| self.mapped_in(at, len));
-        if self.used - replaced + u64::from(len) > self.limit || !self.room() {
+        if self.used - replaced + u64::from(len) > self.limit {
+            self.refused = Some(u64::from(len) - replaced);
+            return Err(self.over(wanted));
+        }
+        if !self.room() {
             return Err(self.over(wanted));
         }
         let at = match at {

@@ -3,6 +3,7 @@
 use super::{Domain, Inner};
 use crate::error::MemoryError;
 use crate::lane::attention;
+use crate::limits::LimitHit;
 use crate::policy::{Answer, Syscall};
 use crate::{guarded, signal};
 use ringfence_isa::{PAGE, window};
@@ -145,7 +146,14 @@ impl<'a> DomainRef<'a> {
     /// # Errors
     /// [`MemoryError::Limit`], [`MemoryError::Alignment`].
     pub fn alloc(&self, len: u64, align: u64) -> Result<u64, MemoryError> {
-        let (offset, fresh) = self.0.memory().alloc(len, align)?;
+        let allocate = || self.0.memory().alloc(len, align);
+        let (offset, fresh) = match allocate() {
+            // More than it was: the host may decide so, once.
+            Err(MemoryError::Limit { wanted, used, limit }) if self.0.raise_memory(wanted, used, limit) => {
+                allocate()?
+            }
+            other => other?,
+        };
         let address = self.base() + u64::from(offset);
         if !fresh {
             signal::thread_ready();
@@ -169,6 +177,12 @@ impl<'a> DomainRef<'a> {
         self.0.memory().free(address as u32).map(|_| ()).ok_or(unknown)
     }
 
+    /// Tells the host's function for limits ([`Imports::on_limit`](crate::Imports::on_limit)) that the domain has reached one: for
+    /// policies, which have limits of their own. Call it without locks that the function could need.
+    pub fn limit_reached(&self, hit: &LimitHit) {
+        self.0.tell_limit(hit);
+    }
+
     /// Bytes of heap, anonymous maps and host allocations in use.
     #[must_use]
     pub fn memory_used(&self) -> u64 {
@@ -178,6 +192,17 @@ impl<'a> DomainRef<'a> {
     /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory.
     #[must_use]
     pub fn memory_call(&self, call: &Syscall) -> Option<Answer> {
-        crate::memory::system_call(&mut self.0.memory(), self.base(), call).map(Answer::Return)
+        let answer = || {
+            let mut memory = self.0.memory();
+            memory.take_refused();
+            let value = crate::memory::system_call(&mut memory, self.base(), call);
+            (value, memory.take_refused())
+        };
+        let (value, refused) = answer();
+        let value = match refused {
+            Some((wanted, used, limit)) if self.0.raise_memory(wanted, used, limit) => answer().0,
+            _ => value,
+        };
+        value.map(Answer::Return)
     }
 }

@@ -17,7 +17,7 @@ use super::handles::Handles;
 use super::quiet::{Grave, on_stack, quiet};
 use super::{Call, Domain, Entry, Inner, image};
 use crate::elf::Load;
-use crate::error::{CallError, DomainError, HostError, ModuleError};
+use crate::error::{CallError, DomainError, HostError, MemoryError, ModuleError};
 use crate::lane::Lane;
 use crate::module::{ExportKind, Module};
 use crate::relocate::{GAP, Linker, Placed};
@@ -330,7 +330,15 @@ impl Domain {
     pub fn add(&self, name: &str, module: &Module) -> Result<(), ModuleError> {
         let inner = &*self.0;
         registers(inner, name, module)?;
-        let added = self.place(name, module)?;
+        let added = match self.place(name, module) {
+            // More than it was: the host may decide so, once.
+            Err(ModuleError::Memory(MemoryError::Limit { wanted, used, limit }))
+                if inner.raise_memory(wanted, used, limit) =>
+            {
+                self.place(name, module)?
+            }
+            other => other?,
+        };
         if let Err(source) = self.run(&added, &module.0.parsed.constructors) {
             self.take_back(&added);
             return Err(ModuleError::Init {

@@ -4,6 +4,7 @@ use super::{Domain, Inner, LaneSet};
 use crate::error::{DomainError, HostError};
 use crate::imports::Imports;
 use crate::lane::{Lane, attention};
+use crate::limits::LimitHit;
 use crate::module::{ExportKind, Module};
 use crate::snapshot::{Area, Frozen, Kind, SnapshotError};
 use crate::sys::{self, View};
@@ -249,8 +250,12 @@ impl Domain {
     pub(super) fn reset_for(&self, pooled: bool) -> Result<(), DomainError> {
         let inner = &*self.0;
         let faults = inner.faults.load(Ordering::Relaxed);
-        if let Some(limit) = inner.options.fault_limit.filter(|&limit| faults >= limit) {
-            return Err(DomainError::Faults { faults, limit });
+        let limit = inner.fault_limit.load(Ordering::Relaxed);
+        if faults >= limit {
+            match inner.tell_limit(&LimitHit::Faults { faults, limit }) {
+                Some(to) if to > faults => inner.fault_limit.fetch_max(to, Ordering::Relaxed),
+                _ => return Err(DomainError::Faults { faults, limit }),
+            };
         }
         let initial = inner.initial();
         {
@@ -258,6 +263,7 @@ impl Domain {
             let mut set = inner.lanes();
             inner.close(&set)?;
             inner.policy.reset();
+            inner.memory().set_limit(inner.options.heap_limit);
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
             inner.resets.fetch_add(1, Ordering::AcqRel);
             inner.unlink_all(&mut world)?;

@@ -1,0 +1,127 @@
+//! What a host does when a domain reaches a limit.
+//!
+//! The host's function runs on the thread that reached the limit, with none of the runtime's locks held, and several times at once if
+//! several threads reach one. While it runs, further limits that the same thread reaches are not told: they hold.
+
+use crate::domain::{DomainRef, Inner};
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
+
+/// A limit that a domain has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitHit {
+    /// Memory: the domain, or the host for it, wants more than [`DomainOptions::heap_limit`](crate::DomainOptions::heap_limit) allows.
+    /// Can be raised, to `used + wanted` at least: then the request is tried once more. The next reset puts the limit back.
+    Memory {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes in use.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A call has taken longer than its limit. It has ended; the domain has faulted.
+    CallTime {
+        /// Nanoseconds, for calls that start now.
+        limit: u64,
+    },
+    /// The domain has used up its [`processor_time`](crate::DomainOptions::processor_time). The call has ended; the domain has faulted.
+    /// Can be raised, for the calls after the next reset.
+    ProcessorTime {
+        /// Nanoseconds used.
+        used: u64,
+        /// The limit, in nanoseconds.
+        limit: u64,
+    },
+    /// A domain that has faulted as often as [`fault_limit`](crate::DomainOptions::fault_limit) allows is to be reset. Can be raised:
+    /// then it is.
+    Faults {
+        /// How often it has faulted.
+        faults: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The policy's limit of open descriptors. The domain gets `EMFILE`.
+    Descriptors {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl LimitHit {
+    /// The limit.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        match *self {
+            LimitHit::Memory { limit, .. }
+            | LimitHit::CallTime { limit }
+            | LimitHit::ProcessorTime { limit, .. }
+            | LimitHit::Faults { limit, .. }
+            | LimitHit::Descriptors { limit } => limit,
+        }
+    }
+}
+
+/// What the host decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLimit {
+    /// The limit holds.
+    #[default]
+    Keep,
+    /// The limit is so high from now on, if it can be raised and this is more than it is.
+    Raise(u64),
+}
+
+/// The host's function.
+pub(crate) type LimitHook = dyn Fn(&DomainRef<'_>, &LimitHit) -> OnLimit + Send + Sync;
+
+thread_local! {
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Inner {
+    /// Tells the host, if it wants to know. The higher limit, if it decides so. Call it without any lock held.
+    pub(crate) fn tell_limit(&self, hit: &LimitHit) -> Option<u64> {
+        let hook = self.limit_hook()?;
+        if TELLING.try_with(|t| t.replace(true)).unwrap_or(true) {
+            return None;
+        }
+        let domain = DomainRef::of(self);
+        // A panic in it must not pass through a gate; the limit holds then.
+        let decision = std::panic::catch_unwind(AssertUnwindSafe(|| hook(&domain, hit)));
+        TELLING.set(false);
+        match decision {
+            Ok(OnLimit::Raise(to)) if to > hit.limit() => Some(to),
+            _ => None,
+        }
+    }
+
+    /// More memory is wanted than there may be. Whether there may be more now.
+    pub(crate) fn raise_memory(&self, wanted: u64, used: u64, limit: u64) -> bool {
+        // The same error also stands for a lack of room or mappings.
+        if used.saturating_add(wanted) <= limit {
+            return false;
+        }
+        match self.tell_limit(&LimitHit::Memory { wanted, used, limit }) {
+            Some(to) => {
+                self.memory().raise(to);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A call has ended because time was up.
+    pub(crate) fn tell_time(&self) {
+        let used = self.time_used.load(Ordering::Relaxed);
+        let limit = self.time_budget.load(Ordering::Relaxed);
+        if used <= limit {
+            let limit = self.time_limit.load(Ordering::Relaxed);
+            self.tell_limit(&LimitHit::CallTime { limit });
+        } else if let Some(to) = self.tell_limit(&LimitHit::ProcessorTime { used, limit }) {
+            self.time_budget.fetch_max(to, Ordering::Relaxed);
+        }
+    }
+}
