@@ -211,6 +211,10 @@ impl Memory {
         if len > self.limit.saturating_sub(self.used) {
             return Err(self.over(len));
         }
+        if self.used + len + self.kept() > self.limit {
+            // What is accessible never exceeds the limit.
+            self.give_up_kept().map_err(|_| self.over(len))?;
+        }
         self.used += len;
         Ok(())
     }

@@ -60,7 +60,8 @@ impl Memory {
     pub(crate) fn recycle(&mut self) -> Result<(), HostError> {
         let few = self.pieces.len() + self.spare.len() <= FEW;
         let plain = self.pieces.values().all(|p| p.rights.0 == READ_WRITE);
-        if !few || !plain || self.used + self.kept() > MOST {
+        // The limit may have been lower before the host raised it.
+        if !few || !plain || self.used + self.kept() > self.limit.min(MOST) {
             return self.clear();
         }
         let mut all = self.spare.clone();
