@@ -20,6 +20,12 @@ int64_t call_back(int64_t a, int64_t b)
     return host_add(a, b) + 1;
 }
 
+/* vector registers, as nearly every module has: a gate leaves them alone only where no code names one */
+double scale(double x)
+{
+    return x * 3.0;
+}
+
 void fault(void)
 {
     *(volatile int *)16 = 0;
