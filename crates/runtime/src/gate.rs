@@ -205,6 +205,7 @@ unsafe extern "C" {
     static __rf_gate_end: u8;
     static __rf_fault_landing: u8;
     static __rf_hook: u8;
+    static __rf_call_status: u8;
 }
 
 /// Where the fault handler sends a thread whose domain faulted: `rsp` = the lane's `host_sp`, `r14` = the lane.
@@ -215,6 +216,11 @@ pub(crate) fn fault_landing() -> u64 {
 /// What stands in place of the return address of a function that has called `setjmp`.
 pub(crate) fn hook() -> u64 {
     (&raw const __rf_hook) as u64
+}
+
+/// What the stub `__rf_call_status` calls; only the gate out may.
+pub(crate) fn call_status() -> u64 {
+    (&raw const __rf_call_status) as u64
 }
 
 /// Whether `rip` is in gate code.

@@ -586,6 +586,19 @@ __rf_out:
     .cfi_endproc
 .size __rf_out,.-__rf_out
 
+// The stub __rf_call_status: how the last call of another domain on this lane went. As a host function: r14 is the lane still.
+// (The thread's current lane is another one after a handler has entered a domain.)
+.p2align 4
+.hidden __rf_call_status
+.globl __rf_call_status
+.type __rf_call_status,@function
+__rf_call_status:
+    .cfi_startproc
+    movl {l_call_status}(%r14), %eax
+    retq
+    .cfi_endproc
+.size __rf_call_status,.-__rf_call_status
+
 // The fault handler sends the thread here: rsp = the lane's host_sp, r14 = the lane.
 .p2align 4
 .hidden __rf_fault_landing

@@ -15,11 +15,10 @@
 use crate::domain::{Domain, Entry, Signature, WeakDomain};
 use crate::error::{CallError, HostError};
 use crate::fault::FaultKind;
-use crate::gate;
 use crate::lane::Import;
 use crate::thunk::Thunk;
 use ringfence_isa::window::call_status;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What becomes of a domain whose call of another one failed.
@@ -265,11 +264,4 @@ pub(crate) fn code(error: &CallError) -> u32 {
         CallError::Revoked | CallError::Unlinked => call_status::REVOKED,
         _ => call_status::REFUSED,
     }
-}
-
-/// The stub `__rf_call_status`: how the last call of another domain on this lane went.
-pub(crate) extern "C" fn status() -> u64 {
-    // SAFETY: called by the gate out only, for the lane that has called out; nothing was entered since.
-    let lane = unsafe { &*(*gate::tls()).current };
-    AtomicU32::load(&lane.call_status, Ordering::Relaxed).into()
 }

@@ -523,7 +523,9 @@ fn host_state() -> host::State {
     unsafe { host::call(nothing as *const c_void, &[0; 6]) }
 }
 
-fn signal_mask() -> u64 {
+/// The calling thread's signal mask.
+#[must_use]
+pub fn signal_mask() -> u64 {
     let mut mask = 0u64;
     // SAFETY: reads the mask into eight bytes.
     unsafe {

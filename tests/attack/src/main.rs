@@ -10,7 +10,7 @@ attack step [--seconds N] [--stride N] [--seed N]
     executes accepted encodings one by one and compares with the decoder
 attack fuzz [--seconds N] [--programs N] [--seed N] [--trace 1]
     executes programs that the verifier accepts in domains and looks at the host
-attack gates [--stride N] [--event 0..5] [--first N]
+attack gates [--stride N] [--event 0..10] [--kind 0..8] [--first N]
     makes something happen at every instruction of a call in, out, back and back
 attack files [--seconds N] [--seed N] FILE...
     bends module files, loads them, and calls what the loader accepts
@@ -33,6 +33,7 @@ struct Options {
     programs: u64,
     trace: bool,
     event: Option<u64>,
+    kind: Option<u64>,
     first: u64,
     files: Vec<String>,
 }
@@ -45,6 +46,7 @@ fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         programs: u64::MAX,
         trace: false,
         event: None,
+        kind: None,
         first: 0,
         files: Vec::new(),
     };
@@ -64,6 +66,7 @@ fn options(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
             "--programs" => options.programs = value,
             "--trace" => options.trace = value != 0,
             "--event" => options.event = Some(value),
+            "--kind" => options.kind = Some(value),
             "--first" => options.first = value,
             "--seed" => options.seed = value,
             _ => return Err(format!("unknown option {name}")),
@@ -97,12 +100,30 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    println!("{:.1} s of processor time", processor_time());
     println!("attack {command}: {passed} passed, {failed} failed");
     if failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Of this process and the children that it has waited for, user and system, in seconds.
+fn processor_time() -> f64 {
+    [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN]
+        .into_iter()
+        .map(|who| {
+            // SAFETY: all zeroes is a valid `rusage`, which the call fills in.
+            let used = unsafe {
+                let mut used: libc::rusage = std::mem::zeroed();
+                libc::getrusage(who, &raw mut used);
+                used
+            };
+            let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+            seconds(used.ru_utime) + seconds(used.ru_stime)
+        })
+        .sum()
 }
 
 fn steps(options: &Options) -> Tally {
@@ -160,19 +181,14 @@ fn programs(options: &Options) -> Tally {
 
 fn gate_steps(options: &Options) -> Tally {
     let (mut passed, mut failed) = (0, 0);
-    let events = [
-        Event::Nothing,
-        Event::EnterSame,
-        Event::EnterOther,
-        Event::CrashSame,
-        Event::Interrupt,
-        Event::Withdraw,
-    ];
-    for event in events {
+    for event in Event::ALL {
         if options.event.is_some_and(|e| e != event as u64) {
             continue;
         }
-        for kind in [Kind::Bare, Kind::Vectors, Kind::X87, Kind::Closure, Kind::Jumps] {
+        for kind in Kind::ALL {
+            if options.kind.is_some_and(|k| k != kind as u64) || !kind.bears(event) {
+                continue;
+            }
             for on_stack in [false, true] {
                 // SAFETY: there is one thread; the child does not come back.
                 let child = unsafe { libc::fork() };

@@ -61,6 +61,30 @@ fn nothing_that_happens_in_a_gate_matters() {
     }
 }
 
+/// The newer gates: exceptions, failing callees, linked code; and what other threads may do meanwhile.
+#[test]
+fn nothing_that_happens_in_a_newer_gate_matters() {
+    for (event, kind, stride) in [
+        (Event::EnterOther, Kind::Callee, 5),
+        (Event::EnterSame, Kind::Frames, 61),
+        (Event::CrashSame, Kind::Frames, 61),
+        (Event::CrashCallee, Kind::Callee, 31),
+        (Event::Interrupt, Kind::Frames, 97),
+        (Event::Interrupt, Kind::Callee, 97),
+        (Event::Deadline, Kind::Linked, 29),
+        (Event::Reset, Kind::Frames, 61),
+        (Event::Reset, Kind::Failing, 97),
+        (Event::Recycle, Kind::Linked, 5),
+        (Event::Relink, Kind::Linked, 7),
+    ] {
+        in_child(|| {
+            let outcome = gates::run(event, kind, false, stride, event as u64);
+            assert_eq!(outcome.violations, Vec::<String>::new());
+            assert!(outcome.instructions > 100, "{outcome:?}");
+        });
+    }
+}
+
 #[test]
 fn bent_files_are_refused_or_harmless() {
     in_child(|| {

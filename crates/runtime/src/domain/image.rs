@@ -242,7 +242,7 @@ pub(super) fn import_table(
         int_results: 1,
         ..Signature::NOTHING
     };
-    table[window::stub::CALL_STATUS as usize] = plain(link::status as *const () as u64, &one, 0);
+    table[window::stub::CALL_STATUS as usize] = plain(gate::call_status(), &one, 0);
     gate::HAS_AVX.store(avx, Ordering::Relaxed);
     for import in used {
         table.push(match &import.binding {
