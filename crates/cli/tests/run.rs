@@ -407,13 +407,16 @@ fn traces_read_like_those_of_strace() {
     let d = Dir::new();
     d.write("data/file", "hello");
     let body = "{ char b[8]; long fd = S3(OPEN, \"/data/file\", 0, 0); S3(READ, fd, b, 8); S3(WRITE, 1, \"a\\n\", 2); \
+                S3(LSEEK, fd, 1, 0); S4(OPENAT, -100, \"new\", 0x241, 0644); \
                 S3(OPEN, \"nothere\", 0, 0); S1(CLOSE, 9); S1(EXIT, 3); return 0; }";
     let ran = run(&d, "--trace --dir data:/data", body).fails(3, &[]);
     assert_eq!(ran.out, "a\n");
     for line in [
-        "open(\"/data/file\", 0, 00) = 3",
+        "open(\"/data/file\", O_RDONLY) = 3",
+        "openat(AT_FDCWD, \"new\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 4",
+        "lseek(3, 1, SEEK_SET) = 1",
         "write(1, \"a\\n\", 2) = 2",
-        "open(\"nothere\", 0, 00) = -1 ENOENT (No such file or directory)",
+        "open(\"nothere\", O_RDONLY) = -1 ENOENT (No such file or directory)",
         "close(9) = -1 EBADF (Bad file descriptor)",
         "exit(3) = ?",
     ] {

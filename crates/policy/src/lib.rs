@@ -14,6 +14,7 @@ mod calls;
 mod device;
 mod memory;
 mod monitor;
+mod names;
 pub mod program;
 mod sys;
 mod table;

@@ -3,6 +3,7 @@
 use ringfence_runtime::policy::{Answer, Syscall};
 
 use crate::memory::Memory;
+use crate::names::{self, Names};
 
 /// How an argument is shown.
 #[derive(Clone, Copy)]
@@ -15,9 +16,28 @@ enum As {
     Text,
     /// Bytes of the domain's; the next argument is their number.
     Data,
+    /// Flags, or one of several numbers.
+    Names(&'static Names),
+    /// Flags of `open`: without a file to be made the mode behind them is not passed.
+    Opening,
 }
 
-use As::{Data, Descriptor as Fd, Hex, Number as Num, Octal, Text};
+use As::{Data, Descriptor as Fd, Hex, Number as Num, Octal, Opening, Text};
+
+macro_rules! named {
+    ($($short:ident = $table:ident),*) => { $(pub(super) const $short: As = As::Names(&names::$table);)* };
+}
+#[allow(non_upper_case_globals)] // beside the variants, in the table
+mod kinds {
+    use super::As;
+    use crate::names;
+    named! {
+        Created = CREATED, Protection = PROTECTION, Map = MAP, Whence = WHENCE, Access = ACCESS, Control = CONTROL,
+        At = AT, Remove = REMOVE, Check = CHECK, Move = MOVE, Advice = ADVICE, Lock = LOCK, Family = FAMILY,
+        Socket = SOCKET, Shutdown = SHUTDOWN, Clock = CLOCK, Random = RANDOM
+    }
+}
+use kinds::*;
 
 macro_rules! table {
     ($($call:ident $name:literal [$($kind:ident),*];)*) => {
@@ -28,15 +48,15 @@ macro_rules! table {
 table! {
     SYS_read "read" [Fd, Hex, Num];
     SYS_write "write" [Fd, Data, Num];
-    SYS_open "open" [Text, Hex, Octal];
+    SYS_open "open" [Text, Opening, Octal];
     SYS_close "close" [Fd];
     SYS_stat "stat" [Text, Hex];
     SYS_fstat "fstat" [Fd, Hex];
     SYS_lstat "lstat" [Text, Hex];
     SYS_poll "poll" [Hex, Num, Num];
-    SYS_lseek "lseek" [Fd, Num, Num];
-    SYS_mmap "mmap" [Hex, Num, Hex, Hex, Fd, Num];
-    SYS_mprotect "mprotect" [Hex, Num, Hex];
+    SYS_lseek "lseek" [Fd, Num, Whence];
+    SYS_mmap "mmap" [Hex, Num, Protection, Map, Fd, Num];
+    SYS_mprotect "mprotect" [Hex, Num, Protection];
     SYS_munmap "munmap" [Hex, Num];
     SYS_brk "brk" [Hex];
     SYS_rt_sigaction "rt_sigaction" [Num, Hex, Hex];
@@ -46,21 +66,21 @@ table! {
     SYS_pwrite64 "pwrite64" [Fd, Data, Num, Num];
     SYS_readv "readv" [Fd, Hex, Num];
     SYS_writev "writev" [Fd, Hex, Num];
-    SYS_access "access" [Text, Num];
+    SYS_access "access" [Text, Access];
     SYS_pipe "pipe" [Hex];
     SYS_select "select" [Num, Hex, Hex, Hex, Hex];
     SYS_sched_yield "sched_yield" [];
-    SYS_mremap "mremap" [Hex, Num, Num, Hex];
-    SYS_madvise "madvise" [Hex, Num, Num];
+    SYS_mremap "mremap" [Hex, Num, Num, Move];
+    SYS_madvise "madvise" [Hex, Num, Advice];
     SYS_dup "dup" [Fd];
     SYS_dup2 "dup2" [Fd, Fd];
     SYS_nanosleep "nanosleep" [Hex, Hex];
     SYS_getpid "getpid" [];
-    SYS_socket "socket" [Num, Hex, Num];
+    SYS_socket "socket" [Family, Socket, Num];
     SYS_connect "connect" [Fd, Hex, Num];
     SYS_sendto "sendto" [Fd, Data, Num, Hex, Hex, Num];
     SYS_recvfrom "recvfrom" [Fd, Hex, Num, Hex, Hex, Hex];
-    SYS_shutdown "shutdown" [Fd, Num];
+    SYS_shutdown "shutdown" [Fd, Shutdown];
     SYS_bind "bind" [Fd, Hex, Num];
     SYS_listen "listen" [Fd, Num];
     SYS_getsockopt "getsockopt" [Fd, Num, Num, Hex, Hex];
@@ -73,8 +93,8 @@ table! {
     SYS_wait4 "wait4" [Num, Hex, Hex, Hex];
     SYS_kill "kill" [Num, Num];
     SYS_uname "uname" [Hex];
-    SYS_fcntl "fcntl" [Fd, Num, Hex];
-    SYS_flock "flock" [Fd, Num];
+    SYS_fcntl "fcntl" [Fd, Control, Hex];
+    SYS_flock "flock" [Fd, Lock];
     SYS_fsync "fsync" [Fd];
     SYS_fdatasync "fdatasync" [Fd];
     SYS_truncate "truncate" [Text, Num];
@@ -113,33 +133,33 @@ table! {
     SYS_getdents64 "getdents64" [Fd, Hex, Num];
     SYS_set_tid_address "set_tid_address" [Hex];
     SYS_fadvise64 "fadvise64" [Fd, Num, Num, Num];
-    SYS_clock_gettime "clock_gettime" [Num, Hex];
-    SYS_clock_getres "clock_getres" [Num, Hex];
-    SYS_clock_nanosleep "clock_nanosleep" [Num, Num, Hex, Hex];
+    SYS_clock_gettime "clock_gettime" [Clock, Hex];
+    SYS_clock_getres "clock_getres" [Clock, Hex];
+    SYS_clock_nanosleep "clock_nanosleep" [Clock, Num, Hex, Hex];
     SYS_exit_group "exit_group" [Num];
     SYS_tgkill "tgkill" [Num, Num, Num];
-    SYS_openat "openat" [Fd, Text, Hex, Octal];
+    SYS_openat "openat" [Fd, Text, Opening, Octal];
     SYS_mkdirat "mkdirat" [Fd, Text, Octal];
-    SYS_newfstatat "newfstatat" [Fd, Text, Hex, Hex];
+    SYS_newfstatat "newfstatat" [Fd, Text, Hex, At];
     SYS_pselect6 "pselect6" [Num, Hex, Hex, Hex, Hex, Hex];
     SYS_ppoll "ppoll" [Hex, Num, Hex, Hex];
-    SYS_unlinkat "unlinkat" [Fd, Text, Hex];
+    SYS_unlinkat "unlinkat" [Fd, Text, Remove];
     SYS_renameat "renameat" [Fd, Text, Fd, Text];
-    SYS_linkat "linkat" [Fd, Text, Fd, Text, Hex];
+    SYS_linkat "linkat" [Fd, Text, Fd, Text, At];
     SYS_readlinkat "readlinkat" [Fd, Text, Hex, Num];
     SYS_fchmodat "fchmodat" [Fd, Text, Octal];
-    SYS_faccessat "faccessat" [Fd, Text, Num];
-    SYS_utimensat "utimensat" [Fd, Text, Hex, Hex];
+    SYS_faccessat "faccessat" [Fd, Text, Access];
+    SYS_utimensat "utimensat" [Fd, Text, Hex, At];
     SYS_fallocate "fallocate" [Fd, Hex, Num, Num];
-    SYS_dup3 "dup3" [Fd, Fd, Hex];
-    SYS_pipe2 "pipe2" [Hex, Hex];
+    SYS_dup3 "dup3" [Fd, Fd, Created];
+    SYS_pipe2 "pipe2" [Hex, Created];
     SYS_preadv "preadv" [Fd, Hex, Num, Num];
     SYS_pwritev "pwritev" [Fd, Hex, Num, Num];
     SYS_prlimit64 "prlimit64" [Num, Num, Hex, Hex];
     SYS_renameat2 "renameat2" [Fd, Text, Fd, Text, Hex];
-    SYS_getrandom "getrandom" [Hex, Num, Hex];
-    SYS_statx "statx" [Fd, Text, Hex, Hex, Hex];
-    SYS_faccessat2 "faccessat2" [Fd, Text, Num, Hex];
+    SYS_getrandom "getrandom" [Hex, Num, Random];
+    SYS_statx "statx" [Fd, Text, At, Hex, Hex];
+    SYS_faccessat2 "faccessat2" [Fd, Text, Access, Check];
 }
 
 fn find(number: u64) -> Option<&'static (libc::c_long, &'static str, &'static [As])> {
@@ -182,7 +202,14 @@ pub(crate) fn call(memory: Memory<'_>, call: &Syscall) -> String {
     let Some((_, name, kinds)) = find(call.number) else {
         return format!("syscall_{}({:#x}, …)", call.number, call.args[0]);
     };
-    let shown: Vec<String> = kinds
+    // A mode is passed only with these.
+    let makes = |flags: u64| flags as i32 & (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) != 0;
+    let passed = kinds
+        .iter()
+        .position(|kind| matches!(kind, Opening))
+        .filter(|at| !makes(call.args[*at]))
+        .map_or(kinds.len(), |at| at + 1);
+    let shown: Vec<String> = kinds[..passed]
         .iter()
         .enumerate()
         .map(|(i, kind)| {
@@ -190,6 +217,8 @@ pub(crate) fn call(memory: Memory<'_>, call: &Syscall) -> String {
             match kind {
                 Num => (value as i64).to_string(),
                 Octal => format!("0{value:o}"),
+                Opening => names::OPEN.show(value),
+                As::Names(names) => names.show(value),
                 Fd if value as i32 == libc::AT_FDCWD => "AT_FDCWD".to_owned(),
                 Fd => (value as i32).to_string(),
                 Hex if value == 0 => "0".to_owned(),
