@@ -291,10 +291,14 @@ fn nothing_leads_out_of_a_directory() {
     assert!(!d.exists("out") && d.exists("data/file"));
     d.sh("$RF run --dir /proc:/p p.rf").fails(125, &["procfs"]);
     d.sh("$RF run --dir missing:/p p.rf").fails(125, &["missing"]);
-    // Device nodes are not opened, even where a whole tree of them is granted.
+    // Device nodes are not opened, even where a whole tree of them is granted: null and zero are the policy's own.
     let body = r#"{
-        IS(-EACCES, S3(OPEN, "/dev/null", 0, 0));
-        IS(-EACCES, S3(OPEN, "/dev/zero", 2, 0));
+        char b[4] = "abc";
+        long zero = S3(OPEN, "/dev/zero", 2, 0);
+        IS(4, S3(READ, zero, b, 4));
+        IS(0, b[0] | b[1] | b[2] | b[3]);
+        IS(0, S3(READ, S3(OPEN, "/dev/null", 0, 0), b, 4));
+        IS(-EACCES, S3(OPEN, "/dev/full", 0, 0));
         IS(-EACCES, S3(OPEN, "/dev/tty", 0, 0));
         IS(-ENOENT, S3(OPEN, "/dev/there-is-no-such-device", 0, 0));
         return failures;
