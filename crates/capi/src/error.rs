@@ -354,7 +354,13 @@ mod tests {
         }
         let listed = header
             .lines()
-            .filter(|l| l.trim_start().starts_with("RF_") && l.contains(" = "))
+            .map(str::trim_start)
+            .filter(|l| {
+                ["RF_OK", "RF_ERROR_", "RF_FAULT_"]
+                    .iter()
+                    .any(|p| l.starts_with(p))
+                    && l.contains(" = ")
+            })
             .count();
         assert_eq!(listed, ALL.len(), "a status of the header is missing here");
     }
