@@ -5,10 +5,10 @@ mod support;
 use ringfence_runtime::{CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
-use support::{call, fault};
+use support::{call, fault, unused_path};
 
 fn build(name: &str, imports: &str) -> Module {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.rf", std::process::id()));
+    let out = unused_path(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/modules/{name}.cc"));
     let sysroot = concat!(
         "--sysroot-rf=",

@@ -6,15 +6,23 @@ use ringfence_runtime::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Compiles `tests/modules/NAME.c`.
 pub fn build(name: &str, flags: &[&str]) -> PathBuf {
     build_file(&format!("{name}.c"), flags)
 }
 
+/// A path that no other test uses, in this program or another: two tests may build the same module at the same time.
+pub fn unused_path(name: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Relaxed);
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{n}.rf", std::process::id()))
+}
+
 /// Compiles a file under `tests/modules`.
 pub fn build_file(name: &str, flags: &[&str]) -> PathBuf {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.rf", std::process::id()));
+    let out = unused_path(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/modules")
         .join(name);
