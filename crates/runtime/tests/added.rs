@@ -3,11 +3,12 @@
 mod support;
 
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, Entry, FaultKind, Imports, LoadOptions, MemoryError,
-    Module, ModuleError, OnFailure, Signature, SnapshotError, Verdict,
+    CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, MemoryError, Module,
+    ModuleError, OnFailure, Signature, SnapshotError, Verdict,
 };
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
+use support::living::{Callers, Named, is_bad_target, run};
 use support::{build, call, domain, domain_with, fault, imports, module};
 
 fn load(file: &[u8], name: &str) -> Module {
@@ -44,14 +45,6 @@ fn broken() -> Module {
 
 fn within(d: &Domain, module: &str, name: &str, args: &[u64]) -> Result<u64, CallError> {
     run(&d.entry_in(module, name).expect("entry"), args)
-}
-
-fn run(entry: &Entry, args: &[u64]) -> Result<u64, CallError> {
-    entry.call(&mut Call::ints(args)).map(|r| r.rax)
-}
-
-fn is_bad_target(result: Result<u64, CallError>) -> bool {
-    matches!(result, Err(CallError::Fault(f)) if f.kind == FaultKind::BadTarget)
 }
 
 type Callback = Box<dyn FnMut(&Domain) + Send>;
@@ -585,43 +578,13 @@ fn other_threads_inside_keep_it() {
 fn calls_race_with_adding_and_removing() {
     let d = domain();
     d.add("p", &plugin()).unwrap();
-    let pointer = Arc::new(AtomicU64::new(d.entry_in("p", "of_first").unwrap().address()));
-    let stop = Arc::new(AtomicBool::new(false));
-    let callers: Vec<_> = (0..2)
-        .map(|_| {
-            let (d, pointer, stop) = (d.clone(), pointer.clone(), stop.clone());
-            std::thread::spawn(move || {
-                let through = d.entry("through").unwrap();
-                let (mut good, mut bad) = (0u64, 0u64);
-                while !stop.load(Ordering::Relaxed) {
-                    match run(&through, &[pointer.load(Ordering::Relaxed), 100, 1000]) {
-                        Ok(n) => {
-                            assert_eq!(n, 1106);
-                            good += 1;
-                        }
-                        Err(CallError::Fault(f)) => {
-                            assert!(
-                                matches!(f.kind, FaultKind::BadTarget | FaultKind::Elsewhere),
-                                "{f:?}"
-                            );
-                            bad += 1;
-                        }
-                        Err(CallError::Faulted) => std::thread::yield_now(),
-                        Err(e) => panic!("{e:?}"),
-                    }
-                    if let Ok(e) = d.entry_in("p", "choose") {
-                        match run(&e, &[1]) {
-                            Ok(n) => assert_eq!(n, 22),
-                            Err(CallError::Unlinked | CallError::Faulted) => {}
-                            Err(CallError::Fault(f)) => assert_eq!(f.kind, FaultKind::Elsewhere),
-                            Err(e) => panic!("{e:?}"),
-                        }
-                    }
-                }
-                (good, bad)
-            })
-        })
-        .collect();
+    let pointer = d.entry_in("p", "of_first").unwrap().address();
+    let named = Named {
+        find: |d| d.entry_in("p", "choose").ok(),
+        args: &[1],
+        results: 22..23,
+    };
+    let callers = Callers::start(&d, pointer, 1106..1107, named);
     let modules = [plugin(), plugin()];
     let begin = std::time::Instant::now();
     let (mut added, mut busy, mut resets) = (0u64, 0u64, 0u64);
@@ -636,7 +599,7 @@ fn calls_race_with_adding_and_removing() {
             Ok(()) => {
                 added += 1;
                 if let Ok(e) = d.entry_in("p", "of_first") {
-                    pointer.store(e.address(), Ordering::Relaxed);
+                    callers.pointer.store(e.address(), Ordering::Relaxed);
                 }
             }
             Err(ModuleError::Exists { .. } | ModuleError::Faulted) => {}
@@ -647,13 +610,7 @@ fn calls_race_with_adding_and_removing() {
             resets += 1;
         }
     }
-    stop.store(true, Ordering::Relaxed);
-    let (mut good, mut bad) = (0, 0);
-    for caller in callers {
-        let (g, b) = caller.join().expect("no wrong result");
-        good += g;
-        bad += b;
-    }
+    let (good, bad) = callers.stop();
     println!("{good} good calls, {bad} faults, {added} added, {busy} busy, {resets} resets");
     assert!(good > 100 && added > 50);
 }

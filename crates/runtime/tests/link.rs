@@ -6,8 +6,9 @@ use ringfence_runtime::{
     Call, CallError, Code, CodeError, Domain, DomainError, DomainOptions, Entry, FaultKind, OnFailure,
     Signature, Verdict,
 };
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use support::living::{Callers, Named, is_bad_target, run};
 use support::{build, call, domain, domain_with, entry, imports, in_child, module};
 
 /// What begins a function that can be called through a pointer.
@@ -43,14 +44,6 @@ fn calls_out(stub: u32) -> Vec<u8> {
 
 fn code(bytes: &[u8]) -> Code<'_> {
     Code { bytes, entry: 0 }
-}
-
-fn run(entry: &Entry, args: &[u64]) -> Result<u64, CallError> {
-    entry.call(&mut Call::ints(args)).map(|r| r.rax)
-}
-
-fn is_bad_target(result: Result<u64, CallError>) -> bool {
-    matches!(result, Err(CallError::Fault(f)) if f.kind == FaultKind::BadTarget)
 }
 
 /// A domain whose `host_call(f, x)` runs what is in the slot.
@@ -483,44 +476,13 @@ fn other_threads_inside_keep_code_linked() {
 #[test]
 fn calls_race_with_linking() {
     let d = domain();
-    let pointer = Arc::new(AtomicU64::new(d.link("f", &code(&adds(0))).unwrap().address()));
-    let stop = Arc::new(AtomicBool::new(false));
-    let callers: Vec<_> = (0..2)
-        .map(|_| {
-            let (d, pointer, stop) = (d.clone(), pointer.clone(), stop.clone());
-            std::thread::spawn(move || {
-                let through = d.entry("through").unwrap();
-                let (mut good, mut bad) = (0u64, 0u64);
-                while !stop.load(Ordering::Relaxed) {
-                    let at = pointer.load(Ordering::Relaxed);
-                    match run(&through, &[at, 100, 1000]) {
-                        Ok(n) => {
-                            assert!((1101..1101 + 100).contains(&n), "{n}");
-                            good += 1;
-                        }
-                        Err(CallError::Fault(f)) => {
-                            assert!(
-                                matches!(f.kind, FaultKind::BadTarget | FaultKind::Elsewhere),
-                                "{f:?}"
-                            );
-                            bad += 1;
-                        }
-                        Err(CallError::Faulted) => std::thread::yield_now(),
-                        Err(e) => panic!("{e:?}"),
-                    }
-                    if let Ok(e) = d.lookup("f") {
-                        match run(&e, &[100, 1000]) {
-                            Ok(n) => assert!((1100..1200).contains(&n), "{n}"),
-                            Err(CallError::Unlinked | CallError::Faulted) => {}
-                            Err(CallError::Fault(f)) => assert_eq!(f.kind, FaultKind::Elsewhere),
-                            Err(e) => panic!("{e:?}"),
-                        }
-                    }
-                }
-                (good, bad)
-            })
-        })
-        .collect();
+    let pointer = d.link("f", &code(&adds(0))).unwrap().address();
+    let named = Named {
+        find: |d| d.lookup("f").ok(),
+        args: &[100, 1000],
+        results: 1100..1200,
+    };
+    let callers = Callers::start(&d, pointer, 1101..1101 + 100, named);
     let begin = std::time::Instant::now();
     let (mut round, mut linked, mut busy, mut resets) = (0u8, 0u64, 0u64, 0u64);
     while begin.elapsed() < std::time::Duration::from_millis(1500) {
@@ -541,7 +503,7 @@ fn calls_race_with_linking() {
                 entry: pad as u32,
             },
         ) {
-            Ok(e) => pointer.store(e.address(), Ordering::Relaxed),
+            Ok(e) => callers.pointer.store(e.address(), Ordering::Relaxed),
             Err(CodeError::Exists { .. }) => {}
             Err(e) => panic!("{e:?}"),
         }
@@ -549,13 +511,7 @@ fn calls_race_with_linking() {
             resets += 1;
         }
     }
-    stop.store(true, Ordering::Relaxed);
-    let (mut good, mut bad) = (0, 0);
-    for caller in callers {
-        let (g, b) = caller.join().expect("no wrong result");
-        good += g;
-        bad += b;
-    }
+    let (good, bad) = callers.stop();
     println!("{good} good calls, {bad} faults, {linked} linked, {busy} busy, {resets} resets");
     assert!(good > 100 && linked > 100);
 }

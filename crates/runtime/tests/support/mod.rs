@@ -1,6 +1,8 @@
 //! Modules for the tests: compiled once for each test program.
 #![allow(dead_code)]
 
+pub mod living;
+
 use ringfence_runtime::{
     Call, CallError, Domain, DomainOptions, Entry, Fault, Imports, LoadOptions, Module, Verdict,
 };
