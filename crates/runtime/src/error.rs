@@ -360,7 +360,7 @@ pub enum ModuleError {
     },
     /// No room for so large an image under the domain's limit, or in its window.
     #[error(
-        "{name}: an image of {wanted} bytes does not fit: the domain's limit is {limit}, {used} are in use; raise          DomainOptions::module_limit, or remove a module"
+        "{name}: an image of {wanted} bytes does not fit: the domain's limit is {limit}, {used} are in use; raise DomainOptions::module_limit, or remove a module"
     )]
     Full {
         /// The name.
@@ -374,7 +374,7 @@ pub enum ModuleError {
     },
     /// Not enough room in the lanes for its thread-local variables.
     #[error(
-        "{name}: {wanted} bytes of thread-local variables, aligned to {align}, do not fit into what lanes keep for          modules that are added; set DomainOptions::linkable, or raise thread_local_reserve"
+        "{name}: {wanted} bytes of thread-local variables, aligned to {align}, do not fit into what lanes keep for modules that are added; set DomainOptions::linkable, or raise thread_local_reserve"
     )]
     ThreadLocal {
         /// The name.
