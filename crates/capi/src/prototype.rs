@@ -77,7 +77,7 @@ fn tokens(text: &str) -> Result<Vec<(Token<'_>, usize)>, Failure> {
             }
             '0'..='9' => (Token::Number, run(|c| c.is_ascii_alphanumeric())),
             c if word(c) => {
-                let length = run(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+                let length = run(word);
                 (Token::Word(&rest[..length]), length)
             }
             '.' if rest.starts_with("...") => (Token::Ellipsis, 3),
