@@ -91,7 +91,7 @@ fn judge(worker: &mut Worker, program: &Program, level: &'static str, options: &
 
 fn report(verdict: &Verdict, plan: &Plan, options: &Options) {
     let failed = !matches!(verdict.outcome, Outcome::Pass | Outcome::Unsuitable(_));
-    if options.verbose || (failed && plan.expected(&verdict.name).is_none()) {
+    if options.verbose || (failed && plan.expected(&verdict.name, verdict.level).is_none()) {
         println!("{:<24} {:<24} {}", verdict.name, verdict.level, verdict.outcome);
     }
 }
@@ -105,18 +105,18 @@ fn summary(verdicts: &[Verdict], plan: &Plan) -> bool {
         unsuitable: usize,
     }
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
-    let mut listed: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut listed: BTreeMap<String, bool> = BTreeMap::new();
     for verdict in verdicts {
         let row = rows.entry(verdict.level).or_default();
-        let known = plan.expected(&verdict.name).is_some();
+        let known = plan.expected(&verdict.name, verdict.level).is_some();
         match &verdict.outcome {
             Outcome::Pass => row.passed += 1,
             Outcome::Unsuitable(_) => row.unsuitable += 1,
             _ if known => row.expected += 1,
             _ => row.failed += 1,
         }
-        if plan.is_listed(&verdict.name) {
-            *listed.entry(&verdict.name).or_default() |= !matches!(verdict.outcome, Outcome::Pass);
+        if let Some(entry) = plan.listed(&verdict.name, verdict.level) {
+            *listed.entry(entry).or_default() |= !matches!(verdict.outcome, Outcome::Pass);
         }
     }
     println!(
@@ -135,12 +135,12 @@ fn summary(verdicts: &[Verdict], plan: &Plan) -> bool {
     let stale: Vec<_> = listed
         .iter()
         .filter(|(_, fails)| !**fails)
-        .map(|(name, _)| *name)
+        .map(|(entry, _)| entry.as_str())
         .collect();
     if !stale.is_empty() {
         println!(
             "listed in expected.txt, but passed at every level tried: {}",
-            stale.join(" ")
+            stale.join(", ")
         );
     }
     println!("torture: {passed} passed, {failed} failed");

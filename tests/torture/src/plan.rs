@@ -174,17 +174,17 @@ impl Plan {
             .map(|&(program, level)| (&self.programs[program], level))
     }
 
-    /// Why this program is expected to fail, if it is. A name in the list that ends in a slash stands for a directory.
-    pub fn expected(&self, name: &str) -> Option<&str> {
-        let directory = name.split_once('/').map(|(first, _)| format!("{first}/"));
-        let reason = self.expected.get(name);
-        reason
-            .or_else(|| self.expected.get(&directory?))
-            .map(String::as_str)
+    /// Why this program is expected to fail at this level, if it is. A name in the list that ends in a slash stands for a directory;
+    /// one with a level behind it is meant at that level only.
+    pub fn expected(&self, name: &str, level: &str) -> Option<&str> {
+        let directory = || name.split_once('/').map(|(first, _)| format!("{first}/"));
+        let entry = self.listed(name, level).or_else(directory)?;
+        self.expected.get(&entry).map(String::as_str)
     }
 
-    /// Whether the list has this very program.
-    pub fn is_listed(&self, name: &str) -> bool {
-        self.expected.contains_key(name)
+    /// The entry of the list that means this very program at this level.
+    pub fn listed(&self, name: &str, level: &str) -> Option<String> {
+        let candidates = [name.to_owned(), format!("{name} {level}")];
+        candidates.into_iter().find(|c| self.expected.contains_key(c))
     }
 }
