@@ -138,8 +138,21 @@ const char *rf_version(void);
 /* Opens a module and makes one domain of it.
  * `path`   the file, as in open(2); no search path.
  * `flags`  0, or RF_INTEGRITY to accept modules that are built with --isolation=integrity.
- * Imports are resolved against what rf_provide gave before. Returns NULL on failure (see rf_error). */
+ * Imports are resolved against what rf_provide gave before. System calls of the module (files, streams, clocks) are answered by what
+ * rf_provide_policy gave before; without it they fail, but for memory. Returns NULL on failure (see rf_error). */
 void *rf_dlopen(const char *path, int flags) RF_WARN_UNUSED;
+
+struct rf_domain_options;
+struct rf_policy;
+
+/* The same for one domain that gets something of its own: `options` as for rf_domain_create, a policy for instance. Its imports come
+ * before those of rf_provide, and its policy, if it has one, takes the place of that of rf_provide_policy. NULL: as rf_dlopen.
+ *
+ *     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+ *     o.policy = policy;                  // rf_policy_create, rf_policy_dir, rf_policy_stream, ...
+ *     void *m = rf_dlopen_with("./plugin.rf", 0, &o);
+ */
+void *rf_dlopen_with(const char *path, int flags, const struct rf_domain_options *options) RF_WARN_UNUSED;
 
 /* A pointer to the module's exported function or object, or NULL (see rf_error).
  * `name`  a function's prototype, "int add(int, int)", or an object's name, "table".
@@ -193,6 +206,11 @@ rf_status rf_provide(const char *name, void (*function)(void));
 
 /* `function` if it has that type; else the compiler complains. */
 #define RF_AS_(result, parameters, function) ((void (*)(void))(1 ? (function) : (result (*) parameters)0))
+
+/* The policy of the modules that are opened later by rf_dlopen in this process; NULL: none, as at the start. It is copied: changing or
+ * closing it afterwards changes nothing. Each module has descriptors, directories and captured output of its own; what cannot be
+ * put into force (a directory that is not there) is an error of rf_dlopen. */
+rf_status rf_provide_policy(const struct rf_policy *policy);
 
 /* --------------------------------------------------------------------------------------- the checked way */
 

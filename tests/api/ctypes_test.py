@@ -1,4 +1,4 @@
-"""The C library from Python, through ctypes: LIBRARY MODULE."""
+"""The C library from Python, through ctypes: LIBRARY MODULE FILES."""
 import ctypes as c
 import sys
 
@@ -37,7 +37,26 @@ class Options(c.Structure):
     ]
 
 
-def main(library, module):
+def with_a_policy(rf, files):
+    """A module whose libc writes to a stream."""
+    rf.rf_dlopen.restype = c.c_void_p
+    rf.rf_captured.argtypes = [c.c_void_p, c.c_int, c.c_char_p, c.c_size_t]
+    rf.rf_captured.restype = c.c_size_t
+    rf.rf_dlclose.argtypes = [c.c_void_p]
+    number = c.CFUNCTYPE(c.c_int)(lambda: 7)
+    assert rf.rf_provide(b"int own_number(void)", number) == 0, rf.rf_error()[0].message
+    policy = c.c_void_p()
+    assert rf.rf_policy_create(c.byref(policy)) == 0
+    assert rf.rf_policy_stream(policy, 1, 3) == 0 and rf.rf_provide_policy(policy) == 0
+    handle = rf.rf_dlopen(files.encode(), 0)
+    assert handle, rf.rf_error()[0].message
+    assert c.CFUNCTYPE(c.c_int, c.c_int)(rf.rf_dlsym(handle, b"int say(int)"))(5) == 9
+    said = c.create_string_buffer(32)
+    assert rf.rf_captured(handle, 1, said, 32) == 9 and said.value == b"number 5\n"
+    assert rf.rf_dlclose(handle) == 0
+
+
+def main(library, module, files):
     rf = c.CDLL(library)
     rf.rf_error.restype = c.POINTER(Info)
     rf.rf_dlsym.restype = c.c_void_p
@@ -86,6 +105,7 @@ def main(library, module):
     assert rf.rf_reset(domain) == 0 and not rf.rf_error()
     assert function(b"add", c.c_int, c.c_int, c.c_int)(2, 3) == 5
     assert rf.rf_domain_destroy(domain) == 0
+    with_a_policy(rf, files)
     print("ctypes: ok")
 
 

@@ -37,7 +37,7 @@ void typed(rf_domain *d) {
            "long double f(void *, unsigned char, unsigned short, signed char, long)"));
 }
 
-void imported(rf_module *module) {
+void imported(rf_module *module, const char *path) {
     rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
     ringfence::imports given;
     int calls = 0;
@@ -49,6 +49,9 @@ void imported(rf_module *module) {
     CHECK(ringfence::dlsym<int(int, int)>(made, "call_host_add")(20, 21) == 42);
     CHECK(ringfence::dlsym<double()>(made, "call_host_mix")() == 1 + 2.5 + 3 + 4.5);
     CHECK_STATUS(ringfence::provide("host_add", host_add), RF_OK);
+    // The same in one step.
+    std::unique_ptr<void, int (*)(void *)> handle(rf_dlopen_with(path, 0, &options), rf_dlclose);
+    CHECK(handle && ringfence::dlsym<double()>(handle.get(), "call_host_mix")() == 1 + 2.5 + 3 + 4.5);
 }
 } // namespace
 
@@ -59,7 +62,7 @@ int main(int argc, char **argv) {
     rf_module *opened = nullptr;
     CHECK_STATUS(rf_module_open(argv[1], 0, &opened), RF_OK);
     std::unique_ptr<rf_module, Close> module(opened);
-    imported(module.get());
+    imported(module.get(), argv[1]);
     int calls = 0;
     const rf_import imports[] = {
         RF_IMPORT_CALLBACK("host_add", sum, &calls),

@@ -53,6 +53,7 @@ build program
 check "build registers.rf" "$target/ringfence" cc --no-rewrite -nostdlib -o "$work/registers.rf" crates/runtime/tests/modules/registers.s \
     --import=host_void,host_byte,host_int,host_long,host_float,host_double,host_untyped,host_closure,other,failing
 build plugin
+check "build files.rf" "$target/ringfence" cc -O1 -g -shared -o "$work/files.rf" tests/api/modules/files.c --import=own_number
 module=$work/basic.rf
 export LD_LIBRARY_PATH=$work/lib
 
@@ -77,9 +78,10 @@ static int f(int a) { return a; } rf_import i = RF_IMPORT_FUNCTION(int, f, (long
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl leaks checked threads regions many link policy readme; do
+for t in dl dlpolicy leaks checked threads regions many link policy readme; do
     modules=("$work/basic.rf")
     case $t in
+    dlpolicy) modules=("$work/files.rf") ;;
     leaks) modules=("$work/registers.rf") ;;
     readme) modules=("$work/readme.rf") ;;
     link) modules+=("$work/plugin.rf") ;;
@@ -107,7 +109,7 @@ done
 check "foreign: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/foreign.c -o "$work/foreign"
 check "foreign" env -u LD_LIBRARY_PATH "$work/foreign" "$work/lib/$soname" "$module"
 if python=$(command -v python3); then
-    check "ctypes" "$python" tests/api/ctypes_test.py "$work/lib/$soname" "$module"
+    check "ctypes" "$python" tests/api/ctypes_test.py "$work/lib/$soname" "$module" "$work/files.rf"
 fi
 
 # Hosts that jump out of a callback, start processes in one, have small stacks, come and go with threads, throw.

@@ -5,11 +5,11 @@ use std::ptr;
 use std::sync::Weak;
 use std::time::Duration;
 
-use ringfence_runtime::{DomainError, DomainOptions, LimitHit, Module, OnLimit, Signature};
+use ringfence_runtime::{DomainError, LimitHit, Module, OnLimit, Signature};
 
 use crate::error::{Failure, Info, Status, border, clear, pending, status};
-use crate::imports::{Import, provided};
-use crate::objects::{self, LateHandle, load_options, not_null, text};
+use crate::imports::Import;
+use crate::objects::{self, load_options, not_null, text};
 use crate::prototype::{self, Named};
 use crate::recipe::{Recipe, Slot};
 
@@ -132,19 +132,30 @@ pub extern "C" fn rf_version() -> *const c_char {
 /// `path` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_dlopen(path: *const c_char, flags: i32) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe { rf_dlopen_with(path, flags, ptr::null()) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `path` is null or a string, `options` null or valid as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_dlopen_with(
+    path: *const c_char,
+    flags: i32,
+    options: *const Options,
+) -> *mut c_void {
     border(
         |_| ptr::null_mut(),
         || {
             // SAFETY: the caller's promise.
-            let path = unsafe { objects::path(path) }?;
+            let (path, options) = unsafe { (objects::path(path)?, read_options(options)?) };
             let module = Module::open(path, &load_options(flags)?)?;
-            objects::add_domain(
-                module,
-                provided(),
-                &DomainOptions::default(),
-                &LateHandle::default(),
-                None,
-            )
+            // SAFETY: the caller's promise.
+            let mut recipe = unsafe { Recipe::read(module, &options) }?;
+            recipe.provided = true;
+            objects::publish(recipe.make()?, Weak::new())
         },
     )
 }

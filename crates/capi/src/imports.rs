@@ -60,16 +60,16 @@ unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
-/// Reads an array of `rf_import`.
+/// Adds an array of `rf_import` to `imports`, in place of what has the same names.
 ///
 /// # Safety
 /// `list` is null or points to `count` imports whose names are null or strings, and whose functions obey the header.
 pub(crate) unsafe fn read_imports(
+    mut imports: Imports,
     list: *const Import,
     count: usize,
     late: &LateHandle,
 ) -> Result<Imports, Failure> {
-    let mut imports = Imports::new();
     if list.is_null() && count > 0 {
         return Err(Failure::new(
             Status::ERROR_ARGUMENT,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use ringfence_runtime::{Domain, DomainOptions, Entry, Imports, LoadOptions, Module};
+use ringfence_runtime::{Domain, Entry, LoadOptions, Module};
 
 use crate::error::{Failure, Status};
 use crate::handles::Table;
@@ -89,29 +89,6 @@ pub(crate) fn domain(handle: *const c_void) -> Result<Arc<DomainObject>, Failure
     DOMAINS
         .get(number(handle))
         .map_err(|_| bad_handle("domain", handle))
-}
-
-/// Makes a domain and its handle.
-pub(crate) fn add_domain(
-    module: Module,
-    imports: Imports,
-    options: &DomainOptions,
-    late: &LateHandle,
-    policy: Option<InForce>,
-) -> Result<*mut c_void, Failure> {
-    let imports = match &policy {
-        Some(policy) => imports.policy(policy.monitor.clone()),
-        None => imports,
-    };
-    let domain = Domain::new(std::slice::from_ref(&module), imports, options)?;
-    let late = late.clone();
-    let made = Made {
-        domain,
-        module,
-        policy,
-        late,
-    };
-    publish(made, Weak::new())
 }
 
 /// Gives a domain a handle.

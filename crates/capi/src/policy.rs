@@ -81,15 +81,30 @@ impl InForce {
     }
 }
 
+/// What `rf_dlopen` puts into force where nothing else is asked for.
+static PROVIDED: Mutex<Option<PolicyObject>> = Mutex::new(None);
+
+fn copy(handle: *const c_void) -> Result<PolicyObject, Failure> {
+    let object = policy(handle)?;
+    let object = object.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(object.clone())
+}
+
 /// Puts the policy of this handle into force for a domain whose own handle comes `late`. A null handle: none.
 pub(crate) fn start(handle: *const c_void, late: &LateHandle) -> Result<Option<InForce>, Failure> {
     if handle.is_null() {
         return Ok(None);
     }
-    let object = policy(handle)?
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    in_force_for(copy(handle)?, late).map(Some)
+}
+
+/// Puts into force what the program provided for all modules of `rf_dlopen`, if it did.
+pub(crate) fn start_provided(late: &LateHandle) -> Result<Option<InForce>, Failure> {
+    let provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    provided.map(|object| in_force_for(object, late)).transpose()
+}
+
+fn in_force_for(object: PolicyObject, late: &LateHandle) -> Result<InForce, Failure> {
     let mut policy = object.policy.args(object.args);
     let mut captured = [None, None, None];
     for (number, slot) in captured.iter_mut().enumerate() {
@@ -102,10 +117,10 @@ pub(crate) fn start(handle: *const c_void, late: &LateHandle) -> Result<Option<I
         let (late, context) = (late.clone(), Context(context as *mut c_void));
         policy = policy.callback(move |request| ask(decide, &context, &late, request));
     }
-    Ok(Some(InForce {
+    Ok(InForce {
         monitor: policy.start()?,
         captured,
-    }))
+    })
 }
 
 fn ask(decide: Decide, context: &Context, late: &LateHandle, request: &Request<'_>) -> Decision {
@@ -179,6 +194,20 @@ pub extern "C" fn rf_policy_close(handle: *mut c_void) -> Status {
             .remove(handle as usize as u64)
             .map(drop)
             .map_err(|_| objects::bad_handle("policy", handle))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_provide_policy(handle: *const c_void) -> Status {
+    status(|| {
+        let provided = if handle.is_null() {
+            None
+        } else {
+            Some(copy(handle)?)
+        };
+        *PROVIDED.lock().unwrap_or_else(PoisonError::into_inner) = provided;
+        Ok(())
     })
 }
 

@@ -9,7 +9,7 @@ use ringfence_runtime::{Domain, DomainOptions, Imports, Module, OnFailure, Signa
 
 use crate::domains::{OnLimitFn, Options, decide};
 use crate::error::{Failure, Status};
-use crate::imports::{Import, read_imports};
+use crate::imports::{Import, provided, read_imports};
 use crate::objects::{LateHandle, pointer, text};
 use crate::policy::{self, InForce};
 
@@ -36,6 +36,8 @@ pub(crate) struct Recipe {
     policy: u64,
     /// The program's function for limits, and its context.
     on_limit: Option<(OnLimitFn, usize)>,
+    /// Whether it gets besides what the program provided for all modules of `rf_dlopen`.
+    pub(crate) provided: bool,
 }
 
 // SAFETY: functions and contexts are the program's, and the header says that they are used on any thread; names are ours.
@@ -60,7 +62,7 @@ impl Recipe {
         let late = LateHandle::default();
         // Checks them all.
         // SAFETY: the caller's promise.
-        unsafe { read_imports(options.imports, options.import_count, &late) }?;
+        unsafe { read_imports(Imports::new(), options.imports, options.import_count, &late) }?;
         let (mut imports, mut names) = (Vec::new(), Vec::new());
         for i in 0..options.import_count {
             // SAFETY: checked above to be there, with a name.
@@ -103,14 +105,16 @@ impl Recipe {
             limits,
             policy: options.policy as u64,
             on_limit: options.on_limit.map(|f| (f, options.limit_context as usize)),
+            provided: false,
         })
     }
 
     /// What a new domain is given. Its handle comes `late`.
     pub(crate) fn imports(&self) -> Result<(Imports, Option<InForce>, LateHandle), Failure> {
         let late = LateHandle::default();
+        let base = if self.provided { provided() } else { Imports::new() };
         // SAFETY: our own copies, of functions for which the header demands what is demanded here.
-        let mut imports = unsafe { read_imports(self.imports.as_ptr(), self.imports.len(), &late) }?;
+        let mut imports = unsafe { read_imports(base, self.imports.as_ptr(), self.imports.len(), &late) }?;
         for (name, signature, on_failure) in &self.slots {
             imports = imports.slot(name, *signature, *on_failure);
         }
@@ -122,7 +126,11 @@ impl Recipe {
                 unsafe { decide(function, context as *mut c_void, domain, hit) }
             });
         }
-        let policy = policy::start(pointer(self.policy), &late)?;
+        let policy = if self.policy == 0 && self.provided {
+            policy::start_provided(&late)?
+        } else {
+            policy::start(pointer(self.policy), &late)?
+        };
         if let Some(policy) = &policy {
             imports = imports.policy(policy.monitor.clone());
         }

@@ -1,0 +1,125 @@
+/* Modules of rf_dlopen that make system calls: under a policy for all of them, under one of their own, and under none. */
+#define _DEFAULT_SOURCE
+#include <errno.h>
+#include <ringfence.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static int one(void) { return 1; }
+static int two(void) { return 2; }
+
+#define SYM(result, name, parameters) result (*name) parameters = RF_DLSYM(m, result, name, parameters)
+
+static char in[64], out[64], directory[] = "/tmp/rf-dlpolicy-XXXXXX";
+
+static rf_policy *policy_of(rf_rights rights) {
+    rf_policy *p = NULL;
+    CHECK_STATUS(rf_policy_create(&p), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/data", rights), RF_OK);
+    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
+    return p;
+}
+
+static void granted(void *m, int number) {
+    char text[64] = "";
+    SYM(int, reverse, (void));
+    SYM(int, confined, (void));
+    SYM(int, say, (int));
+    SYM(long, now, (void));
+    SYM(int, number_of_host, (void));
+    CHECK(reverse() == 5);
+    FILE *f = fopen(out, "r");
+    CHECK(f && fread(text, 1, sizeof text, f) == 5 && strcmp(text, "olleh") == 0);
+    if (f)
+        fclose(f);
+    CHECK(unlink(out) == 0);
+    CHECK(confined() == 1);
+    CHECK(say(12) == 10);
+    memset(text, 0, sizeof text);
+    CHECK(rf_captured(rf_dldomain(m), 1, text, sizeof text - 1) == 10 && strcmp(text, "number 12\n") == 0);
+    long t = now();
+    CHECK(t >= (long)time(NULL) - 2 && t <= (long)time(NULL) + 2);
+    CHECK(number_of_host() == number);
+}
+
+static void denied(void *m) {
+    SYM(int, reverse, (void));
+    SYM(int, say, (int));
+    SYM(long, now, (void));
+    CHECK(reverse() < 0 && say(1) < 0 && now() < 0 && rf_error() == NULL); /* errors of the module, not of the call */
+    rf_captured(rf_dldomain(m), 1, out, 0);
+    CHECK(rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);
+    rf_clear_error();
+}
+
+/* dlpolicy FILES.rf */
+int main(int argc, char **argv) {
+    CHECK(argc == 2 && mkdtemp(directory));
+    snprintf(in, sizeof in, "%s/in.txt", directory);
+    snprintf(out, sizeof out, "%s/out.txt", directory);
+    FILE *f = fopen(in, "w");
+    CHECK(f && fputs("hello", f) >= 0 && fclose(f) == 0);
+    CHECK(RF_PROVIDE(int, own_number, (void), one) == RF_OK);
+    rf_clear_error();
+
+    /* No policy: the module loads, and its calls fail. */
+    void *m = rf_dlopen(argv[1], 0);
+    CHECK(m != NULL);
+    denied(m);
+
+    /* One for all; what comes later, to the policy or in its place, does not concern domains that are there. */
+    rf_policy *p = policy_of(RF_WRITE);
+    CHECK_STATUS(rf_provide_policy(p), RF_OK);
+    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    void *all = rf_dlopen(argv[1], 0), *again = rf_dlopen_with(argv[1], 0, NULL);
+    CHECK(all && again);
+    granted(all, 1);
+    granted(again, 1);
+
+    /* One's own goes before it, and so do imports; what is not named is there still. */
+    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+    p = policy_of(RF_READ);
+    o.policy = p;
+    void *reader = rf_dlopen_with(argv[1], 0, &o);
+    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK(reader != NULL);
+    int (*reverse)(void) = RF_DLSYM(reader, int, reverse, (void));
+    CHECK(reverse() == -EROFS);
+    const rf_import own = RF_IMPORT_FUNCTION(int, own_number, (void), two);
+    o = (rf_domain_options)RF_DOMAIN_OPTIONS_INIT;
+    o.imports = &own;
+    o.import_count = 1;
+    void *with = rf_dlopen_with(argv[1], 0, &o);
+    CHECK(with != NULL);
+    granted(with, 2);
+
+    /* Taken back. */
+    CHECK_STATUS(rf_provide_policy(NULL), RF_OK);
+    void *last = rf_dlopen(argv[1], 0);
+    CHECK(last != NULL);
+    denied(last);
+    granted(all, 1);
+    CHECK(rf_dlclose(m) == 0 && rf_dlclose(all) == 0 && rf_dlclose(again) == 0 && rf_dlclose(reader) == 0);
+    CHECK(rf_dlclose(with) == 0 && rf_dlclose(last) == 0);
+
+    /* Mistakes. */
+    CHECK_STATUS(rf_provide_policy(p), RF_ERROR_HANDLE);
+    CHECK(rf_dlopen_with(NULL, 0, NULL) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
+    o = (rf_domain_options)RF_DOMAIN_OPTIONS_INIT;
+    o.policy = p;
+    CHECK(rf_dlopen_with(argv[1], 0, &o) == NULL && rf_error()->status == RF_ERROR_HANDLE);
+    o.size = 3;
+    CHECK(rf_dlopen_with(argv[1], 0, &o) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
+    o = (rf_domain_options)RF_DOMAIN_OPTIONS_INIT;
+    p = policy_of(RF_READ);
+    CHECK_STATUS(rf_policy_dir(p, "/nonexistent", "/x", RF_READ), RF_OK);
+    CHECK_STATUS(rf_provide_policy(p), RF_OK);
+    CHECK(rf_dlopen(argv[1], 0) == NULL && rf_error()->status == RF_ERROR_FILE && strstr(rf_error()->message, "/nonexistent"));
+    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK(unlink(in) == 0 && rmdir(directory) == 0);
+    return FINISH("dlpolicy");
+}
