@@ -5,7 +5,7 @@
 //! data. What is verified is that memory, which nobody can change any more, and domains map that memory.
 
 use crate::elf::{self, Parsed, RelocationKind, Symbol};
-use crate::error::LoadError;
+use crate::error::{HostError, LoadError};
 use crate::sys::{self, View};
 use crate::{host, labels};
 use object::elf as e;
@@ -100,7 +100,7 @@ pub(crate) struct Inner {
     pub imports: Vec<Import>,
     pub isolation: Isolation,
     segments: Vec<Segment>,
-    text: View,
+    text: Text,
     verify_segments: Vec<ringfence_verify::Segment>,
     /// The file itself: its symbols and debug information serve messages.
     original: Vec<u8>,
@@ -151,7 +151,10 @@ impl Module {
             name: name.clone(),
             reason,
         };
-        let places = ringfence_verify::identifiers(from, text.start).map_err(|r| rejected(r.to_string()))?;
+        let places = match ringfence_verify::may_hold_labels(from) {
+            true => ringfence_verify::identifiers(from, text.start).map_err(|r| rejected(r.to_string()))?,
+            false => Vec::new(),
+        };
         let mut numbers: BTreeMap<u32, u32> = places.iter().map(|p| (p.id, 0)).collect();
         let range = labels::Range::take(numbers.len()).map_err(|free| LoadError::Identifiers {
             name: name.clone(),
@@ -162,19 +165,22 @@ impl Module {
             *new = identifier::label(number).expect("ranges hold label numbers only");
         }
 
-        let file = sys::sealed_file(&memory_name(&name), u64::from(parsed.image_len), |image| {
-            for load in &parsed.loads {
-                let (at, len) = (load.start as usize, load.file_len as usize);
-                image[at..at + len].copy_from_slice(&bytes[load.file_offset..load.file_offset + len]);
-            }
-            for place in &places {
-                let at = place.offset as usize;
-                image[at..at + 4].copy_from_slice(&numbers[&place.id].to_le_bytes());
-            }
-            image[(text.start + text.len) as usize..text.page_end() as usize].fill(0xCC);
-        })?;
-
-        let view = View::new(&file, text.start.into(), (text.page_end() - text.start).into())?;
+        let pages = (text.page_end() - text.start) as usize;
+        let mut code = Vec::with_capacity(pages);
+        code.extend_from_slice(from);
+        code.resize(pages, 0xCC);
+        for place in &places {
+            let at = (place.offset - text.start) as usize;
+            code[at..at + 4].copy_from_slice(&numbers[&place.id].to_le_bytes());
+        }
+        let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(parsed.loads.len());
+        for load in &parsed.loads {
+            let bytes = &bytes[load.file_offset..load.file_offset + load.file_len as usize];
+            pieces.push((load.start.into(), bytes));
+        }
+        pieces[parsed.text].1 = &code;
+        let file = sys::sealed_file_of(&memory_name(&name), u64::from(parsed.image_len), &pieces)?;
+        let text = Text::new(code, &file, text.start)?;
         let verify_segments: Vec<_> = parsed
             .loads
             .iter()
@@ -191,8 +197,8 @@ impl Module {
             ..Rules::default()
         };
         let image = Image {
-            text: view.bytes(),
-            text_address: text.start,
+            text: text.bytes(),
+            text_address: parsed.loads[parsed.text].start,
             segments: &verify_segments,
             image_offset: None,
         };
@@ -227,7 +233,7 @@ impl Module {
             imports,
             isolation,
             segments,
-            text: view,
+            text,
             verify_segments,
             original: bytes,
             debug: OnceLock::new(),
@@ -350,6 +356,33 @@ impl Inner {
     /// Whether the host may enter at `offset`.
     pub(crate) fn is_entry(&self, offset: u32) -> bool {
         self.report.function_with_entry(offset).is_some()
+    }
+}
+
+/// What the verifier checks, and looks at again later: memory that nobody changes any more.
+enum Text {
+    /// The very bytes that the sealed file was made of. Faster than a mapping while there are few.
+    Copy(Box<[u8]>),
+    /// The sealed file itself.
+    View(View),
+}
+
+impl Text {
+    /// Largest text that is kept as a copy.
+    const COPIED: usize = 64 << 10;
+
+    fn new(code: Vec<u8>, file: &OwnedFd, start: u32) -> Result<Text, HostError> {
+        if code.len() <= Self::COPIED {
+            return Ok(Text::Copy(code.into()));
+        }
+        Ok(Text::View(View::new(file, start.into(), code.len() as u64)?))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Text::Copy(code) => code,
+            Text::View(view) => view.bytes(),
+        }
     }
 }
 

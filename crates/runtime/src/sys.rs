@@ -3,6 +3,7 @@
 use crate::error::HostError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 pub(crate) const PAGE: usize = ringfence_isa::PAGE as usize;
 
@@ -150,12 +151,37 @@ pub(crate) fn sealed_file(
     fill(unsafe { std::slice::from_raw_parts_mut(p.cast::<u8>(), len as usize) });
     // SAFETY: unmaps what was mapped above; sealing against writing needs it gone.
     unsafe { libc::munmap(p, len as usize) };
+    seal(&file)?;
+    Ok(file)
+}
+
+/// As [`sealed_file`], with these bytes at these offsets and zeroes elsewhere. Faster for small files: no page faults.
+pub(crate) fn sealed_file_of(
+    name: &std::ffi::CStr,
+    len: u64,
+    pieces: &[(u64, &[u8])],
+) -> Result<OwnedFd, HostError> {
+    let file = std::fs::File::from(memory_file(name, len)?);
+    for (offset, bytes) in pieces {
+        file.write_all_at(bytes, *offset)
+            .map_err(|source| HostError::Os {
+                what: "writing a memory file",
+                source,
+            })?;
+    }
+    let file = OwnedFd::from(file);
+    seal(&file)?;
+    Ok(file)
+}
+
+/// From here on nobody can change the file.
+fn seal(file: &OwnedFd) -> Result<(), HostError> {
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
     // SAFETY: the descriptor is open.
-    if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } != 0 {
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
         return Err(HostError::last("sealing a memory file"));
     }
-    Ok(file)
+    Ok(())
 }
 
 /// A read-only view of a file, unmapped on drop.

@@ -56,6 +56,25 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
     Ok(places)
 }
 
+/// Whether [`identifiers`] may find any: false only if no bytes look like a label's marker, or like a comparison with a label.
+/// Many times faster than finding them, and most small functions have none.
+#[must_use]
+pub fn may_hold_labels(text: &[u8]) -> bool {
+    let compare = sequence::CMP.first_chunk().expect("six bytes");
+    text.windows(identifier::MARKER_LEN).enumerate().any(|(at, w)| {
+        let head: &[u8; 4] = w.first_chunk().expect("eight bytes");
+        if *head == identifier::MARKER_HEAD {
+            let id = dword(w, 4);
+            return id != identifier::FUNCTION && identifier::is_reserved(id);
+        }
+        head == compare
+            && text[at..].starts_with(&sequence::CMP)
+            && text.get(at + sequence::CMP.len()..).is_some_and(|rest| {
+                !rest.starts_with(&identifier::FUNCTION.to_le_bytes()) && !rest.starts_with(&[0; 4])
+            })
+    })
+}
+
 /// Where the identifier of the checked sequence stands whose last instruction is at `at`.
 fn compare_before(text: &[u8], at: usize) -> Option<usize> {
     let start = at.checked_sub(sequence::LEN - sequence::JMP.len())?;
@@ -97,6 +116,7 @@ mod tests {
         let mut text = [nop(0x100), nop(0x11), nop(0x11), nop(identifier::FUNCTION)].concat();
         text.extend(jump(0x11));
         text.extend([nop(0x100), nop(0)].concat());
+        assert!(may_hold_labels(&text));
         let found = identifiers(&text, 0x1000).unwrap();
         let places: Vec<(u32, IdKind)> = found.iter().map(|p| (p.offset, p.kind)).collect();
         let compare = 0x1020 + sequence::ID_OFFSET as u32;
@@ -111,7 +131,25 @@ mod tests {
     #[test]
     fn what_has_the_reserved_prefix_is_told_whatever_compares_with_it() {
         let id = 0x629A_0007;
+        assert!(may_hold_labels(&nop(id)));
         let found = identifiers(&nop(id), 0x1000).unwrap();
         assert_eq!(found.iter().map(|p| p.id).collect::<Vec<_>>(), [id]);
+    }
+
+    #[test]
+    fn functions_and_fillers_are_no_labels() {
+        let mut text = [nop(identifier::FUNCTION), nop(0x100), nop(0)].concat();
+        text.extend(jump(identifier::FUNCTION));
+        text.extend(jump(0));
+        assert!(!may_hold_labels(&text));
+        assert_eq!(identifiers(&text, 0x1000).unwrap(), []);
+        // At the very end, and at any address: the quick look knows no instructions.
+        let mut end = text.clone();
+        end.extend(nop(0x629A_0007));
+        assert!(may_hold_labels(&end));
+        let mut end = [&[0x90], &text[..]].concat();
+        end.extend(jump(0x11));
+        assert!(may_hold_labels(&end));
+        assert!(!may_hold_labels(&[]) && !may_hold_labels(&identifier::MARKER_HEAD));
     }
 }

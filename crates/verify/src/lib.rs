@@ -27,7 +27,7 @@ use scan::{Rejections, Scanner};
 pub use decode::{Access, Flow, Instruction, Memory, decode};
 #[cfg(feature = "holes")]
 pub use holes::{HOLES, plant};
-pub use identifiers::identifiers;
+pub use identifiers::{identifiers, may_hold_labels};
 pub use reason::{Reason, Rule};
 pub use report::{
     CodeBytes, Function, IdKind, IdPlace, Image, Pad, RegSet, Rejected, Rejection, Report, Rules, Segment,

@@ -2,7 +2,9 @@
 
 mod common;
 
-use ringfence_verify::{Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, verify};
+use ringfence_verify::{
+    Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, may_hold_labels, verify,
+};
 
 /// xorshift64*: the same bytes on every run.
 struct Random(u64);
@@ -53,7 +55,9 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
     let entries: Vec<u32> = (0..random.below(3))
         .map(|_| 0x1000 + random.below(text.len() + 8) as u32)
         .collect();
-    let _ = identifiers(text, 0x1000);
+    if identifiers(text, 0x1000).is_ok_and(|found| !found.is_empty()) {
+        assert!(may_hold_labels(text));
+    }
     match verify(&image, &entries, &Rules::default()) {
         Err(rejected) => {
             assert!(!rejected.rejections.is_empty() && rejected.rejections.len() <= Rejected::LIMIT);
