@@ -30,6 +30,11 @@ pub(crate) fn freeze() {
     FORKS.fetch_add(1, Ordering::AcqRel);
 }
 
+/// Another number after each fork: files of memory that were made before are shared with the other process.
+pub(crate) fn forks() -> u64 {
+    FORKS.load(Ordering::Acquire)
+}
+
 /// An arena of one domain.
 pub(crate) struct Arena {
     base: u64,
@@ -115,7 +120,7 @@ impl Arena {
             mapped: 0,
             free: Room::default(),
             view,
-            forks: FORKS.load(Ordering::Acquire),
+            forks: forks(),
         })
     }
 
@@ -126,7 +131,7 @@ impl Arena {
 
     /// After a fork: a file of our own.
     fn thaw(&mut self) -> Result<(), HostError> {
-        let forks = FORKS.load(Ordering::Acquire);
+        let forks = forks();
         if self.forks == forks {
             return Ok(());
         }

@@ -438,7 +438,7 @@ impl Domain {
         let window = Window::new(options.processors, &images)?;
         let base = window.base();
         for p in &layout.placed {
-            map_image(p, base)?;
+            map_image(p, base, || Ok(()))?;
         }
         let mut linker = Linker::new(&layout, &imports);
         let pristine = relocate_all(&layout, &mut linker, base)?;

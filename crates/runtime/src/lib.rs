@@ -25,6 +25,7 @@ mod fork;
 mod frames;
 mod gate;
 pub mod guarded;
+mod header;
 mod host;
 pub mod imports;
 mod jump;

@@ -74,20 +74,6 @@ pub(crate) unsafe fn protect(at: u64, len: u64, prot: i32) -> Result<(), HostErr
     Ok(())
 }
 
-/// Moves pages over others, in one step.
-///
-/// # Safety
-/// Whatever is mapped at `to` goes away, and nothing is left at `from`.
-pub(crate) unsafe fn move_pages(from: u64, len: u64, to: u64) -> Result<(), HostError> {
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: see above.
-    let p = unsafe { libc::mremap(from as *mut _, len as usize, len as usize, flags, to) };
-    if p == libc::MAP_FAILED {
-        return Err(HostError::last("moving memory"));
-    }
-    Ok(())
-}
-
 /// Drops private copies of pages: anonymous memory reads as zero, file memory as the file again.
 ///
 /// # Safety

@@ -1,7 +1,7 @@
 //! Windows: 4 GiB of reserved address space each.
 
 use crate::error::HostError;
-use crate::{host, stubs, sys};
+use crate::{header, host, stubs, sys};
 use ringfence_isa::window;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,72 +66,18 @@ impl Window {
         let stubs = base + u64::from(window::STUBS);
         // SAFETY: the whole window is our own reservation.
         unsafe {
-            sys::map_anonymous(header, stubs - header, libc::PROT_READ | libc::PROT_WRITE, true)?;
-            fill_header(header, base, processors, images, images.len() as u32)?;
-            sys::protect(header, stubs - header, libc::PROT_READ)?;
+            sys::map_anonymous(header, header::LEN, libc::PROT_READ | libc::PROT_WRITE, true)?;
+            header::fill(header, base, processors, images)?;
+            sys::protect(header, header::LEN, libc::PROT_READ)?;
             let len = u64::from(window::STUBS_END - window::STUBS);
             sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
         }
         Ok(window)
     }
 
-    /// Tells other images in the header, from now on. `changes` is another number each time.
-    pub(crate) fn list_images(
-        &self,
-        processors: u32,
-        images: &[(u32, u32)],
-        changes: u32,
-    ) -> Result<(), HostError> {
-        let header = self.base + u64::from(window::HEADER);
-        let len = u64::from(window::STUBS - window::HEADER);
-        // The header in the window is never writable: a new one takes its place, in one step.
-        // SAFETY: fresh pages, which become the header of our own window and are read-only by then.
-        unsafe {
-            let fresh = sys::map_anonymous(0, len, libc::PROT_READ | libc::PROT_WRITE, false)?;
-            let moved = fill_header(fresh, self.base, processors, images, changes)
-                .and_then(|()| sys::protect(fresh, len, libc::PROT_READ))
-                .and_then(|()| sys::move_pages(fresh, len, header));
-            if moved.is_err() {
-                libc::munmap(fresh as *mut _, len as usize);
-            }
-            moved
-        }
-    }
-
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
-}
-
-/// Writes a header.
-///
-/// # Safety
-/// `page` is a writable page of zeroes.
-unsafe fn fill_header(
-    page: u64,
-    base: u64,
-    processors: u32,
-    images: &[(u32, u32)],
-    changes: u32,
-) -> Result<(), HostError> {
-    let features = host::check()?.features;
-    let listed = images.len().min(window::HEADER_IMAGES_MOST as usize);
-    let place = |at: u32| (page + u64::from(at - window::HEADER)) as *mut u32;
-    // SAFETY: all places are in the page.
-    unsafe {
-        place(window::HEADER_BASE).cast::<u64>().write(base);
-        place(window::HEADER_ABI).write(ringfence_isa::ABI_VERSION);
-        place(window::HEADER_FEATURES).write(features);
-        place(window::HEADER_CPUS).write(processors);
-        place(window::HEADER_IMAGE_COUNT).write(listed as u32);
-        place(window::HEADER_IMAGE_CHANGES).write(changes);
-        for (i, (offset, len)) in images[..listed].iter().enumerate() {
-            let entry = place(window::HEADER_IMAGES).add(2 * i);
-            entry.write(*offset);
-            entry.add(1).write(*len);
-        }
-    }
-    Ok(())
 }
 
 impl Drop for Window {
@@ -226,27 +172,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_aligned_and_has_its_header() {
-        let a = Window::new(3, &[(0x10_0000, 0x3000), (0x12_0000, 4096)]).expect("window");
+    fn windows_are_aligned_and_know_their_bases() {
+        let a = Window::new(3, &[]).expect("window");
         let b = Window::new(1, &[]).expect("window");
         assert_ne!(a.base(), b.base());
         assert_eq!(a.base() % window::SIZE, 0);
-        // SAFETY: the header is mapped readable while the window lives.
-        unsafe {
-            let header = (a.base() + u64::from(window::HEADER)) as *const u32;
-            assert_eq!(header.cast::<u64>().read(), a.base());
-            assert_eq!(header.add(2).read(), ringfence_isa::ABI_VERSION);
-            assert_eq!(header.add(4).read(), 3);
-            assert_eq!(header.add(5).read(), 2);
-            assert_eq!(header.add(6).read(), 2);
-            assert_eq!(
-                header.add(16).cast::<[u32; 4]>().read(),
-                [0x10_0000, 0x3000, 0x12_0000, 4096]
-            );
-            a.list_images(3, &[(0x20_0000, 8192)], 9).expect("list");
-            assert_eq!(header.cast::<u64>().read(), a.base());
-            assert_eq!([4, 5, 6].map(|i| header.add(i).read()), [3, 1, 9]);
-            assert_eq!(header.add(16).cast::<[u32; 3]>().read(), [0x20_0000, 8192, 0]);
+        for w in [a, b] {
+            let header = (w.base() + u64::from(window::HEADER)) as *const u64;
+            // SAFETY: the header is mapped readable while the window lives.
+            assert_eq!(unsafe { header.read() }, w.base());
         }
     }
 }

@@ -16,8 +16,8 @@ use super::family::{Added, Chain};
 use super::handles::Handles;
 use super::quiet::{Grave, on_stack, quiet};
 use super::{Call, Domain, Entry, Inner, image};
-use crate::elf::Load;
 use crate::error::{CallError, DomainError, HostError, MemoryError, ModuleError};
+use crate::header::Header;
 use crate::lane::Lane;
 use crate::module::{ExportKind, Module};
 use crate::relocate::{GAP, Linker, Placed};
@@ -25,7 +25,6 @@ use crate::room::Room;
 use crate::world::{self, Guard};
 use crate::{guarded, host, signal, sys};
 use ringfence_isa::window;
-use ringfence_verify::SegmentKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -57,7 +56,9 @@ pub(crate) struct Family {
     graves: Vec<Grave<(u32, u32)>>,
     /// Bytes of images, graves included.
     used: u64,
-    /// How often the list of images has changed.
+    /// Where the list of images is changed, since the first module came.
+    header: Option<Header>,
+    /// How often that was.
     changes: u32,
     /// What threads may look at that hold no lock: poisoned lanes' when the domain was reset.
     retired: Vec<Chain>,
@@ -135,12 +136,25 @@ impl Family {
             .collect()
     }
 
-    fn list(&mut self, domain: &Inner, images: &[(u32, u32)]) -> Result<(), HostError> {
+    /// Before [`list`](Self::list), which cannot fail.
+    fn ready(&mut self, domain: &Inner) -> Result<(), HostError> {
+        match &mut self.header {
+            Some(header) => header.ready()?,
+            none => *none = Some(Header::new(domain.base())?),
+        }
+        Ok(())
+    }
+
+    /// Brings the header's list of images in line with the modules that there are.
+    fn list(&mut self, domain: &Inner) {
         self.changes = self.changes.wrapping_add(1);
         let changes = (domain.layout.placed.len() as u32).wrapping_add(self.changes);
-        domain
-            .window
-            .list_images(domain.options.processors, images, changes)
+        let images = self.images(domain);
+        let header = self
+            .header
+            .as_mut()
+            .expect("whoever changes the list was ready to");
+        header.list(&images, changes);
     }
 
     /// Whether code in the window can learn how its calls of other domains went.
@@ -153,17 +167,13 @@ impl Family {
     fn take_out(&mut self, domain: &Inner, index: usize, own: Option<&Lane>) -> Result<(), HostError> {
         let added = self.members[index].added.clone();
         let (at, len) = (added.placed.offset, added.size);
-        let before = self.images(domain);
-        let after: Vec<_> = before.iter().copied().filter(|image| image.0 != at).collect();
-        self.list(domain, &after)?;
+        self.ready(domain)?;
         let address = domain.base() + u64::from(at);
         // SAFETY: the module's own place in our window; nobody is in its code, or comes back to it.
-        if let Err(e) = unsafe { sys::map_anonymous(address, u64::from(len) - GAP, libc::PROT_NONE, true) } {
-            let _ = self.list(domain, &before);
-            return Err(e);
-        }
+        unsafe { sys::map_anonymous(address, u64::from(len) - GAP, libc::PROT_NONE, true)? };
         added.handles.kill();
         self.members.remove(index);
+        self.list(domain);
         domain.added.set(self.members.iter().map(|m| &m.added));
         domain.memory().discharge(added.data);
         host::give_mappings(added.mappings);
@@ -223,6 +233,7 @@ impl Inner {
         if family.members.is_empty() && family.graves.is_empty() {
             return Ok(());
         }
+        family.ready(self)?;
         for member in &family.members {
             member.added.handles.kill();
         }
@@ -244,8 +255,8 @@ impl Inner {
         family.graves.clear();
         (family.room, family.used) = (None, 0);
         family.tell_status(self);
-        let images = family.images(self);
-        family.list(self, &images)
+        family.list(self);
+        Ok(())
     }
 
     fn find_added<T>(&self, mut look: impl FnMut(&Arc<Added>) -> Option<T>) -> Option<T> {
@@ -270,15 +281,9 @@ fn registers(domain: &Inner, name: &str, module: &Module) -> Result<(), ModuleEr
     })
 }
 
-/// Maps all of a module but its text, and relocates it.
-fn map_data(domain: &Inner, added: &Added, values: &[(u32, u64)]) -> Result<(), HostError> {
-    let (base, placed) = (domain.base(), &added.placed);
-    let parsed = &placed.module.0.parsed;
-    let text = |l: &&Load| l.kind == SegmentKind::Text;
-    for load in parsed.loads.iter().filter(|l| !text(l)) {
-        image::map_load(placed, base, load)?;
-    }
-    let address = base + u64::from(placed.offset);
+/// Writes a module's relocations; its text is not mapped yet.
+fn relocate(domain: &Inner, placed: &Placed, values: &[(u32, u64)]) -> Result<(), HostError> {
+    let address = domain.base() + u64::from(placed.offset);
     for (offset, value) in values {
         let at = address + u64::from(*offset);
         // SAFETY: the parser checked that the eight bytes lie in a data segment. Other threads of the domain may write there
@@ -290,13 +295,7 @@ fn map_data(domain: &Inner, added: &Added, values: &[(u32, u64)]) -> Result<(), 
             });
         }
     }
-    if let Some((start, end)) = parsed.relro.filter(|(start, end)| end > start) {
-        // SAFETY: whole pages of the module's data.
-        unsafe {
-            sys::protect(address + u64::from(start), (end - start).into(), libc::PROT_READ)?;
-        }
-    }
-    Ok(())
+    image::protect_relocated(placed, domain.base())
 }
 
 impl Domain {
@@ -470,27 +469,24 @@ impl Domain {
             ended: 0.into(),
             placed,
         });
+        family.ready(inner)?;
         inner.memory().charge(data)?;
         if let Err(e) = host::take_mappings(added.mappings) {
             inner.memory().discharge(data);
             return Err(e.into());
         }
-        let mut images = family.images(inner);
-        images.push((added.placed.offset, module.0.parsed.image_len));
-        let text = &module.0.parsed.loads[module.0.parsed.text];
         // The text comes last: before it nobody can be there.
-        let mapped = map_data(inner, &added, &values)
-            .map(|()| self.fill_thread_locals(&added))
-            .and_then(|()| family.list(inner, &images))
-            .and_then(|()| image::map_load(&added.placed, inner.base(), text));
+        let mapped = image::map_image(&added.placed, inner.base(), || {
+            relocate(inner, &added.placed, &values)?;
+            self.fill_thread_locals(&added);
+            Ok(())
+        });
         if let Err(e) = mapped {
             let address = inner.base() + u64::from(added.placed.offset);
             // SAFETY: a place where nobody has been: there is no text.
             let _ = unsafe { sys::map_anonymous(address, u64::from(size) - GAP, libc::PROT_NONE, true) };
             inner.memory().discharge(data);
             host::give_mappings(added.mappings);
-            let images = family.images(inner);
-            let _ = family.list(inner, &images);
             return Err(e.into());
         }
         inner.added.push(&added);
@@ -499,6 +495,7 @@ impl Domain {
             added: added.clone(),
             state: State::Coming,
         });
+        family.list(inner);
         family.tell_status(inner);
         Ok(added)
     }

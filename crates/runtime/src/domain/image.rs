@@ -1,7 +1,7 @@
 //! Modules in a window: mapping, relocating, restoring, and the table of imports.
 
 use super::{Inner, PristinePages, Signature, avx};
-use crate::elf::Load;
+use crate::elf::{Load, Parsed};
 use crate::error::{DomainError, HostError};
 use crate::gate::{self, kind, vectors};
 use crate::imports::Binding;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ZEROES_IN_FILE: u32 = 256 << 10;
 
 /// Where the part of a segment ends that is mapped from the file.
-fn file_mapped_end(load: &crate::elf::Load) -> u32 {
+fn file_mapped_end(load: &Load) -> u32 {
     let (file_end, end) = (load.file_page_end().max(load.page_start()), load.page_end());
     if file_end > load.page_start() && end - file_end <= ZEROES_IN_FILE {
         end
@@ -27,56 +27,110 @@ fn file_mapped_end(load: &crate::elf::Load) -> u32 {
     }
 }
 
+/// One mapping of an image.
+#[derive(Clone, Copy)]
+struct Piece {
+    start: u32,
+    end: u32,
+    prot: i32,
+    from_file: bool,
+}
+
+/// What an image consists of, low to high, as few pieces as there can be; with the rights that it has in the end, or those that it
+/// needs while relocations are written.
+fn pieces(parsed: &Parsed, relocated: bool) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::with_capacity(2 + parsed.loads.len());
+    let mut add = |start: u32, end: u32, prot: i32, from_file: bool| match pieces.last_mut() {
+        _ if start >= end => {}
+        Some(last) if (last.end, last.prot, last.from_file) == (start, prot, from_file) => last.end = end,
+        _ => pieces.push(Piece {
+            start,
+            end,
+            prot,
+            from_file,
+        }),
+    };
+    let relro = parsed.relro.filter(|_| relocated || !relro_is_written(parsed));
+    for load in &parsed.loads {
+        let (start, file_end, end) = (load.page_start(), file_mapped_end(load), load.page_end());
+        let mut both = |from: u32, to: u32, prot: i32| {
+            add(from, to.min(file_end), prot, true);
+            add(from.max(file_end), to, prot, false);
+        };
+        match (load.kind, relro) {
+            (SegmentKind::Text, _) => both(start, end, libc::PROT_READ | libc::PROT_EXEC),
+            (SegmentKind::ReadOnly, _) => both(start, end, libc::PROT_READ),
+            (SegmentKind::Data, Some((a, b))) if a >= start && b <= end => {
+                both(start, a, libc::PROT_READ | libc::PROT_WRITE);
+                both(a, b, libc::PROT_READ);
+                both(b, end, libc::PROT_READ | libc::PROT_WRITE);
+            }
+            (SegmentKind::Data, _) => both(start, end, libc::PROT_READ | libc::PROT_WRITE),
+        }
+    }
+    pieces
+}
+
+/// Whether relocations write to what is read-only afterwards.
+fn relro_is_written(parsed: &Parsed) -> bool {
+    let (start, end) = parsed.relro.unwrap_or_default();
+    let mut relocations = parsed.relocations.iter();
+    relocations.any(|r| r.offset < end && r.offset + 8 > start)
+}
+
 /// How many mappings an image needs, what is inaccessible in it and behind it included.
 pub(super) fn mappings(p: &relocate::Placed) -> u64 {
-    let parsed = &p.module.0.parsed;
     let (mut count, mut at) = (1, 0);
-    // Whether constants from the file end at `at`.
-    let mut constants = false;
-    for load in &parsed.loads {
-        let (start, end, file_end) = (load.page_start(), load.page_end(), file_mapped_end(load));
-        count += u64::from(start > at) + u64::from(file_end > start) + u64::from(end > file_end);
-        if let Some((a, b)) = parsed.relro.filter(|r| r.0 < r.1 && (start..end).contains(&r.0)) {
-            // A read-only part of the data splits it, unless it is one mapping with constants before it.
-            let joins = a == start && start == at && constants && b <= file_end;
-            count += u64::from(!joins) * (u64::from(a > start) + u64::from(b < end));
-        }
-        constants = load.kind == SegmentKind::ReadOnly && end == file_end;
-        at = end;
+    for piece in pieces(&p.module.0.parsed, true) {
+        count += 1 + u64::from(piece.start > at);
+        at = piece.end;
     }
     count
 }
 
-pub(super) fn map_image(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
-    p.module
-        .0
-        .parsed
-        .loads
+/// Maps an image, the text last, at its place, where nothing accessible is. `data` fills what was mapped until then.
+pub(super) fn map_image(
+    p: &relocate::Placed,
+    base: u64,
+    data: impl FnOnce() -> Result<(), HostError>,
+) -> Result<(), HostError> {
+    let pieces = pieces(&p.module.0.parsed, false);
+    let text = |piece: &&Piece| piece.prot & libc::PROT_EXEC != 0;
+    pieces
         .iter()
-        .try_for_each(|load| map_load(p, base, load))
+        .filter(|p| !text(p))
+        .try_for_each(|piece| map_piece(p, base, piece))?;
+    data()?;
+    pieces
+        .iter()
+        .filter(text)
+        .try_for_each(|piece| map_piece(p, base, piece))
 }
 
-/// Maps one segment at its place, where nothing accessible is.
-pub(super) fn map_load(p: &relocate::Placed, base: u64, load: &Load) -> Result<(), HostError> {
-    let image = base + u64::from(p.offset);
-    let prot = match load.kind {
-        SegmentKind::Text => libc::PROT_READ | libc::PROT_EXEC,
-        SegmentKind::ReadOnly => libc::PROT_READ,
-        SegmentKind::Data => libc::PROT_READ | libc::PROT_WRITE,
-    };
-    let (start, file_end, end) = (load.page_start(), file_mapped_end(load), load.page_end());
+fn map_piece(p: &relocate::Placed, base: u64, piece: &Piece) -> Result<(), HostError> {
+    let at = base + u64::from(p.offset) + u64::from(piece.start);
+    let len = u64::from(piece.end - piece.start);
     // SAFETY: inside our own window, in the part that is for this image.
     unsafe {
-        if file_end > start {
-            let len = u64::from(file_end - start);
-            let file = &p.module.0.file;
-            sys::map_file(image + u64::from(start), len, prot, file, start.into())?;
-        }
-        if end > file_end {
-            sys::map_anonymous(image + u64::from(file_end), u64::from(end - file_end), prot, true)?;
+        if piece.from_file {
+            sys::map_file(at, len, piece.prot, &p.module.0.file, piece.start.into())
+        } else {
+            sys::map_anonymous(at, len, piece.prot, true).map(drop)
         }
     }
-    Ok(())
+}
+
+/// Makes read-only what relocations have written and nobody may write afterwards.
+pub(super) fn protect_relocated(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
+    let parsed = &p.module.0.parsed;
+    match parsed.relro {
+        Some((start, end)) if end > start && relro_is_written(parsed) => {
+            let at = base + u64::from(p.offset) + u64::from(start);
+            // SAFETY: whole pages of the module's data, nobody inside.
+            unsafe { sys::protect(at, (end - start).into(), libc::PROT_READ) }
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes all relocations, makes read-only what is to be, and keeps copies of the writable pages that have any.
@@ -110,16 +164,7 @@ pub(super) fn relocate_all(
             let bytes = unsafe { std::slice::from_raw_parts(page as *const u8, sys::PAGE) };
             pristine.push((page, bytes.into()));
         }
-        if relro.1 > relro.0 {
-            // SAFETY: whole pages of the module's data, nobody inside.
-            unsafe {
-                sys::protect(
-                    image + u64::from(relro.0),
-                    (relro.1 - relro.0).into(),
-                    libc::PROT_READ,
-                )?
-            };
-        }
+        protect_relocated(p, base)?;
     }
     Ok(pristine)
 }
