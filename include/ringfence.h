@@ -592,7 +592,7 @@ rf_status rf_domain_usage(rf_domain *domain, rf_usage *usage);
 
 /* ---------------------------------------------------------------------- code that comes to a living domain
  *
- * Code is one or more functions of machine code, position-independent, without relocations, data or jump tables, that obey
+ * Code is one or more functions of machine code, position-independent, without relocations (so without symbols, weak ones too), data or jump tables, that obey
  * the verifier's rules. It comes and goes under a name, while other threads run in the domain. rf_reset takes all away. */
 
 /* Verifies `length` bytes of code and links a copy under `name`; `entry` is the offset of the function that the name stands for.

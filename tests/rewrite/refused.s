@@ -49,6 +49,14 @@ h:
 	ret
 	.cfi_endproc
 	.size	h, .-h
+	.type	k, @function
+k:
+	.cfi_startproc
+	je	maybe
+	ret
+	.cfi_endproc
+	.size	k, .-k
+	.weak	maybe
 	.section	.note.GNU-stack,"x",@progbits
 	.text
 	.intel_syntax noprefix

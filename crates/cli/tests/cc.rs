@@ -408,8 +408,8 @@ fn call_takes_types_from_debug_information() {
     );
 }
 
-/// A weak function that is declared an import is bound to another module of the domain, beside imports that are not weak; one that
-/// is not declared is 0.
+/// A weak function is bound to another module of the domain, beside imports that are not weak, whether it is declared an import or not;
+/// one that nobody gives and that is not declared is 0.
 #[test]
 fn weak_symbols_across_modules() {
     let d = Dir::new();
@@ -422,13 +422,8 @@ fn weak_symbols_across_modules() {
     );
     d.write("maybe.c", "int maybe(int x) { return x + 10; }\n");
     d.write("sure.c", "int sure(int x) { return x + 100; }\n");
-    let call = |function: &str| {
-        d.sh(&format!(
-            "$RF call --module sure.rf --module maybe.rf a.rf {function}"
-        ))
-        .ok()
-        .out
-    };
+    let with = |modules: &str, function: &str| d.sh(&format!("$RF call {modules} a.rf {function}")).ok().out;
+    let call = |function: &str| with("--module sure.rf --module maybe.rf", function);
     for module in ["maybe", "sure"] {
         d.rf(&[
             "cc",
@@ -448,7 +443,12 @@ fn weak_symbols_across_modules() {
     assert_eq!(call("indirect 1"), "101\n");
     d.sh("timeout 60 $RF cc -O2 -shared --import=sure a.c -o a.rf")
         .ok();
-    assert_eq!(call("'has'"), "0\n");
-    assert_eq!(call("indirect 0"), "4294967294\n");
-    assert_eq!(call("indirect 1"), "101\n");
+    assert_eq!(call("'has'"), "1\n");
+    assert_eq!(call("direct 5"), "15\n");
+    assert_eq!(call("indirect 0"), "11\n");
+    let alone = |function: &str| with("--module sure.rf", function);
+    assert_eq!(alone("'has'"), "0\n");
+    assert_eq!(alone("direct 5"), "4294967295\n");
+    assert_eq!(alone("indirect 0"), "4294967294\n");
+    assert_eq!(alone("indirect 1"), "101\n");
 }

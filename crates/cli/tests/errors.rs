@@ -81,6 +81,16 @@ fn weak_functions_that_nobody_defines_are_null() {
         .fails(139, &["ringfence: error:"]);
     d.rf(&["cc", "-O2", "w.c", "maybe.c", "-o", "w2.rf"]).ok();
     assert_eq!(d.rf(&["call", "w2.rf", "f", "3"]).ok().out, "3\n");
+    let info = d.rf(&["inspect", "w.rf"]).ok().out;
+    assert!(
+        info.contains("imports     1\n") && info.contains("weak"),
+        "{info}"
+    );
+    // Assembly that is taken as it is calls it directly, which cannot lead out of a module: null, and no procedure linkage table.
+    d.write("w.s", "\t.globl f\n\t.type f, @function\n\t.p2align 3\nf:\tnopl 0x629affff(%rax,%rax,1)\n\tcmpq $0, maybe@GOTPCREL(%rip)\n\tje 1f\n\tcall maybe@PLT\n1:\tret\n\t.size f, .-f\n\t.weak maybe\n");
+    d.rf(&["cc", "--no-rewrite", "w.s", "-o", "w3.rf"]).ok();
+    d.rf(&["call", "w3.rf", "f", "3"]).ok();
+    assert!(d.rf(&["inspect", "w3.rf"]).ok().out.contains("imports     0\n"));
 }
 
 #[test]

@@ -143,7 +143,11 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
             let function = s.name.strip_prefix(IMPORT_PREFIX);
             SymbolInfo {
                 name: function.unwrap_or(&s.name).to_owned(),
-                kind: if function.is_some() { "function" } else { "object" },
+                kind: match function {
+                    Some(_) => "function",
+                    None if s.weak => "weak",
+                    None => "object",
+                },
                 address: None,
                 size: None,
             }

@@ -20,7 +20,7 @@ use crate::tools::Tools;
 mod output;
 mod undefined;
 
-use undefined::{demangled, undefined_references, undefined_symbols};
+use undefined::{demangled, has_plt, undefined_references, undefined_symbols};
 
 /// Flags of every link of a module.
 pub(crate) const FLAGS: &[&str] = &[
@@ -35,7 +35,8 @@ pub(crate) const FLAGS: &[&str] = &[
     "-Wl,-z,now",
     "-Wl,-z,relro",
     "-Wl,-z,text",
-    "-Wl,-z,nodynamic-undefined-weak",
+    // What is weak and not defined here is looked for when the module is loaded.
+    "-Wl,-z,dynamic-undefined-weak",
     "-Wl,-z,max-page-size=4096",
     "-Wl,-z,common-page-size=4096",
     "-Wl,--hash-style=both",
@@ -59,6 +60,8 @@ struct Linker<'a> {
     /// Those of them that this run compiled.
     temporary: Vec<String>,
     found: Inputs,
+    /// What is weak and not defined here is null.
+    weak_null: bool,
 }
 
 /// Links the items of the command line; `objects` holds, in order, what the sources among them were compiled to.
@@ -78,6 +81,7 @@ pub(crate) fn link(
         line: Vec::new(),
         temporary: objects.clone(),
         found: Inputs::default(),
+        weak_null: false,
     };
     linker.gather(objects)?;
     let output = inv.output.clone().unwrap_or_else(|| "a.out".to_owned());
@@ -122,6 +126,13 @@ pub(crate) fn link(
     }
     if !thunks.is_empty() {
         extra.push(temp.file("imports.o"));
+    }
+
+    if has_plt(&linked) {
+        // Somebody calls a weak function directly: assembly that is taken as it is, or an object of an older rewriter. No call but
+        // through the checked sequence can lead out of a module.
+        linker.weak_null = true;
+        linker.run(&linker.arguments(&linked, &extra, &[]))?;
     }
 
     let claims = Note {
@@ -281,6 +292,9 @@ impl Linker<'_> {
         args.extend(extra.iter().cloned());
         // Last, so that no flag of the user undoes them.
         args.extend(FLAGS.iter().map(|s| (*s).to_owned()));
+        if self.weak_null {
+            args.push("-Wl,-z,nodynamic-undefined-weak".to_owned());
+        }
         args.extend(["-o".to_owned(), output.to_owned()]);
         args
     }

@@ -33,7 +33,7 @@ pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result
         stmts: &stmts,
         functions,
         arrays: label_arrays(&stmts),
-        out: Out::new(options, input.len() + input.len() / 2),
+        out: Out::new(options, input.len() + input.len() / 2, weak_names(&stmts)),
         errors: Vec::new(),
         section: Section::text(),
         previous: Section::text(),
@@ -372,6 +372,39 @@ fn function_names<'a>(stmts: &[Stmt<'a>], handwritten: bool) -> HashSet<&'a str>
         }
     }
     set
+}
+
+/// Weak symbols that this file does not define and that others may: those that are not hidden. What they are is known when the module
+/// is loaded, so calls of them go through the global offset table.
+pub(crate) fn weak_names<'a>(stmts: &[Stmt<'a>]) -> HashSet<&'a str> {
+    let mut weak = HashSet::new();
+    let names = |args: &'a str| args.split(',').map(str::trim);
+    for s in stmts.iter().filter(|s| s.kind == Kind::Directive) {
+        let (name, args) = directive(s.text);
+        match name {
+            ".weak" => weak.extend(names(args)),
+            ".weakref" => weak.extend(names(args).take(1)),
+            _ => {}
+        }
+    }
+    if weak.is_empty() {
+        return weak;
+    }
+    for s in stmts {
+        let (name, args) = directive(s.text);
+        match s.kind {
+            Kind::Label => _ = weak.remove(s.text),
+            Kind::Assign => _ = weak.remove(s.text.split('=').next().unwrap_or("").trim()),
+            Kind::Directive => match name {
+                ".set" | ".equ" | ".comm" | ".lcomm" | ".hidden" | ".internal" => {
+                    names(args).for_each(|n| _ = weak.remove(n));
+                }
+                _ => {}
+            },
+            Kind::Insn => {}
+        }
+    }
+    weak
 }
 
 /// Finds the arrays in constant data that list labels of code and nothing else.

@@ -1,5 +1,6 @@
 //! The output text: operands translated, sequences that several places need.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use ringfence_isa::sequence::SLOT_STEP;
@@ -32,16 +33,19 @@ pub(crate) struct Out<'o> {
     pub cfi: bool,
     /// Running number for local labels.
     pub local: u32,
+    /// Functions that may be nobody's, and become known when the module is loaded: [`weak_names`](crate::file::weak_names).
+    pub weak: HashSet<&'o str>,
 }
 
 impl<'o> Out<'o> {
-    pub(crate) fn new(options: &'o Options, capacity: usize) -> Out<'o> {
+    pub(crate) fn new(options: &'o Options, capacity: usize, weak: HashSet<&'o str>) -> Out<'o> {
         Out {
             buf: String::with_capacity(capacity),
             options,
             uses_labels: false,
             cfi: false,
             local: 0,
+            weak,
         }
     }
 
@@ -116,11 +120,24 @@ impl<'o> Out<'o> {
             }
             _ => return Err("an indirect jump needs a register or memory".to_owned()),
         }
+        self.check_and_go(what, t);
+        Ok(())
+    }
+
+    /// The checked jump to, or call of, a function whose address the loader puts into the global offset table.
+    pub(crate) fn checked_slot(&mut self, what: &str, name: &str) {
+        self.fmt(format_args!(
+            "\tmovl\t{name}@GOTPCREL(%rip), %r11d\n\t.p2align 1\n\tnop\n"
+        ));
+        self.check_and_go(what, Target::Function);
+    }
+
+    /// The sequence itself, for the target in `r11d`.
+    fn check_and_go(&mut self, what: &str, t: Target) {
         let t = self.target(t);
         self.fmt(format_args!(
             "\tandl\t$-8, %r11d\n\tcmpl\t${t}, %gs:4(%r11d)\n\tcmovnel\t%r14d, %r11d\n\taddq\t%r14, %r11\n\t{what}\t*%r11\n"
         ));
-        Ok(())
     }
 
     /// What stands for one instruction of a jump through a table; `function` numbers the function in its file. The first jump

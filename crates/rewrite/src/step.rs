@@ -305,8 +305,10 @@ impl Step<'_, '_> {
                     "make it a function",
                 ));
             }
-            if let Some(k) = sink {
-                k.out.fmt(format_args!("\tcall\t{name}\n"));
+            match sink {
+                Some(k) if k.out.weak.contains(name) => k.out.checked_slot("call", name),
+                Some(k) => k.out.fmt(format_args!("\tcall\t{name}\n")),
+                None => {}
             }
             return Ok(());
         }
@@ -361,8 +363,18 @@ impl Step<'_, '_> {
             }
             self.at_entry_depth(st)?;
         }
-        if let Some(k) = sink {
-            k.out.fmt(format_args!("\t{}\t{name}\n", insn.mnemonic));
+        match sink {
+            Some(k) if k.out.weak.contains(name) && code.class == Class::Jmp => {
+                k.out.checked_slot("jmp", name)
+            }
+            Some(k) if k.out.weak.contains(name) => {
+                return Err(Fail::hard(
+                    "a conditional jump to a weak function of another file",
+                    "jump around a jump to it",
+                ));
+            }
+            Some(k) => k.out.fmt(format_args!("\t{}\t{name}\n", insn.mnemonic)),
+            None => {}
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ pub struct Export {
 pub struct Import {
     /// Its plain name, without [`ringfence_isa::note::IMPORT_PREFIX`].
     pub name: String,
-    /// Whether it is a function (has the prefix) or data.
+    /// Whether it is a function (has the prefix) or data. A weak symbol without the prefix may be either.
     pub function: bool,
     /// Whether it may stay undefined.
     pub weak: bool,

@@ -223,34 +223,40 @@ impl<'a> Linker<'a> {
 
     fn meaning(&mut self, module: usize, name: &str, weak: bool) -> Result<Meaning, DomainError> {
         let address = |(p, offset): (&Placed, u32)| Meaning::Address(p.offset + offset);
-        let Some(function) = name.strip_prefix(note::IMPORT_PREFIX) else {
-            return match self.find(name, |k| k != ExportKind::ThreadLocal) {
-                Some(found) => Ok(address(found)),
-                None if weak => Ok(Meaning::Nothing),
-                None => Err(self.unresolved(module, name)),
-            };
+        let function = name.strip_prefix(note::IMPORT_PREFIX);
+        let wanted = |kind| match function {
+            Some(_) => kind == ExportKind::Function,
+            None => kind != ExportKind::ThreadLocal,
         };
-        if let Some(found) = self.find(function, |k| k == ExportKind::Function) {
+        if let Some(found) = self.find(function.unwrap_or(name), wanted) {
             return Ok(address(found));
         }
+        // A weak symbol may be a function, or data: nothing says which.
+        let stub = match function.or(weak.then_some(name)) {
+            Some(function) => self.stub(function)?,
+            None => None,
+        };
+        match stub {
+            Some(stub) => Ok(Meaning::Address(stub_offset(stub))),
+            None if weak => Ok(Meaning::Nothing),
+            None => Err(self.unresolved(module, function.unwrap_or(name))),
+        }
+    }
+
+    /// The stub of a function of the runtime's or the host's.
+    fn stub(&mut self, function: &str) -> Result<Option<u32>, DomainError> {
         if let Some((_, stub)) = window::stub::NAMES.iter().find(|(n, _)| *n == function) {
             self.asks_call_status |= *stub == window::stub::CALL_STATUS;
-            return Ok(Meaning::Address(stub_offset(*stub)));
+            return Ok(Some(*stub));
         }
         if let Some(stub) = self.stubs.get(function) {
-            return Ok(Meaning::Address(stub_offset(*stub)));
+            return Ok(Some(*stub));
         }
         if let Some(number) = self.bound.iter().position(|used| used.name == function) {
-            let stub = window::STUB_FIRST_IMPORT + number as u32;
-            return Ok(Meaning::Address(stub_offset(stub)));
+            return Ok(Some(window::STUB_FIRST_IMPORT + number as u32));
         }
-        if let Some(binding) = self.imports.and_then(|i| i.functions.get(function)) {
-            return Ok(Meaning::Address(stub_offset(self.bind(function, binding)?)));
-        }
-        if weak {
-            return Ok(Meaning::Nothing);
-        }
-        Err(self.unresolved(module, function))
+        let binding = self.imports.and_then(|i| i.functions.get(function));
+        binding.map(|binding| self.bind(function, binding)).transpose()
     }
 }
 

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use object::LittleEndian;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection};
 use ringfence_isa::note::IMPORT_PREFIX;
 
 use crate::image::Image;
@@ -89,6 +92,18 @@ pub(super) fn undefined_symbols(path: &str) -> Vec<String> {
         .map(|s| s.name)
         .filter(|n| !n.starts_with(IMPORT_PREFIX))
         .collect()
+}
+
+/// Whether ld made stubs of its own, for direct calls of what is known at load time only.
+pub(super) fn has_plt(path: &str) -> bool {
+    let Ok(data) = fs::read(path) else {
+        return false;
+    };
+    let Ok(file) = ElfFile64::<LittleEndian>::parse(&*data) else {
+        return false;
+    };
+    file.sections()
+        .any(|s| s.size() > 0 && s.name().is_ok_and(|n| n.starts_with(".plt")))
 }
 
 #[cfg(test)]
