@@ -10,6 +10,14 @@ f:
 	movl	(%rax,%rdx), %ecx
 	movl	%ecx, y(%rip)
 	movl	$1, 16
+	testb	$8, 65548
+	cmpl	65568, %eax
+	movl	65548, %ecx
+	movl	65548, %eax
+	movabsq	%rax, 0x10000
+	lock addl	%edx, -16
+	vmovdqu	65600, %ymm1
+	movb	%ah, 16
 	rep stosq
 	rep movsb
 	lock orq	$0, (%rsp)

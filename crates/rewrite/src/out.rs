@@ -318,7 +318,10 @@ impl<'o> Out<'o> {
     pub(crate) fn plain(&mut self, i: &Insn<'_>, st: &State) -> Result<(), String> {
         let confine = self.options.isolation == Isolation::Full || !insn::only_reads(i);
         let mut placed = None;
-        if let Some(m) = i.mem() {
+        let absolute = i.mem().and_then(|m| absolute(i, m));
+        if let Some(m) = i.mem()
+            && absolute.is_none()
+        {
             placed = Some(self.prepare(m, st)?);
         }
         // `rsp` as a value is the place where it would be, in r15 or computed into r11.
@@ -340,6 +343,9 @@ impl<'o> Out<'o> {
         if !i.prefix.is_empty() {
             self.buf.push_str(i.prefix);
             self.buf.push(' ');
+        }
+        if absolute.is_some() {
+            self.buf.push_str("addr32 ");
         }
         // `movabs` has an absolute operand only, and that went into r11.
         match i.mnemonic.strip_prefix("movabs") {
@@ -364,6 +370,8 @@ impl<'o> Out<'o> {
                 Op::Mem(_) => {
                     if let Some(p) = &placed {
                         self.mem(p, confine);
+                    } else if let Some(at) = absolute {
+                        self.fmt(format_args!("%gs:{at:#x}"));
                     }
                 }
             }
@@ -450,6 +458,22 @@ impl<'o> Out<'o> {
         self.buf.push('\n');
         Ok(())
     }
+}
+
+/// The offset in the window, if the operand is an absolute address that an instruction can name with the 32-bit address size and
+/// no register: not `mov` between it and the accumulator, for which the assembler has another form, `A0` to `A3`.
+fn absolute(i: &Insn<'_>, m: &Mem<'_>) -> Option<u32> {
+    if m.base != NONE || m.index != NONE || m.fs || m.vector {
+        return None;
+    }
+    let moves =
+        matches!(i.mnemonic, "mov" | "movb" | "movw" | "movl" | "movq") || i.mnemonic.starts_with("movabs");
+    let accumulator = |o: &Op<'_>| matches!(o, Op::Reg(r, _) if r.is(0));
+    if moves && i.ops().iter().any(accumulator) {
+        return None;
+    }
+    // What does not fit is taken modulo 4 GiB, as ever.
+    m.number().map(|n| n as u32)
 }
 
 /// A memory operand that is ready to be printed.
