@@ -87,19 +87,21 @@ static inline void *set_few(unsigned char *d, int c, size_t n)
 	return d;
 }
 
-/* n > 32. Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
-BODY void *memmove_body(void *dst, const void *src, size_t n)
+/* Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
+VARIANT(void *, memmove, (void *dst, const void *src, size_t n))
 {
 	unsigned char *d = dst;
 	const unsigned char *s = src;
 
-	if (LIKELY(n <= 2 * V)) {
+	if (n <= 32)
+		return move_few(d, s, n);
+	if (LIKELY(UP_TO_2V(n))) {
 		vec a = LOADU(s), b = LOADU(s + n - V);
 		STOREU(d, a);
 		STOREU(d + n - V, b);
 		return dst;
 	}
-	if (n <= 4 * V) {
+	if (UP_TO_4V(n)) {
 		vec a = LOADU(s), b = LOADU(s + V), e = LOADU(s + n - 2 * V), f = LOADU(s + n - V);
 		STOREU(d, a);
 		STOREU(d + V, b);
@@ -107,20 +109,22 @@ BODY void *memmove_body(void *dst, const void *src, size_t n)
 		STOREU(d + n - V, f);
 		return dst;
 	}
-	if (n <= 8 * V) {
+	if (UP_TO_8V(n)) {
+		const unsigned char *t = s + n - 4 * V;
 		vec a = LOADU(s), b = LOADU(s + V), c = LOADU(s + 2 * V), e = LOADU(s + 3 * V);
-		vec w = LOADU(s + n - 4 * V), x = LOADU(s + n - 3 * V), y = LOADU(s + n - 2 * V),
-		    z = LOADU(s + n - V);
+		vec w = LOADU(t), x = LOADU(t + V), y = LOADU(t + 2 * V), z = LOADU(t + 3 * V);
+		unsigned char *f = d + n - 4 * V;
 		STOREU(d, a);
 		STOREU(d + V, b);
 		STOREU(d + 2 * V, c);
 		STOREU(d + 3 * V, e);
-		STOREU(d + n - 4 * V, w);
-		STOREU(d + n - 3 * V, x);
-		STOREU(d + n - 2 * V, y);
-		STOREU(d + n - V, z);
+		STOREU(f, w);
+		STOREU(f + V, x);
+		STOREU(f + 2 * V, y);
+		STOREU(f + 3 * V, z);
 		return dst;
 	}
+	OTHERWISE(memmove, (dst, src, n))
 	if ((uintptr_t)d - (uintptr_t)s >= n) {
 		/* Forward. The ends are loaded first and stored last, the middle goes to aligned addresses. */
 		if (n >= REP_MOVE && (RF_FEATURES & RF_FEATURE_ERMS) && (uintptr_t)s - (uintptr_t)d >= n) {
@@ -154,45 +158,65 @@ BODY void *memmove_body(void *dst, const void *src, size_t n)
 		return dst;
 	}
 	/* Backward. */
-	vec tail = keep(LOADU(s + n - V)), h0 = keep(LOADU(s)), h1 = keep(LOADU(s + V));
+	vec tail = keep(LOADU(s + n - V));
+	vec h0 = keep(LOADU(s)), h1 = keep(LOADU(s + V)), h2 = keep(LOADU(s + 2 * V)), h3 = keep(LOADU(s + 3 * V));
 	unsigned char *p = (unsigned char *)((uintptr_t)(d + n - 1) & ~(uintptr_t)(V - 1));
 	const unsigned char *q = s + (p - d);
-	unsigned char *stop = d + 2 * V;
+	unsigned char *stop = d + 4 * V;
 	do {
-		q -= 2 * V;
-		vec a = LOADU(q), b = LOADU(q + V);
-		p -= 2 * V;
+		q -= 4 * V;
+		vec a = keep(LOADU(q)), b = keep(LOADU(q + V)), c = keep(LOADU(q + 2 * V)), e = keep(LOADU(q + 3 * V));
+		p -= 4 * V;
 		IN_ORDER;
+		STORE(p + 3 * V, e);
+		STORE(p + 2 * V, c);
 		STORE(p + V, b);
-		IN_ORDER;
 		STORE(p, a);
 	} while (p > stop);
 	STOREU(d, h0);
 	STOREU(d + V, h1);
+	STOREU(d + 2 * V, h2);
+	STOREU(d + 3 * V, h3);
 	STOREU(d + n - V, tail);
 	return dst;
 }
 
-/* n > 32 */
-BODY void *memset_body(void *dst, int c, size_t n)
+VARIANT(void *, memset, (void *dst, int c, size_t n))
 {
 	unsigned char *d = dst;
-	vec v = splat(c);
 
-	STOREU(d, v);
-	STOREU(d + n - V, v);
-	if (LIKELY(n <= 2 * V))
-		return dst;
-	STOREU(d + V, v);
-	STOREU(d + n - 2 * V, v);
-	if (n <= 4 * V)
-		return dst;
-	if (n >= REP_SET && (RF_FEATURES & RF_FEATURE_ERMS)) {
-		rep_stosb(d, c, n);
+	if (n <= 32)
+		return set_few(d, c, n);
+	if (LIKELY(UP_TO_2V(n))) {
+		vec v = splat(c);
+		STOREU(d, v);
+		STOREU(d + n - V, v);
 		return dst;
 	}
+	if (UP_TO_4V(n)) {
+		vec v = splat(c);
+		STOREU(d, v);
+		STOREU(d + V, v);
+		STOREU(d + n - 2 * V, v);
+		STOREU(d + n - V, v);
+		return dst;
+	}
+	OTHERWISE(memset, (dst, c, n))
+	if (n >= REP_SET && (RF_FEATURES & RF_FEATURE_ERMS)) {
+		vec v = splat(c);
+		size_t skip = -(uintptr_t)d & 63;
+		for (size_t i = 0; i < 64; i += V)
+			STOREU(d + i, v);
+		rep_stosb(d + skip, c, n - skip);
+		return dst;
+	}
+	vec v = splat(c);
 	unsigned char *end = d + n - 2 * V;
 	unsigned char *p = (unsigned char *)(((uintptr_t)d + 2 * V) & ~(uintptr_t)(V - 1));
+	STOREU(d, v);
+	STOREU(d + V, v);
+	STOREU(end, v);
+	STOREU(end + V, v);
 	do {
 		STORE(p, v);
 		STORE(p + V, v);
@@ -206,104 +230,141 @@ static inline int byte_difference(const unsigned char *a, const unsigned char *b
 	return a[at] - b[at];
 }
 
-BODY int memcmp_body(const void *pa, const void *pb, size_t n)
+/* A bit for each byte that differs, of 16. */
+static inline uint32_t differ16(const unsigned char *a, const unsigned char *b)
+{
+	v16 x = load16(a), y = load16(b);
+	uint32_t m;
+	__asm__("pcmpeqb %2, %1\n\tpmovmskb %1, %0" : "=r"(m), "+x"(x) : "x"(y));
+	return m ^ 0xFFFF;
+}
+
+/* n <= 32 */
+static inline int compare_few(const unsigned char *a, const unsigned char *b, size_t n)
+{
+	if (LIKELY(n >= 16)) {
+		size_t at = 0;
+		uint32_t m = differ16(a, b);
+		if (!m) {
+			at = n - 16;
+			m = differ16(a + at, b + at);
+			if (!m)
+				return 0;
+		}
+		return byte_difference(a, b, at + __builtin_ctz(m));
+	}
+	if (n >= 8) {
+		uint64_t x = __builtin_bswap64(*(const u64u *)a), y = __builtin_bswap64(*(const u64u *)b);
+		if (x == y) {
+			x = __builtin_bswap64(*(const u64u *)(a + n - 8));
+			y = __builtin_bswap64(*(const u64u *)(b + n - 8));
+		}
+		return (x > y) - (x < y);
+	}
+	if (n >= 4) {
+		uint64_t x = (uint64_t)__builtin_bswap32(*(const u32u *)a) << 32 |
+			     __builtin_bswap32(*(const u32u *)(a + n - 4));
+		uint64_t y = (uint64_t)__builtin_bswap32(*(const u32u *)b) << 32 |
+			     __builtin_bswap32(*(const u32u *)(b + n - 4));
+		return (x > y) - (x < y);
+	}
+	if (n >= 2) {
+		uint32_t x = __builtin_bswap32(*(const u16u *)a) | a[n - 1];
+		uint32_t y = __builtin_bswap32(*(const u16u *)b) | b[n - 1];
+		return (x > y) - (x < y);
+	}
+	return n ? a[0] - b[0] : 0;
+}
+
+/* All bits where a vector of the one is like that of the other. */
+#define LIKE(i) (keep(LOADU(a + (i))) == LOADU(b + (i)))
+
+VARIANT(int, memcmp, (const void *pa, const void *pb, size_t n))
 {
 	const unsigned char *a = pa, *b = pb;
 	uint32_t m;
+	size_t at;
 
-	if (n < V) {
-		if (n >= 16) { /* only with 32-byte vectors */
-			uint32_t k = __builtin_ia32_pmovmskb128(*(const v16u *)a == *(const v16u *)b) ^ 0xFFFF;
-			if (k)
-				return byte_difference(a, b, __builtin_ctz(k));
-			k = __builtin_ia32_pmovmskb128(*(const v16u *)(a + n - 16) == *(const v16u *)(b + n - 16)) ^
-			    0xFFFF;
-			return k ? byte_difference(a, b, n - 16 + __builtin_ctz(k)) : 0;
-		}
-		if (n >= 8) {
-			uint64_t x = __builtin_bswap64(*(const u64u *)a), y = __builtin_bswap64(*(const u64u *)b);
-			if (x == y) {
-				x = __builtin_bswap64(*(const u64u *)(a + n - 8));
-				y = __builtin_bswap64(*(const u64u *)(b + n - 8));
-			}
-			return (x > y) - (x < y);
-		}
-		if (n >= 4) {
-			uint64_t x = (uint64_t)__builtin_bswap32(*(const u32u *)a) << 32 |
-				     __builtin_bswap32(*(const u32u *)(a + n - 4));
-			uint64_t y = (uint64_t)__builtin_bswap32(*(const u32u *)b) << 32 |
-				     __builtin_bswap32(*(const u32u *)(b + n - 4));
-			return (x > y) - (x < y);
-		}
-		if (n >= 2) {
-			uint32_t x = __builtin_bswap32(*(const u16u *)a) | a[n - 1];
-			uint32_t y = __builtin_bswap32(*(const u16u *)b) | b[n - 1];
-			return (x > y) - (x < y);
-		}
-		return n ? a[0] - b[0] : 0;
-	}
+	if (n <= 32)
+		return compare_few(a, b, n);
 	/* From both ends, which overlap, up to 8 vectors. */
-	size_t at = 0;
 #define STEP(where)                                                                                          \
-	if ((m = MASK(LOADU(a + (where)) == LOADU(b + (where))) ^ ALL)) {                                    \
+	if (UNLIKELY((m = MASK(LIKE(where))) != ALL)) {                                                      \
 		at = (where);                                                                                \
 		goto found;                                                                                  \
 	}
-	STEP(0)
-	if (n <= 2 * V) {
+	if (LIKELY(UP_TO_2V(n))) {
+		STEP(0)
 		STEP(n - V)
 		return 0;
 	}
-	STEP(V)
-	if (n <= 4 * V) {
+	if (UP_TO_4V(n)) {
+		STEP(0)
+		STEP(V)
 		STEP(n - 2 * V)
 		STEP(n - V)
 		return 0;
 	}
+	OTHERWISE(memcmp, (pa, pb, n))
+	STEP(0)
+	STEP(V)
 	STEP(2 * V)
 	STEP(3 * V)
+	/* The place of the last four vectors. */
+	const unsigned char *last = a + n - 4 * V;
 	if (n > 8 * V) {
-		/* The first of the two is aligned; the last round overlaps. */
-		size_t i = 4 * V - ((uintptr_t)a & (V - 1)), last = n - 4 * V;
+		size_t skip = 4 * V - ((uintptr_t)a & (V - 1));
+		a += skip;
+		b += skip;
 		do {
-			vec x = LOAD(a + i) == LOADU(b + i), y = LOAD(a + i + V) == LOADU(b + i + V),
-			    z = LOAD(a + i + 2 * V) == LOADU(b + i + 2 * V),
-			    w = LOAD(a + i + 3 * V) == LOADU(b + i + 3 * V);
-			if (MASK(x & y & z & w) != ALL) {
-				at = i;
+			if (UNLIKELY(MASK(LIKE(0) & LIKE(V) & LIKE(2 * V) & LIKE(3 * V)) != ALL))
 				goto four;
-			}
-			i += 4 * V;
-		} while (i < last);
+			a += 4 * V;
+			b += 4 * V;
+		} while (a < last);
 	}
-	at = n - 4 * V;
+	b += last - a;
+	a = last;
+	if (LIKELY(MASK(LIKE(0) & LIKE(V) & LIKE(2 * V) & LIKE(3 * V)) == ALL))
+		return 0;
 four:
-	for (size_t end = at + 4 * V; at < end; at += V) {
-		STEP(at)
-	}
-	return 0;
+	STEP(0)
+	STEP(V)
+	STEP(2 * V)
+	at = 3 * V;
+	m = MASK(LIKE(3 * V));
 found:
-	return byte_difference(a, b, at + __builtin_ctz(m));
+	return byte_difference(a, b, at + __builtin_ctz(~m));
 #undef STEP
 }
 
-BODY void *memchr_body(const void *p, int c, size_t n)
+VARIANT(void *, memchr, (const void *p, int c, size_t n))
 {
 	const unsigned char *s = p;
+	const unsigned char *a;
 	uint32_t m;
+	vec k;
 
-	if (!n)
+	if (UNLIKELY(!n))
 		return NULL;
-	const vec k = splat(c);
-	const unsigned char *a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
 	/* n may be larger than what is there, so nothing is loaded beyond the page of the match. */
-	if (LIKELY(WITHIN_PAGE(s, V)))
+	if (FITS(s)) {
+		k = splat(c);
 		m = MASK(LOADU(s) == k);
-	else
+		if (m) {
+			size_t at = __builtin_ctz(m);
+			return at < n ? (void *)(s + at) : NULL;
+		}
+		a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
+	} else {
+		OTHERWISE(memchr, (p, c, n))
+		k = splat(c);
+		a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
 		m = MASK(LOAD(a) == k) >> (s - a);
-	if (m) {
-		size_t at = __builtin_ctz(m);
-		return at < n ? (void *)(s + at) : NULL;
+		if (m) {
+			size_t at = __builtin_ctz(m);
+			return at < n ? (void *)(s + at) : NULL;
+		}
 	}
 	if (n <= V)
 		return NULL;
@@ -340,9 +401,11 @@ BODY void *memchr_body(const void *p, int c, size_t n)
 #undef STEP
 }
 
-BODY void *memrchr_body(const void *p, int c, size_t n)
+VARIANT(void *, memrchr, (const void *p, int c, size_t n))
 {
 	const unsigned char *s = p;
+
+	OTHERWISE(memrchr, (p, c, n))
 	const vec k = splat(c);
 
 	while (n >= V) {
@@ -357,9 +420,11 @@ BODY void *memrchr_body(const void *p, int c, size_t n)
 	return NULL;
 }
 
-BODY void *rawmemchr_body(const void *p, int c)
+VARIANT(void *, rawmemchr, (const void *p, int c))
 {
 	const unsigned char *s = p;
+
+	OTHERWISE(rawmemchr, (p, c))
 	const vec k = splat(c);
 	const unsigned char *a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
 	uint32_t m = MASK(LOAD(a) == k) >> (s - a);
@@ -372,13 +437,6 @@ BODY void *rawmemchr_body(const void *p, int c)
 	} while (!m);
 	return (void *)(a + __builtin_ctz(m));
 }
-
-ENTRY_AFTER(if (n <= 32) return move_few(d, s, n);, void *, memmove, (void *d, const void *s, size_t n), (d, s, n))
-ENTRY_AFTER(if (n <= 32) return set_few(d, c, n);, void *, memset, (void *d, int c, size_t n), (d, c, n))
-ENTRY(int, memcmp, (const void *a, const void *b, size_t n), (a, b, n))
-ENTRY(void *, memchr, (const void *s, int c, size_t n), (s, c, n))
-ENTRY(void *, memrchr, (const void *s, int c, size_t n), (s, c, n))
-ENTRY(void *, rawmemchr, (const void *s, int c), (s, c))
 
 #if RF_VEC == 32
 /* One function for both: calls that overlap by mistake then work, too. */

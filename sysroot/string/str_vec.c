@@ -2,21 +2,30 @@
  * page may be followed by one that is not there. */
 #include "vec.h"
 
+#if RF_VEC == 32
+char *__rf_strchrnul_sse2(const char *, int) HIDDEN;
+int __rf_strcmp_sse2(const char *, const char *) HIDDEN;
+int __rf_strncmp_sse2(const char *, const char *, size_t) HIDDEN;
+char *__rf_stpcpy_sse2(char *restrict, const char *restrict) HIDDEN;
+char *__rf_strcpy_sse2(char *restrict, const char *restrict) HIDDEN;
+#endif
+
 static inline const char *align_down(const char *p) { return (const char *)((uintptr_t)p & ~(uintptr_t)(V - 1)); }
 
 static inline const char *next_four(const char *p) { return (const char *)(((uintptr_t)p & ~(4 * V - 1)) + 4 * V); }
 
-BODY size_t strlen_body(const char *s)
+VARIANT(size_t, strlen, (const char *s))
 {
 	const char *a = s;
 	uint32_t m;
 
-	if (LIKELY(WITHIN_PAGE(s, RF_VEC))) {
+	if (FITS(s)) {
 		m = MASK(LOADU(s) == ZERO);
 		if (m)
 			return __builtin_ctz(m);
 		a = align_down(s);
 	} else {
+		OTHERWISE(strlen, (s))
 		a = align_down(s);
 		m = MASK(LOAD(a) == ZERO) >> (s - a);
 		if (m)
@@ -43,20 +52,22 @@ BODY size_t strlen_body(const char *s)
 #undef STEP
 }
 
-BODY char *strchrnul_body(const char *s, int c)
+BODY char *find(const char *s, int c)
 {
-	const vec k = splat(c);
 	const char *a;
 	uint32_t m;
-	vec x;
+	vec x, k;
 
-	if (LIKELY(WITHIN_PAGE(s, RF_VEC))) {
+	if (FITS(s)) {
+		k = splat(c);
 		x = keep(LOADU(s));
 		m = MASK((x == k) | (x == ZERO));
 		if (m)
 			return (char *)s + __builtin_ctz(m);
 		a = align_down(s);
 	} else {
+		OTHERWISE(strchrnul, (s, c))
+		k = splat(c);
 		a = align_down(s);
 		x = keep(LOAD(a));
 		m = MASK((x == k) | (x == ZERO)) >> (s - a);
@@ -86,26 +97,30 @@ BODY char *strchrnul_body(const char *s, int c)
 #undef STEP
 }
 
-BODY char *strchr_body(const char *s, int c)
+VARIANT(char *, strchrnul, (const char *s, int c)) { return find(s, c); }
+
+VARIANT(char *, strchr, (const char *s, int c))
 {
-	char *p = strchrnul_body(s, c);
+	char *p = find(s, c);
 	return *p == (char)c ? p : NULL;
 }
 
 static inline char *last(const char *a, uint32_t hit) { return (char *)a + (31 - __builtin_clz(hit)); }
 
-BODY char *strrchr_body(const char *s, int c)
+VARIANT(char *, strrchr, (const char *s, int c))
 {
-	const vec k = splat(c);
 	const char *a = align_down(s), *block = NULL;
 	uint32_t end, hit;
-	vec x;
+	vec x, k;
 
 	/* Most strings are short. */
-	if (LIKELY(WITHIN_PAGE(s, RF_VEC))) {
+	if (FITS(s)) {
+		k = splat(c);
 		x = keep(LOADU(s));
 		end = MASK(x == ZERO), hit = MASK(x == k);
 	} else {
+		OTHERWISE(strrchr, (s, c))
+		k = splat(c);
 		x = keep(LOAD(a));
 		end = MASK(x == ZERO) >> (s - a), hit = MASK(x == k) >> (s - a);
 	}
@@ -165,80 +180,102 @@ static inline int difference(const char *a, const char *b)
 static inline vec stops(const char *a, const char *b)
 {
 	vec x = keep(LOADU(a));
-	return MIN(x, (vec)(x == LOADU(b)));
+	return x & (vec)(x == LOADU(b));
 }
 
-/* Bytes until either of the two pointers reaches its next page. */
-static inline size_t page_room(const char *a, const char *b)
+/* The same for four vectors at once. */
+static inline vec stops4(const char *a, const char *b)
 {
-	size_t x = 4096 - ((uintptr_t)a & 4095), y = 4096 - ((uintptr_t)b & 4095);
-	return x < y ? x : y;
+	return MIN(MIN(stops(a, b), stops(a + V, b + V)), MIN(stops(a + 2 * V, b + 2 * V), stops(a + 3 * V, b + 3 * V)));
 }
 
 /* strcmp, and strncmp where n counts. */
 BODY int compare(const char *a, const char *b, size_t n, const int bounded)
 {
-	const char *start = a, *end;
+	const char *const start = a;
 	uint32_t m;
+	size_t at;
+	vec zero;
 
 #define STEP(i)                                                                                              \
-	m = MASK(stops(a + (i), b + (i)) == ZERO);                                                           \
+	m = MASK(stops(a + (i), b + (i)) == zero);                                                           \
 	if (m) {                                                                                             \
-		size_t at = __builtin_ctz(m) + (i);                                                          \
+		at = __builtin_ctz(m) + (i);                                                                 \
 		return bounded && at >= n ? 0 : difference(a + at, b + at);                                  \
 	}                                                                                                    \
 	if (bounded && n <= (i) + V)                                                                         \
 		return 0;
 
-	if (bounded && !n)
+	if (bounded && UNLIKELY(!n))
 		return 0;
-	if (LIKELY((((uintptr_t)a | (uintptr_t)b) & 4095) <= 4096 - 4 * V)) {
+	if (FITS4_BOTH(a, b)) {
+		zero = zeroes();
 		STEP(0)
 		STEP(V)
 		STEP(2 * V)
 		STEP(3 * V)
-		size_t skip = 4 * V - ((uintptr_t)a & (V - 1));
-		a += skip;
-		b += skip;
+	} else {
+		if (bounded) {
+			OTHERWISE(strncmp, (a, b, n))
+		} else {
+			OTHERWISE(strcmp, (a, b))
+		}
+		zero = zeroes();
+		/* Vectors while both are in their pages, then a byte, until four vectors have been compared. */
+		for (size_t i = 0; i < 4 * V;) {
+			if (((uintptr_t)(a + i) & 4095) <= 4096 - V && ((uintptr_t)(b + i) & 4095) <= 4096 - V) {
+				STEP(i)
+				i += V;
+				continue;
+			}
+			if (a[i] != b[i] || !a[i])
+				return difference(a + i, b + i);
+			if (bounded && n == i + 1)
+				return 0;
+			i++;
+		}
 	}
-	end = bounded && n < (size_t)-1 >> 1 ? start + n : (const char *)-1;
+	/* From here on four vectors of a are in one page. */
+	size_t skip = 4 * V - ((uintptr_t)a & (4 * V - 1));
+	a += skip;
+	b += skip;
+	if (bounded)
+		n -= skip;
 	for (;;) {
-		size_t room = page_room(a, b);
-		if (bounded && room >= (size_t)(end - a)) {
-			room = (size_t)(end - a);
-			if (!room)
+		/* Where b leaves its page, all that is before the page's end has to be equal, and no end, before more is loaded.
+		 * It is known to be, if it belongs to the first four vectors. */
+		size_t over = (uintptr_t)b & 4095;
+		if (UNLIKELY(over > 4096 - 4 * V)) {
+			over -= 4096 - 4 * V;
+			if (over <= (size_t)(a - start) && MASK(stops4(a - over, b - over) == zero)) {
+				a -= over;
+				b -= over;
+				if (bounded)
+					n += over;
+				break;
+			}
+			if (bounded && n <= 4 * V - over)
 				return 0;
 		}
-		for (; room >= 4 * V; room -= 4 * V, a += 4 * V, b += 4 * V) {
-			vec p = stops(a, b), q = stops(a + V, b + V), r = stops(a + 2 * V, b + 2 * V),
-			    t = stops(a + 3 * V, b + 3 * V);
-			if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
-				break;
-		}
-		for (; room >= V; room -= V, a += V, b += V)
-			if ((m = MASK(stops(a, b) == ZERO)))
-				return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
-		if (!room)
-			continue;
-		/* The rest before the page's end, again with bytes that are known to be equal. */
-		if (LIKELY((size_t)(a - start) >= V - room)) {
-			a -= V - room;
-			b -= V - room;
-			if ((m = MASK(stops(a, b) == ZERO)))
-				return difference(a + __builtin_ctz(m), b + __builtin_ctz(m));
-			a += V;
-			b += V;
-			continue;
-		}
-		for (; room; room--, a++, b++)
-			if (*a != *b || !*a)
-				return difference(a, b);
+		if (MASK(stops4(a, b) == zero))
+			break;
+		if (bounded && n <= 4 * V)
+			return 0;
+		a += 4 * V;
+		b += 4 * V;
+		if (bounded)
+			n -= 4 * V;
 	}
+	STEP(0)
+	STEP(V)
+	STEP(2 * V)
+	STEP(3 * V)
+	return 0;
 #undef STEP
 }
 
-BODY int strcmp_body(const char *a, const char *b) { return compare(a, b, 0, 0); }
-BODY int strncmp_body(const char *a, const char *b, size_t n) { return compare(a, b, n, 1); }
+VARIANT(int, strcmp, (const char *a, const char *b)) { return compare(a, b, 0, 0); }
+VARIANT(int, strncmp, (const char *a, const char *b, size_t n)) { return compare(a, b, n, 1); }
 
 /* n bytes, 1 to one vector, as two overlapping pieces. */
 static inline void copy_tail(char *d, const char *s, unsigned n)
@@ -266,20 +303,14 @@ static inline void copy_tail(char *d, const char *s, unsigned n)
 }
 
 /* Copies up to and with the terminating NUL; returns where it was put. */
-BODY char *stpcpy_body(char *d, const char *s)
+BODY char *copy(char *d, const char *s, const int ends)
 {
-	char *start = d;
+	char *const start = d;
 	uint32_t m;
+	vec x;
 
-	if (LIKELY(WITHIN_PAGE(s, 4 * V))) {
-		vec x = keep(LOADU(s));
-		m = MASK(x == ZERO);
-		if (m) {
-			unsigned at = __builtin_ctz(m);
-			copy_tail(d, s, at + 1);
-			return d + at;
-		}
-		/* What is left over at the end goes by a vector that overlaps the one before. */
+#define DONE(at) return ends ? d + (at) : start;
+	/* What is left over at the end goes by a vector that overlaps the one before. */
 #define STEP(i)                                                                                              \
 	STOREU(d + (i) - V, x);                                                                              \
 	x = keep(LOADU(s + (i)));                                                                            \
@@ -287,62 +318,79 @@ BODY char *stpcpy_body(char *d, const char *s)
 	if (m) {                                                                                             \
 		size_t at = (i) + __builtin_ctz(m);                                                          \
 		STOREU(d + at + 1 - V, LOADU(s + at + 1 - V));                                               \
-		return d + at;                                                                               \
+		DONE(at)                                                                                     \
 	}
+	if (FITS4(s)) {
+		x = keep(LOADU(s));
+		m = MASK(x == ZERO);
+		if (m) {
+			unsigned at = __builtin_ctz(m);
+			copy_tail(d, s, at + 1);
+			DONE(at)
+		}
 		STEP(V)
 		STEP(2 * V)
 		STEP(3 * V)
-#undef STEP
 		STOREU(d + 3 * V, x);
-		size_t skip = 4 * V - ((uintptr_t)s & (V - 1));
-		d += skip;
-		s += skip;
-	}
-	for (;;) {
-		size_t room = 4096 - ((uintptr_t)s & 4095);
-		for (; room >= 4 * V; room -= 4 * V, d += 4 * V, s += 4 * V) {
-			vec p = keep(LOADU(s)), q = keep(LOADU(s + V)), r = keep(LOADU(s + 2 * V)),
-			    t = keep(LOADU(s + 3 * V));
-			if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO))
-				break;
-			STOREU(d, p);
-			STOREU(d + V, q);
-			STOREU(d + 2 * V, r);
-			STOREU(d + 3 * V, t);
+	} else {
+		if (ends) {
+			OTHERWISE(stpcpy, (d, s))
+		} else {
+			OTHERWISE(strcpy, (d, s))
 		}
-		for (; room >= V; room -= V, d += V, s += V) {
-			vec x = keep(LOADU(s));
+		/* Aligned vectors do not leave a page; what comes before the first goes by bytes. */
+		size_t i = 0, edge = -(uintptr_t)s & (V - 1);
+		for (; i < edge; i++)
+			if (!(d[i] = s[i])) {
+				DONE(i)
+			}
+		for (; i < 4 * V; i += V) {
+			x = keep(LOAD(s + i));
 			m = MASK(x == ZERO);
 			if (m) {
-				size_t at = __builtin_ctz(m);
-				if (LIKELY((size_t)(d - start) >= V - 1))
+				size_t at = i + __builtin_ctz(m);
+				if (at + 1 >= V)
 					STOREU(d + at + 1 - V, LOADU(s + at + 1 - V));
 				else
 					copy_tail(d, s, (unsigned)at + 1);
-				return d + at;
+				DONE(at)
 			}
-			STOREU(d, x);
+			STOREU(d + i, x);
 		}
-		for (; room; room--, s++, d++)
-			if (!(*d = *s))
-				return d;
 	}
+	/* Four vectors from a boundary of four do not leave a page either. */
+	size_t skip = 4 * V - ((uintptr_t)s & (4 * V - 1));
+	d += skip;
+	s += skip;
+	for (;;) {
+		vec p = keep(LOAD(s)), q = keep(LOAD(s + V)), r = keep(LOAD(s + 2 * V)), t = keep(LOAD(s + 3 * V));
+		if (MASK(MIN(MIN(p, q), MIN(r, t)) == ZERO)) {
+			x = p;
+			break;
+		}
+		STOREU(d, p);
+		STOREU(d + V, q);
+		STOREU(d + 2 * V, r);
+		STOREU(d + 3 * V, t);
+		d += 4 * V;
+		s += 4 * V;
+	}
+	m = MASK(x == ZERO);
+	if (m) {
+		size_t at = __builtin_ctz(m);
+		STOREU(d + at + 1 - V, LOADU(s + at + 1 - V));
+		DONE(at)
+	}
+	STEP(V)
+	STEP(2 * V)
+	STEP(3 * V)
+	__builtin_unreachable();
+#undef STEP
+#undef DONE
 }
 
-BODY char *strcpy_body(char *d, const char *s)
-{
-	stpcpy_body(d, s);
-	return d;
-}
-
-ENTRY(size_t, strlen, (const char *s), (s))
-ENTRY(char *, strchrnul, (const char *s, int c), (s, c))
-ENTRY(char *, strchr, (const char *s, int c), (s, c))
-ENTRY(char *, strrchr, (const char *s, int c), (s, c))
-ENTRY(int, strcmp, (const char *a, const char *b), (a, b))
-ENTRY(int, strncmp, (const char *a, const char *b, size_t n), (a, b, n))
-ENTRY(char *, stpcpy, (char *restrict d, const char *restrict s), (d, s))
-ENTRY(char *, strcpy, (char *restrict d, const char *restrict s), (d, s))
+VARIANT(char *, stpcpy, (char *restrict d, const char *restrict s)) { return copy(d, s, 1); }
+VARIANT(char *, strcpy, (char *restrict d, const char *restrict s)) { return copy(d, s, 0); }
 
 #if RF_VEC == 32
 char *__strchrnul(const char *s, int c) __attribute__((weak, alias("strchrnul")));

@@ -1,7 +1,7 @@
 /* What the memory and string functions share: vectors of RF_VEC bytes, and the choice between them.
  *
  * Every *_vec.c is compiled twice, with RF_VEC=16 (SSE2, any processor) and RF_VEC=32 (AVX2); which one runs is decided
- * by the feature word of the window's header page. GNU C, because inline vectors are. */
+ * by words of the window's header page. GNU C, because inline vectors are. */
 #ifndef RF_VEC_H
 #define RF_VEC_H
 
@@ -36,7 +36,28 @@ typedef v16u vecu;
 #define STORE(p, v) (*(vec *)(p) = (v))
 #define STOREU(p, v) (*(vecu *)(p) = (vecu)(v))
 #define ZERO ((vec){0})
-static inline vec splat(int c) { return (vec){0} + (char)c; }
+static inline vec splat(int c)
+{
+#if RF_VEC == 32
+	/* Volatile: not before it is known that there is AVX2, even if both branches of a condition need it. */
+	vec v;
+	__asm__ volatile("vmovd %1, %x0\n\tvpbroadcastb %x0, %0" : "=x"(v) : "r"(c));
+	return v;
+#else
+	return (vec){0} + (char)c;
+#endif
+}
+/* The same for zeroes. */
+static inline vec zeroes(void)
+{
+#if RF_VEC == 32
+	vec v;
+	__asm__ volatile("vpxor %x0, %x0, %x0" : "=x"(v));
+	return v;
+#else
+	return ZERO;
+#endif
+}
 /* In a register from here on: the compiler would rather load a value twice than keep it. */
 static inline vec keep(vec v)
 {
@@ -51,40 +72,49 @@ static inline vec keep(vec v)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* An access of n bytes at p stays within one page. */
-#define WITHIN_PAGE(p, n) (((uintptr_t)(p) & 4095) <= 4096 - (n))
-
-/* The header page's feature word: isa::window::HEADER_FEATURES and isa::window::feature. Addresses of a
+/* The header page: isa::window::HEADER_FEATURES, isa::window::feature, HEADER_VECTOR_ROOM, HEADER_VECTOR_SIZES. Addresses of a
  * domain are taken modulo 4 GiB, so that the offset in the window is an address as it stands. */
 #define RF_FEATURE_AVX2 (1u << 3)
 #define RF_FEATURE_ERMS (1u << 10)
-#ifdef RF_FEATURES_SYMBOL /* unfenced, for tests */
-extern uint32_t RF_FEATURES_SYMBOL;
-#define RF_FEATURES RF_FEATURES_SYMBOL
+#ifdef RF_HEADER_SYMBOL /* unfenced, for tests */
+extern uint64_t RF_HEADER_SYMBOL[];
+#define RF_HEADER(type, offset) (*(const type *)((const char *)RF_HEADER_SYMBOL + (offset)))
 #else
-#define RF_FEATURES (*(const uint32_t *)0x1000C)
+#define RF_HEADER(type, offset) (*(const type *)(uintptr_t)(0x10000 + (offset)))
 #endif
+typedef uint32_t header32 __attribute__((may_alias));
+typedef uint64_t header64 __attribute__((may_alias));
+#define RF_FEATURES RF_HEADER(header32, 12)
 
-/* A function is written once, as NAME_body. The AVX2 build gives it its public name and goes to the SSE2 build's where
- * the processor has no AVX2: the usual case then has no jump. */
+/* Which variant runs is decided without an instruction of its own: the AVX2 build, which has the public names, asks whether
+ * one or four vectors at p stay within a page, or whether n is at most 2, 4 or 8 vectors, by comparing with words of
+ * the header page, and no answer is yes where the processor has no AVX2. So nothing but a no has to look at the feature
+ * word: OTHERWISE goes on in the SSE2 build's function then. */
 #define BODY static inline __attribute__((always_inline))
-#if !defined RF_VEC || RF_VEC == 32
-#define ENTRY(ret, name, params, args) ENTRY_AFTER(, ret, name, params, args)
-/* What comes first has to run on any processor. */
-#define ENTRY_AFTER(first, ret, name, params, args)                                                          \
+#if RF_VEC == 32
+#define FITS(p) LIKELY(((uint32_t)(uintptr_t)(p) & 4095) < RF_HEADER(header32, 0x20))
+#define FITS4(p) LIKELY(((uint32_t)(uintptr_t)(p) & 4095) < RF_HEADER(header32, 0x24))
+#define FITS4_BOTH(p, q) LIKELY((((uint32_t)(uintptr_t)(p) | (uint32_t)(uintptr_t)(q)) & 4095) < RF_HEADER(header32, 0x24))
+#define UP_TO_2V(n) ((n) <= RF_HEADER(header64, 0x28))
+#define UP_TO_4V(n) ((n) <= RF_HEADER(header64, 0x30))
+#define UP_TO_8V(n) ((n) <= RF_HEADER(header64, 0x38))
+#define VARIANT(ret, name, params)                                                                           \
 	ret __rf_##name##_sse2 params HIDDEN;                                                                \
-	WEAK ret name params                                                                                 \
-	{                                                                                                    \
-		first                                                                                        \
-		if (UNLIKELY(!(RF_FEATURES & RF_FEATURE_AVX2)))                                              \
-			return __rf_##name##_sse2 args;                                                      \
-		return name##_body args;                                                                     \
-	}
-#else
-#define ENTRY_AFTER(first, ret, name, params, args) ENTRY(ret, name, params, args)
-#define ENTRY(ret, name, params, args)                                                                       \
+	WEAK ret name params
+#define OTHERWISE(name, args)                                                                                \
+	if (UNLIKELY(!(RF_FEATURES & RF_FEATURE_AVX2)))                                                      \
+		return __rf_##name##_sse2 args;
+#elif defined RF_VEC
+#define FITS(p) LIKELY(((uintptr_t)(p) & 4095) <= 4096 - V)
+#define FITS4(p) LIKELY(((uintptr_t)(p) & 4095) <= 4096 - 4 * V)
+#define FITS4_BOTH(p, q) LIKELY((((uintptr_t)(p) | (uintptr_t)(q)) & 4095) <= 4096 - 4 * V)
+#define UP_TO_2V(n) ((n) <= 2 * V)
+#define UP_TO_4V(n) ((n) <= 4 * V)
+#define UP_TO_8V(n) ((n) <= 8 * V)
+#define VARIANT(ret, name, params)                                                                           \
 	ret __rf_##name##_sse2 params HIDDEN;                                                                \
-	ret __rf_##name##_sse2 params { return name##_body args; }
+	ret __rf_##name##_sse2 params
+#define OTHERWISE(name, args)
 #endif
 
 #endif

@@ -21,6 +21,11 @@ pub const HEADER_CPUS: u32 = HEADER + 16;
 pub const HEADER_IMAGE_COUNT: u32 = HEADER + 20;
 /// Header: a number that is another one whenever the list of images is, a u32.
 pub const HEADER_IMAGE_CHANGES: u32 = HEADER + 24;
+/// Header: two u32 for functions that use vectors of 32 bytes where there is AVX2. An offset in a page that is below the first leaves
+/// room for one vector, below the second for four. Both are 0 without AVX2, so that one comparison answers both questions.
+pub const HEADER_VECTOR_ROOM: u32 = HEADER + 32;
+/// Header: three u64, the bytes of two, four and eight such vectors; 0 without AVX2.
+pub const HEADER_VECTOR_SIZES: u32 = HEADER + 40;
 /// Header: for each image its offset in the window and its length, two u32 each.
 pub const HEADER_IMAGES: u32 = HEADER + 64;
 /// How many images the header has room for.

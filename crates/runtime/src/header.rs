@@ -34,9 +34,24 @@ pub(crate) unsafe fn fill(
         (*place(page, window::HEADER_ABI)).store(ringfence_isa::ABI_VERSION, Ordering::Relaxed);
         (*place(page, window::HEADER_FEATURES)).store(features, Ordering::Relaxed);
         (*place(page, window::HEADER_CPUS)).store(processors, Ordering::Relaxed);
+        for (at, word) in (window::HEADER_VECTOR_ROOM..)
+            .step_by(4)
+            .zip(vector_words(features))
+        {
+            (*place(page, at)).store(word, Ordering::Relaxed);
+        }
         list(page, images, images.len() as u32);
     }
     Ok(())
+}
+
+/// What stands from [`window::HEADER_VECTOR_ROOM`] on: two u32, then three u64.
+fn vector_words(features: u32) -> [u32; 8] {
+    if features & window::feature::AVX2 == 0 {
+        return [0; 8];
+    }
+    let below = |vectors: u32| 4096 - 32 * vectors + 1;
+    [below(1), below(4), 2 * 32, 0, 4 * 32, 0, 8 * 32, 0]
 }
 
 fn place(page: u64, at: u32) -> *const AtomicU32 {
@@ -170,11 +185,26 @@ mod tests {
         let base = u64::from(read(window::HEADER_BASE)) | u64::from(read(window::HEADER_BASE + 4)) << 32;
         assert_eq!(base, window.base());
         assert_eq!(read(window::HEADER_ABI), ringfence_isa::ABI_VERSION);
+        let features = read(window::HEADER_FEATURES);
+        assert_eq!(features, host::check().expect("host").features);
+        let words: [u32; 8] = std::array::from_fn(|i| read(window::HEADER_VECTOR_ROOM + 4 * i as u32));
+        assert_eq!(words, vector_words(features));
 
         // More than there is room for are counted as far as they are listed.
         let many = vec![(1, 2); window::HEADER_IMAGES_MOST as usize + 5];
         header.list(&many, 10);
         assert_eq!(told(), [3, window::HEADER_IMAGES_MOST, 10]);
+    }
+
+    #[test]
+    fn words_for_vectors_are_0_where_there_are_none() {
+        assert_eq!(vector_words(!window::feature::AVX2), [0; 8]);
+        let words = vector_words(window::feature::AVX2);
+        assert_eq!(words, [4065, 3969, 64, 0, 128, 0, 256, 0]);
+        let end = window::HEADER_VECTOR_SIZES + 3 * 8;
+        assert!(
+            end <= window::HEADER_IMAGES && window::HEADER_VECTOR_SIZES == window::HEADER_VECTOR_ROOM + 8
+        );
     }
 
     #[test]
