@@ -18,14 +18,15 @@ use crate::lane::{Import, Lane, Target};
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
 use std::ffi::c_void;
+use std::sync::atomic::AtomicPtr;
 
 /// The runtime's words in the host's thread-local storage; `__rf_tls` in the assembly below.
 #[repr(C)]
 pub(crate) struct Tls {
     /// Where stubs jump.
     out: u64,
-    /// The thread's lanes by domain index.
-    pub lanes: *mut *mut Lane,
+    /// The thread's lanes by domain index. Other threads take lanes away.
+    pub lanes: *mut AtomicPtr<Lane>,
     /// The lane that was entered last.
     pub current: *mut Lane,
     /// Outcome of the last call in: 0, or a [`status`].
@@ -179,6 +180,8 @@ global_asm!(
     unhook = sym crate::jump::unhook,
     callee_failed = sym crate::fault::callee_failed,
     landed = sym crate::fault::landed,
+    tsan = const cfg!(ringfence_tsan) as u32,
+    tell_leaving = sym crate::lane::tell_leaving,
     options(att_syntax)
 );
 
@@ -266,7 +269,7 @@ pub(crate) fn tls() -> *mut Tls {
 }
 
 /// What `lanes` is before a thread has any.
-pub(crate) fn no_lanes() -> *mut *mut Lane {
+pub(crate) fn no_lanes() -> *mut AtomicPtr<Lane> {
     unsafe extern "C" {
         static mut __rf_no_lanes: [usize; MAX_DOMAINS];
     }

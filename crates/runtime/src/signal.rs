@@ -9,7 +9,7 @@ use core::arch::global_asm;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::mem::{MaybeUninit, zeroed};
+use std::mem::{MaybeUninit, offset_of, zeroed};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,8 +29,51 @@ pub(crate) const TICK: i32 = libc::SIGURG;
 /// Size of an alternate stack of ours.
 const ALT_SIZE: usize = 64 << 10;
 
+/// What the kernel does with a signal, in its own layout.
+///
+/// Handlers are set in the kernel, not through `sigaction` of the C library: a sanitizer or a preloaded library that takes its place
+/// puts a handler of its own before ours, and ThreadSanitizer's lets signals from outside wait until the thread comes by its runtime,
+/// where a domain in an endless loop never comes. Such handlers are found, and passed on to, like any that was there before.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Action {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    /// Signal n is bit n - 1.
+    mask: u64,
+}
+
+const _: () = assert!(size_of::<Action>() == 32);
+
+const DEFAULT: Action = Action {
+    handler: libc::SIG_DFL,
+    flags: 0,
+    restorer: 0,
+    mask: 0,
+};
+
+/// All signals but the two that glibc keeps for itself, as its `sigfillset` has it.
+const ALL: u64 = !(1 << (32 - 1) | 1 << (33 - 1));
+
+impl Action {
+    fn of(signal: i32) -> Option<Action> {
+        let mut now = DEFAULT;
+        // SAFETY: asks only; the kernel writes one action.
+        let e = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, null::<Action>(), &raw mut now, 8) };
+        (e == 0).then_some(now)
+    }
+
+    /// # Safety
+    /// The handler is one, or `SIG_DFL`.
+    unsafe fn set(&self, signal: i32) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, self, null::<Action>(), 8) == 0 }
+    }
+}
+
 /// Whom a signal went to before.
-struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 32]>);
+struct Previous(UnsafeCell<[MaybeUninit<Action>; 32]>);
 // SAFETY: written before the handler that reads it is installed, afterwards only for SA_RESETHAND.
 unsafe impl Sync for Previous {}
 
@@ -71,16 +114,10 @@ pub(crate) fn check_installed() {
     let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     for signal in FAULTS.into_iter().chain([TICK]) {
         let ours = entry(signal);
-        // SAFETY: asks only.
-        let now = unsafe {
-            let mut now: libc::sigaction = zeroed();
-            libc::sigaction(signal, null(), &raw mut now);
-            now
-        };
+        let Some(now) = Action::of(signal) else { continue };
         // Only once: which of two later handlers passes signals on to which other, nobody knows.
         let replaced = &REPLACED[signal as usize];
-        if now.sa_sigaction != ours && !replaced.load(Ordering::Relaxed) && take(signal, ours, &LATER).is_ok()
-        {
+        if now.handler != ours && !replaced.load(Ordering::Relaxed) && take(signal, ours, &LATER).is_ok() {
             replaced.store(true, Ordering::Release);
         }
     }
@@ -107,13 +144,42 @@ global_asm!(
     "__rf_tick_entry:",
     ".cfi_startproc",
     "endbr64",
+    // Nothing to do for a signal of the watchdog's that finds the thread outside of the current lane's window. It is told here,
+    // because host code is interrupted anywhere: in a sanitizer's runtime too, which what the compiler makes of the handler calls.
+    "movq __rf_tls@gottpoff(%rip), %rax",
+    "movq %fs:{t_current}(%rax), %rax",
+    "movl {l_base} + 4(%rax), %eax",
+    "cmpl %eax, {c_rip} + 4(%rdx)",
+    "je 1f",
+    "cmpl ${queue}, 8(%rsi)",
+    "jne 1f",
+    "movabsq ${magic}, %rax",
+    "cmpq %rax, 24(%rsi)",
+    "jne 1f",
+    "retq",
+    "1:",
     "leaq 8(%rsp), %rcx",
     "jmp {tick}",
     ".cfi_endproc",
     ".size __rf_tick_entry, . - __rf_tick_entry",
+    // Where handlers return to. Debuggers and unwinders know these very bytes, behind one that belongs to no function.
+    ".p2align 4",
+    "nop",
+    ".globl __rf_restore",
+    ".hidden __rf_restore",
+    ".type __rf_restore, @function",
+    "__rf_restore:",
+    "movq $15, %rax",
+    "syscall",
+    ".size __rf_restore, . - __rf_restore",
     ".popsection",
     fault = sym fault_handler,
     tick = sym tick_handler,
+    t_current = const offset_of!(gate::Tls, current),
+    l_base = const offset_of!(Lane, base),
+    c_rip = const offset_of!(libc::ucontext_t, uc_mcontext) + 8 * libc::REG_RIP as usize,
+    queue = const libc::SI_QUEUE,
+    magic = const watchdog::MAGIC,
     options(att_syntax)
 );
 
@@ -121,6 +187,7 @@ unsafe extern "C" {
     /// The handlers as the kernel knows them: they add the address behind the return address to the arguments.
     fn __rf_fault_entry();
     fn __rf_tick_entry();
+    fn __rf_restore();
 }
 
 /// Our handler of a signal.
@@ -139,18 +206,20 @@ fn called_by_the_kernel(context: *const c_void, behind_return: u64) -> bool {
 }
 
 fn take(signal: i32, handler: usize, previous: &Previous) -> Result<(), HostError> {
-    // SAFETY: asks for and sets a handler; the old one is stored before the new one can run.
+    let Some(old) = Action::of(signal) else {
+        return Err(HostError::last("asking for a signal's handler"));
+    };
+    const SA_RESTORER: u64 = 0x0400_0000;
+    let new = Action {
+        handler,
+        flags: (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64 | SA_RESTORER,
+        restorer: __rf_restore as *const () as usize,
+        mask: ALL,
+    };
+    // SAFETY: the old action is stored before the new handler can run, which is ours.
     unsafe {
-        let mut old: libc::sigaction = zeroed();
-        if libc::sigaction(signal, null(), &raw mut old) != 0 {
-            return Err(HostError::last("asking for a signal's handler"));
-        }
         (*previous.0.get())[signal as usize].write(old);
-        let mut new: libc::sigaction = zeroed();
-        new.sa_sigaction = handler;
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        libc::sigfillset(&raw mut new.sa_mask);
-        if libc::sigaction(signal, &raw const new, null_mut()) != 0 {
+        if !new.set(signal) {
             return Err(HostError::last("installing a signal handler"));
         }
     }
@@ -399,36 +468,30 @@ unsafe fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, b
     let old = unsafe { (*previous.0.get())[signal as usize].assume_init_mut() };
     // SAFETY: the kernel passed valid pointers to our handler, which passes them on.
     unsafe {
-        match old.sa_sigaction {
+        match old.handler {
             libc::SIG_IGN if (*info).si_code <= 0 || signal == TICK => {}
             libc::SIG_DFL if signal == TICK => {}
             // An instruction that faults again after the default is back in place; a signal that was sent is sent again.
             libc::SIG_DFL | libc::SIG_IGN => {
-                let mut default: libc::sigaction = zeroed();
-                default.sa_sigaction = libc::SIG_DFL;
-                libc::sigaction(signal, &raw const default, null_mut());
+                DEFAULT.set(signal);
                 if (*info).si_code <= 0 || signal == libc::SIGTRAP {
                     let (pid, tid) = (libc::getpid(), libc::gettid());
                     libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info);
                 }
             }
             handler => {
-                let flags = old.sa_flags;
+                let flags = old.flags as i32;
                 if flags & libc::SA_RESETHAND != 0 {
-                    old.sa_sigaction = libc::SIG_DFL;
+                    old.handler = libc::SIG_DFL;
                 }
-                // The mask that the kernel would have set.
-                let interrupted = &(*context.cast::<libc::ucontext_t>()).uc_sigmask;
-                let mut mask: libc::sigset_t = old.sa_mask;
-                for n in 1..=64 {
-                    if libc::sigismember(&raw const *interrupted, n) == 1 {
-                        libc::sigaddset(&raw mut mask, n);
-                    }
-                }
+                // The mask that the kernel would have set; its part of a `sigset_t` is the first word.
+                let interrupted = &raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask;
+                let mut mask = old.mask | interrupted.cast::<u64>().read();
                 if flags & libc::SA_NODEFER == 0 {
-                    libc::sigaddset(&raw mut mask, signal);
+                    mask |= 1 << (signal - 1);
                 }
-                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, null_mut());
+                let none = null_mut::<u64>();
+                libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, none, 8);
                 if flags & libc::SA_SIGINFO != 0 {
                     let handler: unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void) =
                         std::mem::transmute(handler);

@@ -8,7 +8,7 @@
 use crate::error::HostError;
 use crate::lane::{Lane, attention};
 use crate::{signal, world};
-use std::mem::zeroed;
+use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,7 @@ const AGAIN_NS: u64 = 100_000;
 const QUIET: u32 = 50;
 
 /// What marks the signals as ours.
-const MAGIC: usize = 0x5246_7761_7463_6821;
+pub(crate) const MAGIC: usize = 0x5246_7761_7463_6821;
 
 /// Starts the watchdog or makes it look now.
 pub(crate) fn wake() -> Result<(), HostError> {
@@ -258,6 +258,8 @@ struct Queued {
 }
 
 const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
+// The handler's entry knows these places.
+const _: () = assert!(offset_of!(Queued, code) == 8 && offset_of!(Queued, value) == 24);
 
 fn send(tid: i32) {
     // SAFETY: sends a signal to a thread of this process; if it is gone, nothing happens.

@@ -152,15 +152,16 @@ fn reserve() -> Result<u64, HostError> {
 
 fn reserve_at(at: u64, len: u64) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // The kernel itself is asked: a sanitizer's `mmap` forgets an address that is none of its program's, and maps at 0.
     // SAFETY: NOREPLACE takes nothing away from anybody; kernels that ignore it may choose another address,
     // which is given back.
     unsafe {
-        let p = libc::mmap(at as *mut _, len as usize, libc::PROT_NONE, flags, -1, 0);
-        if p == libc::MAP_FAILED {
+        let p = libc::syscall(libc::SYS_mmap, at, len, libc::PROT_NONE, flags, -1, 0u64);
+        if p == -1 {
             return false;
         }
         if p as u64 != at {
-            libc::munmap(p, len as usize);
+            libc::syscall(libc::SYS_munmap, p, len);
             return false;
         }
     }

@@ -112,7 +112,7 @@ impl Thread {
             .map_err(os)? as *mut _;
         signal::install().map_err(os)?;
         // SAFETY: our own thread's words; the table stays until the thread ends.
-        unsafe { (*gate::tls()).lanes = table as *mut *mut Lane };
+        unsafe { (*gate::tls()).lanes = table };
         // SAFETY: asks for the thread's number.
         let tid = unsafe { libc::gettid() };
         Ok(Thread {
