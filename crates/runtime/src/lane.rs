@@ -411,20 +411,21 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             return fail(status::SIGNAL_STACK);
         }
         let index = (*target).index.load(Ordering::Acquire);
-        let gone = match (*target).revoked.load(Ordering::Acquire) {
-            gone::DOMAIN => status::GONE,
-            gone::UNLINKED => status::UNLINKED,
-            _ => status::REVOKED,
+        // Asked once the index is known to be 0: the reason is written first.
+        let gone = || match (*target).revoked.load(Ordering::Acquire) {
+            gone::DOMAIN => fail(status::GONE),
+            gone::UNLINKED => fail(status::UNLINKED),
+            _ => fail(status::REVOKED),
         };
         if index == 0 {
-            return fail(gone);
+            return gone();
         }
         let place = &*(*tls).lanes.byte_add(index as usize);
         let mut lane = place.load(Ordering::Acquire);
         if lane.is_null() {
             lane = match create(target) {
                 Ok(Some(lane)) => lane,
-                Ok(None) => return fail(gone),
+                Ok(None) => return gone(),
                 Err(e) => {
                     crate::fault::set_error(e);
                     return fail(status::SLOT);
@@ -463,7 +464,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
                 return fail(status::INSIDE);
             };
             if alive(target, &world).is_none() {
-                return fail(gone); // and the stack with its reserve is unmapped
+                return gone(); // and the stack with its reserve is unmapped
             }
             lane.attention
                 .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);

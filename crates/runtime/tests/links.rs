@@ -7,7 +7,7 @@ use ringfence_runtime::{
     Call, CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LinkError, LoadOptions, Module,
     OnFailure, Region, RegionError, Rights, Signature, Verdict,
 };
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use support::{build, call, domain, entry};
@@ -341,13 +341,23 @@ fn a_running_call_finishes_after_its_entry_was_revoked() {
 #[test]
 fn entries_change_under_calls() {
     let (a, b, c) = (linked(), linked(), linked());
+    let done = AtomicBool::new(false);
     std::thread::scope(|s| {
         let hammer = s.spawn(|| call(&a, "hammer", &[7, 9]).unwrap());
         let (first, second) = (entry(&b, "sevens"), entry(&c, "nines"));
-        for i in 0..400u32 {
+        let others = s.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let _ = b.usage();
+            }
+        });
+        for i in 0..2000u32 {
             let grant = a
                 .grant("other", if i % 2 == 0 { &first } else { &second })
                 .unwrap();
+            // Lanes are made anew all the time, too: the entry may go while the thread waits for its lane, of whose lock others
+            // have use.
+            b.trim().unwrap();
+            c.trim().unwrap();
             match i % 4 {
                 0 => assert!(grant.revoke()),
                 1 => assert!(a.revoke("other").unwrap()),
@@ -358,6 +368,8 @@ fn entries_change_under_calls() {
         a.as_ref()
             .write(a.symbol("stop").unwrap(), &1u64.to_le_bytes())
             .unwrap();
+        done.store(true, Ordering::Relaxed);
+        others.join().unwrap();
         assert_eq!(hammer.join().unwrap(), 0);
     });
 }
