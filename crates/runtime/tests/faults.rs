@@ -9,7 +9,7 @@ use ringfence_runtime::{
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use support::{call, domain, domain_with, fault, imports, in_child, module};
+use support::{call, domain, domain_with, fault, imports, in_child, module, wait_until_begun};
 
 #[test]
 fn every_kind_of_fault() {
@@ -187,7 +187,7 @@ fn time_limits_hold() {
         assert_eq!(f.backtrace()[0].function.as_deref(), Some("forever"));
         assert!(took >= Duration::from_millis(20), "{took:?}");
         // The machine may be busy; the benchmark measures how exact it is.
-        assert!(took < Duration::from_millis(500), "{took:?}");
+        assert!(took < Duration::from_secs(20), "{took:?}");
         d.reset().unwrap();
     }
     // Short calls are not in danger, however many.
@@ -211,7 +211,8 @@ fn time_in_host_functions_counts() {
     let mut options = DomainOptions::default();
     options.time_limit = Some(Duration::from_millis(10));
     let slow = imports().closure("host_add", |_| {
-        std::thread::sleep(Duration::from_millis(40));
+        // Long enough for the watchdog to get its turn on a loaded machine.
+        std::thread::sleep(Duration::from_millis(400));
         Verdict::Return
     });
     let d = Domain::new(&[module()], slow, &options).unwrap();
@@ -223,14 +224,11 @@ fn time_in_host_functions_counts() {
 #[test]
 fn any_thread_may_interrupt() {
     let d = domain();
-    for name in ["forever", "out_forever"] {
+    for name in ["announced", "out_announced"] {
         std::thread::scope(|s| {
             let (a, b) = (d.clone(), d.clone());
             let runner = s.spawn(move || fault(&a, name, &[]));
-            while b.usage().active == 0 {
-                std::thread::yield_now();
-            }
-            std::thread::sleep(Duration::from_millis(30));
+            wait_until_begun(&b);
             b.interrupt();
             assert_eq!(runner.join().unwrap().kind, FaultKind::Interrupted);
         });
@@ -246,8 +244,8 @@ fn a_fault_ends_the_calls_of_other_threads() {
     let d = domain();
     std::thread::scope(|s| {
         let a = d.clone();
-        let runner = s.spawn(move || fault(&a, "forever", &[]));
-        std::thread::sleep(Duration::from_millis(30));
+        let runner = s.spawn(move || fault(&a, "announced", &[]));
+        wait_until_begun(&d);
         assert_eq!(fault(&d, "illegal", &[]).kind, FaultKind::IllegalInstruction);
         assert_eq!(runner.join().unwrap().kind, FaultKind::Elsewhere);
     });
@@ -525,6 +523,10 @@ extern "C" fn enter_from_handler(_: i32) {
 }
 
 #[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer lets the host's signals wait until the domain has been left"
+)]
 fn a_handler_that_interrupts_a_domain_cannot_enter_one() {
     in_child("a_handler_that_interrupts_a_domain_cannot_enter_one", || {
         assert!(DOMAIN.set(domain()).is_ok());

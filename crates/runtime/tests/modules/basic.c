@@ -86,3 +86,15 @@ u64 stack_address(void)
     volatile int x = 0;
     return (u64)&x;
 }
+/* The two that never end, and tell that they have begun. */
+volatile int begun;
+void announced(void)
+{
+    begun = 1;
+    forever();
+}
+void out_announced(void)
+{
+    begun = 1;
+    out_forever();
+}

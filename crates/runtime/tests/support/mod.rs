@@ -106,6 +106,16 @@ pub fn fault(domain: &Domain, name: &str, args: &[u64]) -> Box<Fault> {
     }
 }
 
+/// Waits until a thread is in `announced` or `out_announced`. Only once after a reset.
+pub fn wait_until_begun(domain: &Domain) {
+    let begun = domain.symbol("begun").expect("the module has it");
+    let mut word = [0; 4];
+    while word == [0; 4] {
+        domain.as_ref().read(begun, &mut word).expect("mapped");
+        std::thread::yield_now();
+    }
+}
+
 /// Runs the test `name` in a process of its own: what it does to signals and to the process stays there.
 pub fn in_child(name: &str, body: impl FnOnce()) {
     const MARK: &str = "RINGFENCE_TEST_CHILD";
