@@ -99,6 +99,12 @@ for t in dl dlpolicy leaks checked threads regions many link policy readme; do
     check "$t, static library" "$work/$t-static" "${modules[@]}"
 done
 
+# A host with gcc's ThreadSanitizer and the library as it is: windows have room between the sanitizer's areas, limits and interrupts
+# end calls although it puts signals off, and what the host does on both sides of a call is no race to it.
+check "ThreadSanitizer: compile" gcc -std=c11 -O1 -g -fsanitize=thread "${warnings[@]}" -Iinclude tests/api/threads.c -o "$work/threads-tsan" \
+    -L"$work/lib" -lringfence -pthread
+check "ThreadSanitizer" env TSAN_OPTIONS=die_after_fork=0:ignore_noninstrumented_modules=1 "$work/threads-tsan" "$work/basic.rf"
+
 module=$work/basic.rf
 for std in c++11 c++20; do
     check "cxx: compile as $std" g++ "-std=$std" -O1 -g -Wall -Wextra -Wpedantic -Werror -Iinclude tests/api/cxx.cc -o "$work/cxx" \

@@ -5,6 +5,7 @@
 #include <ringfence.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,8 +70,8 @@ static void *spin(void *argument) {
 }
 
 /* Handles go wrong under the feet of callers, with no effect but errors. */
-static volatile int stop;
-static rf_domain *volatile moving;
+static atomic_int stop;
+static rf_domain *_Atomic moving;
 static void *use_moving(void *argument) {
     (void)argument;
     while (!stop) {
@@ -139,7 +140,7 @@ static void close_at_the_first_call(void) {
 
 /* Everything that only asks, from two threads, while the third one makes, resets and destroys what they ask about: an answer
  * or an error for a handle, nothing else. */
-static rf_region *volatile moving_region;
+static rf_region *_Atomic moving_region;
 static int among(rf_status s, rf_status a, rf_status b) { return s == RF_OK || s == a || s == b; }
 #define WRONG(cond)                                                                                                    \
     do {                                                                                                               \
@@ -201,7 +202,9 @@ static void ask_about_what_moves(void) {
     pthread_t t[2];
     stop = 0;
     moving = make();
-    CHECK_STATUS(rf_region_create(4096, NULL, (rf_region **)&moving_region), RF_OK);
+    rf_region *first = NULL;
+    CHECK_STATUS(rf_region_create(4096, NULL, &first), RF_OK);
+    moving_region = first;
     for (long i = 0; i < 2; i++)
         CHECK(pthread_create(&t[i], NULL, ask, (void *)i) == 0);
     for (int i = 0; i < 150; i++) {
@@ -245,7 +248,7 @@ static long run(int count, void *(*f)(void *)) {
 }
 
 static sigjmp_buf landing;
-static volatile int host_faults;
+static volatile sig_atomic_t host_faults;
 static void on_segv(int number, siginfo_t *info, void *context) {
     (void)number, (void)info, (void)context;
     host_faults++;

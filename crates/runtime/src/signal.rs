@@ -491,7 +491,13 @@ unsafe fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, b
                     mask |= 1 << (signal - 1);
                 }
                 let none = null_mut::<u64>();
-                libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, none, 8);
+                libc::syscall(
+                    libc::SYS_rt_sigprocmask,
+                    libc::SIG_SETMASK,
+                    &raw const mask,
+                    none,
+                    8,
+                );
                 if flags & libc::SA_SIGINFO != 0 {
                     let handler: unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void) =
                         std::mem::transmute(handler);

@@ -73,7 +73,12 @@ impl Thunk {
                 pool.fresh.pop().expect("just filled")
             }
         };
-        let target = Box::into_raw(Box::new(target));
+        // Stored once more in its place, for whoever comes by gates and loads the index: which word it found the thunk by, the
+        // compiler and ThreadSanitizer do not see.
+        let target = Box::new(target);
+        let index = target.index.load(Ordering::Relaxed);
+        target.index.store(index, Ordering::Release);
+        let target = Box::into_raw(target);
         // SAFETY: the word is ours, aligned, and lives for ever.
         unsafe { &*(place.word as *const AtomicPtr<Target>) }.store(target, Ordering::Release);
         Ok(Thunk { kind, place, target })

@@ -104,6 +104,10 @@ fn a_host_function_that_comes_back_out_of_order_ends_its_call() {
 }
 
 #[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer does not know that a stack goes on on another thread"
+)]
 fn a_host_function_that_comes_back_on_another_thread_ends_its_call() {
     support::in_child(
         "a_host_function_that_comes_back_on_another_thread_ends_its_call",

@@ -37,6 +37,10 @@ const HOST: u64 = 4096;
 
 /// 20,000, or as many as fit under `vm.max_map_count`. Each is called and has its own data.
 #[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer's own memory for each domain is counted"
+)]
 fn domains_until_there_is_no_room() {
     in_child("domains_until_there_is_no_room", || {
         const WANTED: usize = 20_000;
