@@ -537,6 +537,11 @@ rf_status rf_policy_randomness(rf_policy *policy, int granted);
 /* How many descriptors a domain may have open, 3 to 65536. The default is 64. */
 rf_status rf_policy_descriptors(rf_policy *policy, unsigned limit);
 
+/* How many threads of its own a domain may have at a time (pthread_create, std::thread, thrd_create); 0, the default: none. They
+ * are threads of this process, each a call into the domain: a fault in one ends all, and rf_reset says RF_ERROR_BUSY while one
+ * runs. rf_run_program ends those that outlive main, rf_domain_destroy all; rf_interrupt too. */
+rf_status rf_policy_threads(rf_policy *policy, unsigned limit);
+
 /* Lets domains connect to this address, "127.0.0.1:80" or "[::1]:80", by TCP or UDP; may be called several times. */
 rf_status rf_policy_connect(rf_policy *policy, const char *address);
 

@@ -195,6 +195,20 @@ static void callbacks(void) {
     CHECK(run(p, NULL, 0) == EPERM);
 }
 
+static void threads(void) {
+    rf_usage u = RF_USAGE_INIT;
+    CHECK(run(policy_for("thread"), NULL, 0) == EAGAIN);
+    rf_policy *p = policy_for("thread");
+    CHECK_STATUS(rf_policy_threads(p, 1), RF_OK);
+    rf_domain *d = domain_with(p, 0);
+    int status = -1;
+    CHECK_STATUS(rf_run_program(d, &status), RF_OK); /* and the thread, which would not end, has ended */
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(status == 0 && u.active == 0);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    CHECK_STATUS(rf_policy_close(p), RF_OK);
+}
+
 static void *interrupt(void *domain) {
     struct timespec t = { 0, 30000000 };
     nanosleep(&t, NULL);
@@ -253,6 +267,7 @@ static void mistakes(const char *library) {
     CHECK_STATUS(rf_policy_descriptors(p, 2), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_connect(p, "localhost:80"), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_trace(p, NULL, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_threads(NULL, 1), RF_ERROR_HANDLE);
     CHECK_STATUS(rf_policy_clocks(NULL, 1), RF_ERROR_HANDLE);
 
     o.policy = bad;
@@ -296,6 +311,7 @@ int main(int argc, char **argv) {
     streams();
     rights(directory);
     callbacks();
+    threads();
     ends();
     mistakes(argv[2]);
     CHECK_STATUS(rf_module_close(module), RF_OK);

@@ -385,6 +385,15 @@ pub extern "C" fn rf_policy_descriptors(handle: *mut c_void, limit: u32) -> Stat
 }
 
 /// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_threads(handle: *mut c_void, limit: u32) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.threads(limit as usize));
+        Ok(())
+    })
+}
+
+/// See the header.
 ///
 /// # Safety
 /// `address` is null or a string.

@@ -48,6 +48,9 @@ pub struct Args {
     /// Most open descriptors
     #[arg(long, value_name = "N")]
     descriptors: Option<usize>,
+    /// Most threads that the program may make (none unless given)
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     /// End the program after this long, as 500ms or 2s (exit status 124)
     #[arg(long, value_name = "TIME", value_parser = failure::duration)]
     time_limit: Option<Duration>,
@@ -113,6 +116,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
     if let Some(limit) = args.descriptors {
         policy = policy.descriptors(limit);
+    }
+    if let Some(limit) = args.threads {
+        policy = policy.threads(limit);
     }
     if args.trace {
         policy = policy.trace(|line| {

@@ -134,6 +134,7 @@ pub struct Policy {
     clocks: bool,
     randomness: bool,
     descriptors: usize,
+    threads: usize,
     capture_limit: usize,
     connect: Vec<SocketAddr>,
     callback: Option<Arc<Callback>>,
@@ -169,6 +170,7 @@ impl Policy {
             clocks: false,
             randomness: false,
             descriptors: 64,
+            threads: 0,
             capture_limit: 64 << 20,
             connect: Vec::new(),
             callback: None,
@@ -246,6 +248,16 @@ impl Policy {
     #[must_use]
     pub fn descriptors(mut self, limit: usize) -> Policy {
         self.descriptors = limit.clamp(3, 1 << 16);
+        self
+    }
+
+    /// How many threads of its own the domain may have at a time (`pthread_create`, `std::thread`, `thrd_create`), none unless
+    /// granted. They are threads of the host's process, with a lane each, and are calls into the domain like others: a fault
+    /// in one ends all, the domain's limit of time holds for each, and the domain cannot be reset while one runs. They
+    /// are interrupted when a program's `main` has ended ([`program::run`]), and when the domain's last handle is dropped.
+    #[must_use]
+    pub fn threads(mut self, limit: usize) -> Policy {
+        self.threads = limit;
         self
     }
 

@@ -7,6 +7,7 @@ use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::policy::{Answer, Policy as Hook, Syscall};
 
 use crate::calls;
+use crate::calls::thread::Threads;
 use crate::memory::Memory;
 use crate::sys;
 use crate::table::{Kind, Table};
@@ -23,6 +24,7 @@ pub struct Monitor {
     /// Where relative paths start, as an absolute guest name.
     pub(crate) directory: Mutex<Vec<u8>>,
     pub(crate) umask: Mutex<u32>,
+    pub(crate) threads: Arc<Threads>,
     /// The host has a limit on the size of files: writes have to be kept from signalling.
     file_limit: bool,
 }
@@ -74,6 +76,7 @@ impl Monitor {
             tree,
             table: Table::new(policy.descriptors),
             umask: Mutex::new(0o022),
+            threads: Arc::default(),
             file_limit: sys::file_size_limited(),
             policy,
         };
@@ -166,6 +169,7 @@ impl Hook for Monitor {
 
     fn reset(&self) {
         self.table.clear();
+        self.threads.forget();
         *self.umask.lock().unwrap_or_else(PoisonError::into_inner) = 0o022;
         *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.tree.start();
         self.open_streams();

@@ -1,7 +1,7 @@
 //! Starting a program's `main` in a domain.
 
 use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::{Call, CallError, Domain, DomainError, MemoryError};
+use ringfence_runtime::{Call, CallError, Domain, DomainError, FaultKind, MemoryError};
 
 use crate::Monitor;
 
@@ -28,7 +28,7 @@ const AT_SECURE: u64 = 23;
 const AT_RANDOM: u64 = 25;
 
 /// Runs the program that `domain` holds, with the arguments and the environment of `monitor`'s policy, and returns its
-/// exit status.
+/// exit status. Threads that the program has made, and that still run when its `main` has ended, are ended.
 ///
 /// # Errors
 ///
@@ -50,7 +50,16 @@ pub fn run(domain: &Domain, monitor: &Monitor) -> Result<i32, RunError> {
     memory.write(seed, &random)?;
     let auxv = words(memory, &[AT_PAGESZ, 4096, AT_SECURE, 0, AT_RANDOM, seed, 0, 0])?;
     let argc = monitor.args().len() as u64;
-    match entry.call(&mut Call::ints(&[argc, argv, envp, auxv])) {
+    let ended = entry.call(&mut Call::ints(&[argc, argv, envp, auxv]));
+    let failed = monitor.threads.stop(domain);
+    let ended = match ended {
+        // Another thread's doing: its reason is the program's.
+        Err(CallError::Fault(fault)) if matches!(fault.kind, FaultKind::Elsewhere) => {
+            Err(failed.unwrap_or(CallError::Fault(fault)))
+        }
+        other => other,
+    };
+    match ended {
         Ok(returned) => Ok(returned.rax as i32),
         Err(CallError::Exit(status)) => Ok(status),
         Err(e) => Err(e.into()),

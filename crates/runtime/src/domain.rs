@@ -17,7 +17,7 @@ use image::{import_table, map_image, relocate_all};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ mod links;
 mod options;
 mod quiet;
 mod reset;
+mod spawn;
 mod usage;
 
 pub use access::DomainRef;
@@ -53,7 +54,6 @@ pub const MAX_STACK_WORDS: usize = 128;
 const ABOVE_THREAD_POINTER: u64 = PAGE;
 
 /// A running instance. Cheap to clone; it goes when the last clone, [`Entry`] included, is dropped.
-#[derive(Clone)]
 pub struct Domain(Arc<Shared>);
 
 /// Lanes and what is left of lanes.
@@ -76,6 +76,11 @@ pub(crate) struct LaneSet {
 unsafe impl Send for LaneSet {}
 
 pub(crate) struct Inner {
+    /// The domain itself, for those who only borrow it.
+    me: Weak<Shared>,
+    /// How many [`Domain`]s there are, and how many of them threads hold that the domain has asked for ([`Entry::spawn`]).
+    handles: AtomicUsize,
+    spawned: AtomicUsize,
     pub index: u32,
     window: ManuallyDrop<Window>,
     pub layout: Layout,
@@ -451,7 +456,10 @@ impl Domain {
         let uses_x87 = layout.placed.iter().any(|p| p.module.report().uses_x87);
         let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
         let index = world::lock_plain().take_index()?;
-        let inner = Inner {
+        let inner = |me: &Weak<Shared>| Inner {
+            me: me.clone(),
+            handles: AtomicUsize::new(0),
+            spawned: AtomicUsize::new(0),
             index,
             window: ManuallyDrop::new(window),
             layout,
@@ -485,7 +493,9 @@ impl Domain {
             mappings,
             initial: Mutex::default(),
         };
-        Ok(Domain(Arc::new(Shared(ManuallyDrop::new(Box::new(inner))))))
+        Ok(Domain::of(Arc::new_cyclic(|me| {
+            Shared(ManuallyDrop::new(Box::new(inner(me))))
+        })))
     }
 
     /// Runs the modules' constructors, in the order in which the modules were given.

@@ -4,6 +4,8 @@ extern __thread __attribute__((__visibility__("hidden"))) struct
 {
 	char bytes[256];
 	int ready;
+	volatile int joined; /* set by pthread_join: the thread may go */
+	void *end;           /* a thread of pthread_create: where pthread_exit goes */
 } __rf_thread __attribute__((__aligned__(16)));
 
 __attribute__((__visibility__("hidden"))) void __rf_thread_init(void);

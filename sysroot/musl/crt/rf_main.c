@@ -6,7 +6,7 @@
 
 int main(int, char **, char **);
 
-/* One lane, and no way to make another: no locks are needed. */
+/* One lane: no locks are needed, until pthread_create makes another. */
 static void single_thread(void)
 {
 	FILE *const streams[] = {stdin, stdout, stderr};

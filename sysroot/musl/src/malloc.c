@@ -280,6 +280,49 @@ static int resize(unsigned u, size_t n)
 	return have == length;
 }
 
+/* --- threads that the libc makes ----------------------------------------------------------------------------------- */
+
+/* What threads that are gone had in their caches: the next ones take it over. */
+typedef struct orphan {
+	struct orphan *next;
+	cache left;
+} orphan;
+static orphan *orphans;
+
+/* The program's one thread gets company. */
+__attribute__((visibility("hidden"))) void __rf_malloc_share(void)
+{
+	own = only;
+	only = (cache){0};
+}
+
+/* A new thread, which has nothing yet. */
+__attribute__((visibility("hidden"))) void __rf_malloc_enter(void)
+{
+	LOCK(lock);
+	orphan *o = orphans;
+	if (o)
+		orphans = o->next;
+	UNLOCK(lock);
+	if (o) {
+		own = o->left;
+		free(o);
+	}
+}
+
+__attribute__((visibility("hidden"))) void __rf_malloc_leave(void)
+{
+	orphan *o = malloc(sizeof *o);
+	if (!o)
+		return; /* then nobody has it */
+	o->left = own;
+	own = (cache){0};
+	LOCK(lock);
+	o->next = orphans;
+	orphans = o;
+	UNLOCK(lock);
+}
+
 /* --- the interface --------------------------------------------------------------------------------------------- */
 
 void *__libc_malloc(size_t n)

@@ -63,6 +63,11 @@ static int descriptors(char **args) {
     return fd == -24 ? (int)n : 200;
 }
 
+static void spin(void) {
+    for (;;)
+        ;
+}
+
 int __rf_main(int argc, char **argv, char **envp, unsigned long *auxv) {
     long minute[2] = { 60, 0 };
     (void)auxv;
@@ -75,6 +80,7 @@ int __rf_main(int argc, char **argv, char **envp, unsigned long *auxv) {
     case 'u': return (int)-call(UNLINK, (long)"/x", 0, 0);
     case 'o': say(1, "out"), say(2, "err"); return 0;
     case 's': return (int)call(NANOSLEEP, (long)minute, 0, 0);
+    case 't': return (int)-call(56, 0x10100, (long)spin, 0);
     case 'f': return *(volatile int *)16;
     case 'l': for (long n = 0;; n++) if (call(WRITE, 1, (long)"0123456789abcdef", 16) == -28) return (int)n;
     default: return argc;

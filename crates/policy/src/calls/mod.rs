@@ -5,6 +5,7 @@ mod network;
 mod paths;
 mod process;
 mod ready;
+pub(crate) mod thread;
 mod time;
 mod wait;
 
@@ -123,6 +124,8 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         // There are no signals to block.
         libc::SYS_rt_sigprocmask | libc::SYS_set_robust_list | libc::SYS_sigaltstack => Ok(0),
 
+        libc::SYS_clone => thread::create(cx),
+
         libc::SYS_socket => network::socket(cx),
         libc::SYS_connect => network::connect(cx),
         libc::SYS_sendto | libc::SYS_recvfrom => network::transfer(cx, number),
@@ -170,7 +173,7 @@ fn denied(number: libc::c_long) -> i32 {
         | libc::SYS_symlink
         | libc::SYS_symlinkat => libc::EPERM,
         libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
-        libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone => libc::EAGAIN,
+        libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone3 => libc::EAGAIN,
         libc::SYS_wait4 | libc::SYS_waitid => libc::ECHILD,
         libc::SYS_bind | libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => {
             libc::EACCES

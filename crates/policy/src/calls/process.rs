@@ -71,12 +71,14 @@ pub(super) fn system(cx: Context<'_>) -> Outcome {
     Ok(0)
 }
 
-/// One processor.
+/// As many processors as the domain can make use of: one, unless it may have threads.
 pub(super) fn affinity(cx: Context<'_>) -> Outcome {
     if cx.args[1] < 8 {
         return Err(libc::EINVAL);
     }
-    cx.memory.put(cx.args[2], &1u64.to_ne_bytes())?;
+    let most = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let n = most.min(cx.monitor.policy.threads.saturating_add(1)).min(64) as u32;
+    cx.memory.put(cx.args[2], &(u64::MAX >> (64 - n)).to_ne_bytes())?;
     Ok(8)
 }
 

@@ -40,6 +40,12 @@ impl<'a> DomainRef<'a> {
         })
     }
 
+    /// A handle of its own, for what has to outlive the borrow; `None` if the domain's last handle is being dropped.
+    #[must_use]
+    pub fn handle(&self) -> Option<Domain> {
+        self.0.me.upgrade().map(Domain::of)
+    }
+
     /// What the domain means by `pointer`: its low half in this window.
     #[must_use]
     pub fn translate(&self, pointer: u64) -> u64 {

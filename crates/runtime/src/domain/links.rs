@@ -15,7 +15,7 @@ pub(crate) struct WeakDomain(pub(super) Weak<Shared>);
 
 impl WeakDomain {
     pub(crate) fn upgrade(&self) -> Option<Domain> {
-        self.0.upgrade().map(Domain)
+        self.0.upgrade().map(Domain::of)
     }
 }
 
