@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-from families import accepted, control, memory, stack, state, strings, tables
+from families import accepted, control, held, memory, stack, state, strings, tables
 from families.common import cases
 
 
@@ -44,7 +44,7 @@ def assemble():
 
 
 def main():
-    for families in (memory, stack, control, tables, strings, state, accepted):
+    for families in (memory, held, stack, control, tables, strings, state, accepted):
         families.write()
     for path, header, code in assemble():
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -6,6 +6,11 @@ pub const SIZE: u64 = 1 << 32;
 /// Up to here nothing is ever mapped: null pointers, and the overrun of the window below.
 pub const NULL_END: u32 = 0x0001_0000;
 
+/// An operand through `r14`, `DISPLACEMENT(%r14,%r11)`, has a displacement below this. With the largest `r11` it reaches that far above
+/// the window's end, where [`NULL_END`] bytes are inaccessible, be it the null area of the next window or a guard.
+pub const HELD_REACH: i32 = 0x8000;
+const _: () = assert!(HELD_REACH as u32 + 64 < NULL_END);
+
 /// The header page: constants for the domain, read-only, no host address among them. Behind it, up to the stubs, are zeroes:
 /// an inaccessible gap would be one mapping more in every window.
 pub const HEADER: u32 = 0x0001_0000;

@@ -15,7 +15,7 @@ const ROWS: [(u64, u64); 3] = [
     (0x1100_0000_0000, 0x2000_0000_0000),
 ];
 
-/// Inaccessible memory above every window. A masked vector move (`vmaskmovps` and kin) does not fault for elements
+/// Inaccessible memory above every window: operands through `r14` reach into it ([`window::HELD_REACH`]). A masked vector move (`vmaskmovps` and kin) does not fault for elements
 /// that are masked out, so one that starts in the last bytes of a window can touch what lies above although nothing is
 /// mapped below. Between adjacent windows the upper one's null area serves.
 const GUARD: u64 = window::NULL_END as u64;
@@ -171,6 +171,62 @@ fn reserve_at(at: u64, len: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether this process has a mapping of these bytes, all of them, that nobody may access.
+    fn inaccessible(from: u64, to: u64) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let mut at = from;
+        for line in maps.lines() {
+            let (range, rest) = line.split_once(' ').expect("a range");
+            let (start, end) = range.split_once('-').expect("two addresses");
+            let [start, end] = [start, end].map(|n| u64::from_str_radix(n, 16).expect("an address"));
+            if start <= at && at < end && rest.starts_with("---p") {
+                at = end;
+            }
+        }
+        at >= to
+    }
+
+    /// Operands through `r14`, and masked moves, reach above the window: [`window::HELD_REACH`].
+    #[test]
+    fn above_every_window_lies_what_nobody_can_access() {
+        let guarded = |base: u64| {
+            assert!(
+                inaccessible(base, base + u64::from(window::NULL_END)),
+                "null area of {base:#x}"
+            );
+            let end = base + window::SIZE;
+            let top = base + u64::from(window::LANES_END);
+            assert!(
+                inaccessible(top, end + u64::from(window::NULL_END)),
+                "above {base:#x}"
+            );
+        };
+        let rows: Vec<Window> = (0..3).map(|_| Window::new(1, &[]).expect("window")).collect();
+        rows.iter().for_each(|w| guarded(w.base()));
+        // Where the kernel has room, once there is none in the rows.
+        let (row, next) = {
+            let mut pool = lock();
+            let before = (std::mem::replace(&mut pool.row, ROWS.len()), pool.next);
+            pool.kept.clear();
+            before
+        };
+        let elsewhere = Window::new(1, &[]).expect("window");
+        {
+            let mut pool = lock();
+            (pool.row, pool.next) = (row, next);
+        }
+        let base = elsewhere.base();
+        assert!(rows.iter().all(|w| w.base() != base));
+        guarded(base);
+        // Given back, it stays reserved.
+        drop(elsewhere);
+        assert!(inaccessible(
+            base,
+            base + window::SIZE + u64::from(window::NULL_END)
+        ));
+        rows.iter().for_each(|w| guarded(w.base()));
+    }
 
     #[test]
     fn windows_are_aligned_and_know_their_bases() {

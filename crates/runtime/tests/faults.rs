@@ -2,9 +2,10 @@
 
 mod support;
 
+use ringfence_isa::window;
 use ringfence_runtime::{
-    Access, CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, LoadError, LoadOptions,
-    Module, Verdict,
+    Access, CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, Imports, LoadError,
+    LoadOptions, Module, Verdict,
 };
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -619,5 +620,91 @@ fn threads_with_blocked_signals_and_no_alternate_stack() {
             assert!(d.as_ref().read(d.as_ref().base(), &mut word).is_err());
             assert_eq!(fault(&d, "recurse", &[1 << 40]).kind, FaultKind::ControlStack);
         });
+    });
+}
+
+/// Operands through `r14` reach above the window's end: into what is inaccessible there, whoever's it is.
+#[test]
+fn what_reaches_above_a_window_is_the_domains_fault() {
+    in_child("what_reaches_above_a_window_is_the_domains_fault", || {
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let file = support::build_file("held.s", &["--no-rewrite"]);
+        let module = Module::open(&file, &LoadOptions::default()).unwrap();
+        std::fs::remove_file(file).unwrap();
+        let new = || {
+            let modules = std::slice::from_ref(&module);
+            Domain::new(modules, Imports::new(), &DomainOptions::default()).unwrap()
+        };
+        let (low, high) = (new(), new());
+        let (base, above) = (low.as_ref().base(), high.as_ref().base());
+        assert_eq!(
+            base + window::SIZE,
+            above,
+            "the first windows of a process are neighbours"
+        );
+        let whole = |d: &Domain| {
+            let mut bytes = vec![0; 0x1_0000];
+            d.as_ref()
+                .read(d.as_ref().base() + u64::from(window::HEADER), &mut bytes)
+                .unwrap();
+            (bytes, call(d, "load", &[d.symbol("word").unwrap()]).unwrap())
+        };
+        let before = (whole(&low), whole(&high));
+        assert_eq!(before.1.1, 0x1122_3344_5566_7788);
+        const REACH: u64 = window::HELD_REACH as u64;
+        // The lower of two neighbours, and the last window of a row. The upper halves of arguments do not count.
+        for (d, own) in [(&low, base), (&high, above)] {
+            for start in [
+                0xFFFF_FFFFu64,
+                0x1234_FFFF_FFFF,
+                u64::MAX,
+                0xFFFF_8009,
+                0xFFFF_8010,
+            ] {
+                let far = own + (start & 0xFFFF_FFFF) + REACH - 8;
+                assert!((own + window::SIZE..own + window::SIZE + REACH).contains(&far));
+                for (name, address, access) in [
+                    ("load_far", far, Access::Read),
+                    ("store_far", far, Access::Write),
+                    ("store_farthest", far + 7, Access::Write),
+                    ("store_masked", far + 7, Access::Write),
+                ] {
+                    let f = fault(d, name, &[start, u64::MAX]);
+                    assert_eq!(f.kind, FaultKind::BadAccess { address, access }, "{name}: {f}");
+                    let told = f.to_string();
+                    assert!(
+                        told.contains(&format!("{address:#x}")) && told.contains(name),
+                        "{told}"
+                    );
+                    assert!((own..own + window::SIZE).contains(&f.instruction()));
+                    assert!(d.faulted());
+                    d.reset().unwrap();
+                }
+                // What is masked out is not there at all.
+                call(d, "store_masked", &[start, 0]).unwrap();
+            }
+            // The last bytes of the window and the first above them in one access.
+            let f = fault(d, "store", &[0xFFFF_FFFC, 7]);
+            assert!(
+                matches!(
+                    f.kind,
+                    FaultKind::BadAccess {
+                        access: Access::Write,
+                        ..
+                    }
+                ),
+                "{f}"
+            );
+            d.reset().unwrap();
+        }
+        assert!(!low.faulted() && !high.faulted());
+        assert!(before == (whole(&low), whole(&high)));
+        for d in [&low, &high] {
+            let word = d.symbol("word").unwrap();
+            call(d, "store", &[word & 0xFFFF_FFFF, 99]).unwrap();
+            assert_eq!(call(d, "load_far", &[word - REACH + 8]).unwrap(), 99);
+        }
     });
 }

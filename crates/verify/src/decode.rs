@@ -8,6 +8,7 @@ use crate::op::{Form, Op, Role, SIZE_BY_L, SIZE_V, SIZES, flag, imm};
 use crate::reason::Reason;
 use crate::report::RegSet;
 use crate::table::{M0F, M3A, M38, ONE, TABLES, VEX, X87_REGISTER};
+use ringfence_isa::window::HELD_REACH;
 
 pub use crate::op::{Access, Flow};
 
@@ -20,7 +21,10 @@ pub enum Memory {
     Confined,
     /// Relative to the end of the instruction.
     Rip,
-    /// No prefix: wherever the registers say.
+    /// `DISPLACEMENT(%r14,%r11)` without prefix, the displacement from 0 to [`HELD_REACH`]: inside the window or a little above
+    /// it, if `r11` is below 2³². Whether it is, where the instruction stands, is not the decoder's business.
+    Held,
+    /// Any other without prefix: wherever the registers say.
     Free,
 }
 
@@ -49,6 +53,9 @@ pub struct Instruction {
     pub x87: bool,
     /// Whether it reads the time-stamp counter.
     pub time_stamp: bool,
+    /// Whether it is one of the moves that write all of `r11` by a 32-bit operation, so that the upper half is 0 behind it:
+    /// `movl` from a register or from memory, and `leal`.
+    pub holds: bool,
     /// [`Memory::Rip`]: the displacement. Direct branches: the distance. Both from the instruction's end. Else 0.
     pub displacement: i32,
 }
@@ -57,6 +64,9 @@ pub struct Instruction {
 pub(crate) const WINDOW: usize = 32;
 const MAX_LEN: usize = 15;
 const RSP: u16 = 1 << 4;
+pub(crate) const R11: u8 = 11;
+/// The SIB byte of `(%r14,%r11)`, scale 1, with REX.X and REX.B.
+pub(crate) const HELD_SIB: u8 = 0x1E;
 
 const GS: u8 = 1;
 const ADDR32: u8 = 2;
@@ -279,9 +289,12 @@ fn finish(
                 }
                 memory = Memory::Free;
                 let mut no_base = rm == 5;
+                let mut through_r14 = false;
                 if rm == 4 {
                     let sib = byte(at);
                     at += 1;
+                    through_r14 = head.extension & (EXT_INDEX | EXT_BASE) == EXT_INDEX | EXT_BASE
+                        && (sib == HELD_SIB || hole!(54) && sib & 0x3F == HELD_SIB);
                     let index = sib >> 3 & 7 | index_extension;
                     spare &= !EXT_INDEX;
                     if index != 4 {
@@ -295,6 +308,14 @@ fn finish(
                 } else if !no_base || modrm >= 0x40 {
                     name(rm | base_extension, Role::Read);
                     spare &= !EXT_BASE;
+                }
+                let reach = match modrm >> 6 {
+                    0 => 0,
+                    1 => i32::from(byte(at) as i8),
+                    _ => dword(code, at),
+                };
+                if through_r14 && ((0..HELD_REACH).contains(&reach) || hole!(47)) {
+                    memory = Memory::Held;
                 }
                 match modrm >> 6 {
                     0 if no_base => {
@@ -424,6 +445,11 @@ fn finish(
     if op.flags & flag::INT256 != 0 && head.l != 0 {
         features |= ringfence_isa::window::feature::AVX2 as u16;
     }
+    let holds = page == ONE
+        && matches!(opcode, 0x89 | 0x8B | 0x8D)
+        && (!head.w || hole!(52) && opcode == 0x8D)
+        && (wide || hole!(55))
+        && written & 1 << R11 != 0;
     Ok(Instruction {
         len: at as u8,
         flow: op.flow,
@@ -436,6 +462,7 @@ fn finish(
         vector: op.flags & flag::VECTOR != 0,
         x87: op.flags & flag::X87 != 0,
         time_stamp: op.flags & flag::TSC != 0,
+        holds,
         displacement,
     })
 }
@@ -492,6 +519,7 @@ const SIMPLE: Instruction = Instruction {
     vector: false,
     x87: false,
     time_stamp: false,
+    holds: false,
     displacement: 0,
 };
 

@@ -110,7 +110,7 @@ impl<'a> FlowCheck<'a> {
                     if note.len() == 0 {
                         Reason::EntryTarget
                     } else {
-                        Reason::IntoSequence
+                        note.refusal()
                     },
                 );
             }
@@ -148,7 +148,7 @@ impl<'a> FlowCheck<'a> {
             match target.filter(|_| lands).map(|to| scan.notes[to]) {
                 Some(note) if note.is_target() => {}
                 _ if hole!(12) && lands => {}
-                Some(note) if note.len() != 0 => self.reject(jump.from, Reason::IntoSequence),
+                Some(note) if note.len() != 0 => self.reject(jump.from, note.refusal()),
                 _ => self.reject(jump.from, Reason::JumpTarget),
             }
         }
@@ -178,7 +178,7 @@ impl<'a> FlowCheck<'a> {
                     .filter(|at| (entry..end).contains(at));
                 match own.map(|at| scan.notes[at]) {
                     Some(note) if note.is_target() => None,
-                    Some(note) if note.len() != 0 => Some(Reason::IntoSequence),
+                    Some(note) if note.len() != 0 => Some(note.refusal()),
                     None if hole!(40) => None,
                     _ => Some(Reason::TableSlot),
                 }
@@ -229,6 +229,8 @@ impl<'a> FlowCheck<'a> {
         let first = self.pads.partition_point(|pad| pad.0 < entry);
         let pads = self.pads[first..].iter().take_while(|pad| pad.0 < end);
         if !hole!(33) {
+            // Nothing need have been pushed for what a pad claims.
+            walk.max_depth = pads.clone().map(|pad| pad.1).max().unwrap_or(0);
             self.pending.extend(pads);
         }
         while let Some((start, depth)) = self.pending.pop().or_else(|| self.next_slot(entry, end)) {

@@ -79,6 +79,20 @@ mod planted {
         "the quick decoder takes operands without both prefixes",
         "the quick decoder overlooks rsp",
         "the quick decoder overlooks writes to r14",
+        "the displacement of an operand through r14 may be anything",
+        "a call does not end what is known of r11",
+        "a marker does not end what is known of r11",
+        "writes of r11 do not end what is known of it",
+        "jumps may land where an operand through r14 relies on r11",
+        "leaq makes r11 hold a lower half",
+        "operands through r14 need no r11 that holds",
+        "operands through r14 may have a scale",
+        "movw makes r11 hold a lower half",
+        "the quick decoder overlooks the displacement of an operand through r14",
+        "the quick decoder overlooks that an operand through r14 relies on r11",
+        "a jump, return or trap does not end what is known of r11",
+        "a landing pad does not end what is known of r11",
+        "an operand through r14 may be jumped to itself",
     ];
 }
 #[cfg(feature = "holes")]

@@ -2,17 +2,19 @@
 //! mispredict. It knows a part of what [`crate::decode`] accepts and says nothing of the rest, which goes the slow way;
 //! of what it knows it must say the same. Its table is made from the same lines, so there is no second list of opcodes.
 
+use crate::decode::{self, HELD_SIB};
 use crate::holes::hole;
 use crate::op::{Access, Flow, Form, Op, Role, flag, imm};
-use crate::scan::{Class, Note};
+use crate::scan::{Class, Note, R11};
 use crate::table::{M0F, ONE, TABLES};
+use ringfence_isa::window::HELD_REACH;
 use std::hint::select_unpredictable;
 
 /// As many bytes as the quick decoder wants to see. What it accepts is shorter.
 pub(crate) const AHEAD: usize = 16;
 
 /// An instruction that obeys all rules that can be judged of it alone, whatever else the module is allowed, and needs no
-/// extension of the instruction set. Its memory operand is confined, or there is none.
+/// extension of the instruction set. Its memory operand is confined, or there is none, or it relies on what `r11` holds.
 #[derive(Clone, Copy)]
 pub(crate) struct Quick {
     pub len: usize,
@@ -20,6 +22,7 @@ pub(crate) struct Quick {
     pub note: Note,
     /// General registers that it names.
     pub mentioned: u32,
+    pub r11: R11,
     /// Direct jumps and calls: the distance.
     pub distance: i32,
 }
@@ -71,6 +74,10 @@ const RM_NAMED: u32 = 7;
 const RM_WRITTEN: u32 = 8;
 /// The memory operand is read, and not written.
 const READ: u16 = 1 << 9;
+/// Without W, it is one of the moves that make `r11` hold a lower half, if that is what it writes.
+const HOLDS: u32 = 10;
+/// Behind it nothing is known of `r11`: the bit of `r11` in a set of registers.
+const ENDS: u32 = decode::R11 as u32;
 
 const UNKNOWN: Entry = Entry {
     refused: [state::ANY as u16; 2],
@@ -144,9 +151,15 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     } else {
         0
     };
+    let holds = if !two && selected == 0 && matches!(opcode, 0x89 | 0x8B | 0x8D) {
+        1 << HOLDS
+    } else {
+        0
+    };
+    let ends = (Note::ENDING >> class as u16 & 1) << ENDS;
     Entry {
         refused: [(register | w) as u16, (memory | w) as u16],
-        bits: immediate | modrm | named | read,
+        bits: immediate | modrm | named | read | holds | ends,
         note: Note::of_class(class, op.flags & flag::VECTOR != 0),
     }
 }
@@ -278,6 +291,7 @@ const PREFIXES: u16 = 0x6765;
 const FILLER: u64 = 0x84_1F0F;
 const RSP: u32 = 1 << 4;
 const R14: u32 = 1 << 14;
+const INDEX_AND_BASE: u32 = state::X | state::B;
 
 /// The instruction at the start of `code`, if it is of the usual kind. `free` tells whether loads may stand without prefixes.
 ///
@@ -309,6 +323,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
     let two = rest as u8 == 0x0F;
     let rest = select_unpredictable(two, rest >> 8, rest);
     len += usize::from(has_rex) + usize::from(two);
+    let behind_opcode = len;
     page |= usize::from(two) << 2;
     let [opcode, modrm, sib, ..] = rest.to_le_bytes();
     let entry =
@@ -332,6 +347,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
     let (reg, mut rm) = (u32::from(layout.reg), u32::from(layout.rm));
     let mut own = u32::from(layout.refused);
     let mut index = 0;
+    let mut through_r14 = false;
     if layout.memory & 2 != 0 {
         let number = u32::from(sib) >> 3 & 7 | (rex & state::X) << 2;
         index = u32::from(number != 4) << number;
@@ -340,6 +356,17 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
         len += usize::from(no_base) * 4;
         own |= if no_base { state::B } else { 0 };
         rm = u32::from(!no_base) << (sib & 7);
+        if sib == HELD_SIB && !confined && rex & INDEX_AND_BASE == INDEX_AND_BASE {
+            // Behind ModRM and SIB, at the tenth byte at the latest.
+            let place = code[behind_opcode + 2..].first_chunk();
+            let behind = place.map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes)) as i32;
+            let reach = match modrm >> 6 {
+                0 => 0,
+                1 => i32::from(behind as i8),
+                _ => behind,
+            };
+            through_r14 = (0..HELD_REACH).contains(&reach) || hole!(56);
+        }
     }
     let mentioned = (one(REG_NAMED) * reg) << r | ((one(RM_NAMED) | memory) * rm) << b | index;
     let written = (one(REG_WRITTEN) * reg) << r | ((one(RM_WRITTEN) & !memory) * rm) << b;
@@ -351,6 +378,21 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
     if hole!(44) {
         state &= !state::BARE;
     }
+    // It is accessed, and not free.
+    let mut relies = false;
+    if through_r14 {
+        relies = refused & state & state::BARE != 0 && !hole!(57);
+        state &= !state::BARE;
+    }
+    let r11 = written >> decode::R11;
+    let holds = r11 & one(HOLDS) & !(rex >> 3) & 1 == 1
+        || hole!(52) && r11 & 1 == 1 && opcode == 0x8D
+        || hole!(55) && r11 & 1 == 1 && page == 1 && matches!(opcode, 0x89 | 0x8B);
+    let written_or_ends = if hole!(50) { bits } else { bits | written };
+    let lost = R11::ends(
+        || Note::from_parts(len, entry.note, 0).class(),
+        written_or_ends >> ENDS & 1 == 1,
+    );
     let hidden = if hole!(45) { 0 } else { mentioned & RSP } | if hole!(46) { 0 } else { written & R14 };
     // What could be a marker goes the slow way as well.
     let marker = word(0) & 0xFF_FFFF == FILLER && word(0) != FILLER;
@@ -362,6 +404,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
         len,
         note: Note::from_parts(len, entry.note, written),
         mentioned,
+        r11: R11 { relies, lost, holds },
         distance: if immediate == 1 {
             i32::from(behind as i8)
         } else {
@@ -392,10 +435,10 @@ mod tests {
     }
 
     /// What the decoder says, where it is something that the quick one may say.
-    fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, u32, i32)> {
+    fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, u32, R11, i32)> {
         let i = decode(code).ok()?;
         let memory = match i.memory {
-            Memory::None | Memory::Confined => true,
+            Memory::None | Memory::Confined | Memory::Held => true,
             Memory::Free => free && i.access == Access::Read,
             Memory::Rip => false,
         };
@@ -408,6 +451,7 @@ mod tests {
         Some((
             Note::new(&i, class(i.flow)?),
             i.mentioned.0.into(),
+            R11::of(&i, class(i.flow)?, free && i.access == Access::Read),
             i.displacement,
         ))
     }
@@ -420,7 +464,7 @@ mod tests {
         } else {
             1
         };
-        let (mut both, mut only_slow) = (0u64, 0u64);
+        let (mut both, mut only_slow, mut through_r14) = (0u64, 0u64, 0u64);
         let heads: [&[u8]; 10] = [
             &[],
             &[0x65, 0x67],
@@ -454,26 +498,36 @@ mod tests {
                     .chain(two.then_some(0x0F))
                     .chain(bytes);
                 code.iter_mut().zip(all).for_each(|(place, byte)| *place = byte);
+                // The operand through r14 often enough, with displacements about its limits.
+                let sib = head.len() + usize::from(rex.is_some()) + usize::from(two) + 2;
+                if random >> 62 == 0 {
+                    code[sib] = HELD_SIB;
+                    code[sib + 2] &= 0x80 | random as u8;
+                    code[sib + 3..sib + 5].fill(if random >> 59 & 1 == 0 { 0 } else { 0xFF });
+                }
                 for free in [false, true] {
                     let (slow, quick) = (slow(&code, free), quick(&code, free));
                     let Some(q) = quick else {
                         only_slow += u64::from(slow.is_some());
                         continue;
                     };
-                    let Some((note, mentioned, displacement)) = slow else {
+                    let Some((note, mentioned, r11, displacement)) = slow else {
                         panic!("{code:02x?} is not for the quick decoder (free: {free})");
                     };
                     assert!(
                         (note, mentioned) == (q.note, q.mentioned),
                         "{code:02x?}: note or registers"
                     );
+                    assert_eq!(r11, q.r11, "{code:02x?}: r11 (free: {free})");
+                    through_r14 += u64::from(r11.relies);
                     let transfers = matches!(note.class(), Class::Jump | Class::Branch | Class::Call);
                     assert!(!transfers || q.distance == displacement, "{code:02x?}: distance");
                     both += 1;
                 }
             }
         }
-        println!("{both} by both, {only_slow} by the slow one only");
+        println!("{both} by both, {only_slow} by the slow one only, {through_r14} operands through r14");
+        assert!(through_r14 > 1000);
         assert!(both > only_slow * 5);
     }
 }

@@ -54,7 +54,8 @@ reasons! {
     TextMisplaced 0 "text does not start on a page";
     Segments 0 "segments overlap or end outside the image area";
 
-    Unconfined 1 "memory operand is not confined (needs gs and 32-bit address size, or RIP)";
+    Unconfined 1 "memory operand is not confined (needs gs and 32-bit address size, RIP, or D(%r14,%r11) with D from 0 to 0x7fff)";
+    NotHeld 1 "operand through r14, but r11 does not hold a lower half (needs movl or leal to r11d before it, and no call, jump, marker or other write of r11 between)";
     SegmentedRip 1 "RIP-relative operand with a segment or address-size prefix";
     AddressPrefix 1 "segment or address-size prefix without a confined memory operand";
     OutsideImage 1 "RIP-relative operand reaches outside the image's segments";
@@ -73,6 +74,7 @@ reasons! {
     JumpTarget 4 "jump does not land on an instruction of the same function or on an entry";
     CallTarget 4 "call does not land on an instruction of this text or on a gate stub";
     IntoSequence 4 "lands inside a fixed sequence";
+    IntoHeld 4 "lands between a move to r11d and an operand through r14 that relies on it";
     EntryTarget 4 "given entry is not an instruction";
     PadClaim 4 "landing pad in no function, or at a depth that no function may have";
     FallsOff 4 "control falls off the end of the function";

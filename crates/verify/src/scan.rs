@@ -1,12 +1,13 @@
 //! First stage: one linear pass over the text. It decodes every byte exactly once, checks all that can be judged of an
 //! instruction by itself (rules 1, 2, 5 to 9), and notes down what the second stage needs.
 
-use crate::decode::{Access, Flow, Instruction, Memory, WINDOW, decode, decode_window};
+use crate::decode::{self, Access, Flow, Instruction, Memory, WINDOW, decode, decode_window};
 use crate::holes::hole;
 use crate::quick::quick;
 use crate::reason::Reason;
 use crate::report::{Image, Pad, RegSet, Rejected, Rejection, Rules, Segment, SegmentKind};
 use ringfence_isa::{Isolation, identifier, pad, sequence, window};
+use std::hint::select_unpredictable;
 use std::ops::RangeInclusive;
 
 /// What the second stage has to know of an instruction, and of bytes that do not start one.
@@ -32,7 +33,8 @@ pub(crate) enum Class {
 }
 
 /// The side array's element for one byte of text: 0 inside an instruction; at its start its length (bits
-/// 0 to 3), its [`Class`] (4 to 7) and facts for the report (8 to 15).
+/// 0 to 3), its [`Class`] (4 to 7), facts for the report (8 to 13, 15), and whether it is where `r11` holds (14), for the bytes
+/// inside of it as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note(u16);
 
@@ -62,6 +64,17 @@ impl Note {
     const INT3: Note = Note(1 | (Class::Trap as u16) << 4);
     const VECTOR: u16 = 1 << 9;
     const X87: u16 = 1 << 11;
+    /// Behind a move to `r11d` and not behind the last operand through `r14` that relies on it.
+    const HELD: u16 = 1 << 14;
+    /// The classes behind which nothing is known of `r11`, as a set.
+    pub const ENDING: u16 = 1 << Class::FunctionMarker as u16
+        | 1 << Class::LabelMarker as u16
+        | 1 << Class::IndirectCall as u16
+        | 1 << Class::Call as u16
+        | 1 << Class::Jump as u16
+        | 1 << Class::Return as u16
+        | 1 << Class::IndirectJump as u16
+        | 1 << Class::Trap as u16;
 
     /// Callee-saved registers as facts: `rbx` and `rbp` are bits 8 and 10, `r12`, `r13` and `r15` their own numbers.
     #[inline(always)]
@@ -109,11 +122,21 @@ impl Note {
     /// Whether an instruction starts here that control may be sent to.
     pub fn is_target(self) -> bool {
         self.0 & 15 != 0
+            && (self.0 & Note::HELD == 0 || hole!(51))
             && (hole!(13)
                 || !matches!(
                     self.class(),
                     Class::Interior | Class::IndirectJump | Class::IndirectCall
                 ))
+    }
+
+    /// Why control may not be sent to the instruction that starts here, if [`Self::is_target`] says so.
+    pub fn refusal(self) -> Reason {
+        if self.0 & Note::HELD != 0 {
+            Reason::IntoHeld
+        } else {
+            Reason::IntoSequence
+        }
     }
 
     /// The facts of both; of the rest nothing is known.
@@ -136,6 +159,69 @@ impl Note {
 
     pub fn set_interior(&mut self) {
         self.0 = self.0 & !0xF0 | (Class::Interior as u16) << 4;
+    }
+}
+
+/// What is known of `r11` in the straight line of code that is being scanned (rule 1).
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Line(usize);
+
+impl Line {
+    /// Nothing.
+    const LOST: Line = Line(usize::MAX);
+
+    /// The instruction at `at` has an operand that relies on `r11`: nothing may be sent to what stands between it and the move to
+    /// `r11d`, nor to itself. Each note is looked at once, however many operands there are.
+    #[inline(always)]
+    fn rely(self, notes: &mut [Note], at: usize) -> Line {
+        let last = if hole!(60) { at } else { at + 1 };
+        let Some(between) = notes.get_mut(self.0..last) else {
+            return self;
+        };
+        between.iter_mut().for_each(|note| note.0 |= Note::HELD);
+        Line(last)
+    }
+
+    /// What is known behind an instruction that ends at `next`.
+    #[inline(always)]
+    fn behind(self, r11: R11, next: usize) -> Line {
+        let lost = 0_usize.wrapping_sub(usize::from(r11.lost));
+        select_unpredictable(r11.holds, Line(next), Line(self.0 | lost))
+    }
+}
+
+/// What an instruction has to do with `r11`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct R11 {
+    /// Its operand is inside the window only if `r11` is below 2³².
+    pub relies: bool,
+    /// Behind it nothing is known of `r11`: it writes it, in whole or in part, or control does not just go on.
+    pub lost: bool,
+    /// Except that it makes `r11` a number below 2³².
+    pub holds: bool,
+}
+
+impl R11 {
+    /// Whether an instruction of this class ends all knowledge, if its entry in [`Note::ENDING`] says so.
+    #[inline(always)]
+    pub fn ends(class: impl Fn() -> Class, ending: bool) -> bool {
+        let spared = match class() {
+            Class::Call | Class::IndirectCall => hole!(48),
+            Class::FunctionMarker | Class::LabelMarker => hole!(49),
+            Class::Jump | Class::Return | Class::Trap => hole!(58),
+            _ => false,
+        };
+        ending && !spared
+    }
+
+    /// `free`: its operand may be anywhere.
+    pub fn of(i: &Instruction, class: Class, free: bool) -> R11 {
+        R11 {
+            relies: i.memory == Memory::Held && !free,
+            lost: i.written.contains(decode::R11) && !hole!(50)
+                || R11::ends(|| class, Note::ENDING >> class as u16 & 1 == 1),
+            holds: i.holds,
+        }
     }
 }
 
@@ -322,6 +408,7 @@ pub(crate) struct Scanner<'a> {
     rules: &'a Rules,
     /// Sorted by start.
     segments: Vec<Segment>,
+    line: Line,
     pub scan: Scan,
     pub rejections: Rejections,
 }
@@ -332,6 +419,7 @@ impl<'a> Scanner<'a> {
             image,
             rules,
             segments: image.segments.to_vec(),
+            line: Line::LOST,
             scan: Scan {
                 notes: vec![Note::default(); image.text.len()],
                 entries: Bitmap::new(image.text.len()),
@@ -390,6 +478,7 @@ impl<'a> Scanner<'a> {
                 Err(reason) => {
                     self.rejections.add(self.image, at, 0, reason);
                     at = self.resume_after(at);
+                    self.line = Line::LOST;
                     lost = true;
                 }
             }
@@ -423,6 +512,7 @@ impl<'a> Scanner<'a> {
         let scan = &mut self.scan;
         let notes = &mut scan.notes[..text.len()];
         let (mut instructions, mut mentioned) = (0, 0);
+        let mut line = self.line;
         while let Some(ahead) = text[at..].first_chunk() {
             // Padding comes in long runs, and makes up most of a small function's page.
             if ahead[0] == 0xCC {
@@ -430,9 +520,15 @@ impl<'a> Scanner<'a> {
                 notes[at..at + run].fill(Note::INT3);
                 instructions += run as u64;
                 at += run;
+                if R11::ends(|| Class::Trap, true) {
+                    line = Line::LOST;
+                }
                 continue;
             }
             let Some(q) = quick(ahead, free) else { break };
+            if q.r11.relies && line == Line::LOST && !hole!(53) {
+                break;
+            }
             if q.note.is_transfer() {
                 let to = (at + q.len) as i64 + i64::from(q.distance);
                 if q.note.class() != Class::Call {
@@ -444,10 +540,15 @@ impl<'a> Scanner<'a> {
                 }
             }
             notes[at] = q.note;
+            if q.r11.relies {
+                line = line.rely(notes, at);
+            }
             instructions += 1;
             mentioned |= q.mentioned;
             at += q.len;
+            line = line.behind(q.r11, at);
         }
+        self.line = line;
         scan.instructions += instructions;
         scan.mentions.0 |= mentioned as u16;
         at
@@ -461,14 +562,15 @@ impl<'a> Scanner<'a> {
         if i.written.contains(14) {
             self.reject(at, i, Reason::WindowBase);
         }
+        let read = i.access == Access::Read || hole!(21);
+        let free_load = self.rules.isolation == Isolation::Integrity && read;
+        let relies = i.memory == Memory::Held && !free_load;
         if i.memory == Memory::Rip {
             self.rip_relative(at, i);
-        } else if i.memory == Memory::Free {
-            let read = i.access == Access::Read || hole!(21);
-            let free_load = self.rules.isolation == Isolation::Integrity && read;
-            if !free_load {
-                self.reject(at, i, Reason::Unconfined);
-            }
+        } else if i.memory == Memory::Free && !free_load {
+            self.reject(at, i, Reason::Unconfined);
+        } else if relies && self.line == Line::LOST && !hole!(53) {
+            self.reject(at, i, Reason::NotHeld);
         }
         if i.x87 && !self.rules.allow_x87 {
             self.reject(at, i, Reason::X87Refused);
@@ -500,6 +602,12 @@ impl<'a> Scanner<'a> {
             Flow::String => self.string(at, i),
         };
         self.scan.notes[at] = Note::new(i, class);
+        if relies {
+            self.line = self.line.rely(&mut self.scan.notes, at);
+        }
+        self.line = self
+            .line
+            .behind(R11::of(i, class, free_load), at + usize::from(i.len));
     }
 
     /// Rule 1 for RIP-relative operands: the whole access in one segment, stores in data only.
@@ -529,6 +637,9 @@ impl<'a> Scanner<'a> {
                 offset: self.image.text_address.wrapping_add(at as u32),
                 depth: depth.into(),
             });
+            if !hole!(59) {
+                self.line = Line::LOST;
+            }
         }
         if !self.image.text[at..].starts_with(&identifier::MARKER_HEAD) {
             return Class::Plain;

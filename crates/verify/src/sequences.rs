@@ -1,7 +1,7 @@
 //! Part of the first stage: the fixed sequences that must stand in front of indirect transfers (rule 5) and string
 //! instructions (rule 7). Nothing may jump into them.
 
-use crate::decode::Instruction;
+use crate::decode::{Instruction, R11};
 use crate::holes::hole;
 use crate::reason::Reason;
 use crate::scan::{Class, Scanner, Table};
@@ -22,7 +22,6 @@ const TABLE_PARTS: [(usize, usize); 3] = [
     (TABLE_PARTS_LEN - sequence::ADD.len(), sequence::ADD.len()),
 ];
 const TABLE_PARTS_LEN: usize = sequence::TABLE_LEN + sequence::SLOT_LEN + sequence::ADD.len();
-const R11: u8 = 11;
 
 impl Scanner<'_> {
     /// Rule 5: an indirect jump or call must end the checked sequence, or a jump the one through a table.

@@ -7,7 +7,7 @@ mod iced;
 
 use iced::disagreement;
 use iced_x86::{DecoderOptions, InstructionInfoFactory};
-use ringfence_verify::decode;
+use ringfence_verify::{Memory, decode};
 
 /// xorshift64*: good enough to pick bytes, and the same on every run.
 struct Random(u64);
@@ -37,6 +37,8 @@ impl Random {
 
 #[derive(Default)]
 struct Tally {
+    /// Of the accepted ones: with an operand through r14.
+    held: u64,
     /// What has been reported, so that each kind of disagreement shows once.
     seen: std::collections::HashSet<String>,
     tried: u64,
@@ -49,6 +51,7 @@ impl Tally {
         self.tried += 1;
         let Ok(ours) = decode(bytes) else { return };
         self.accepted += 1;
+        self.held += u64::from(ours.memory == Memory::Held);
         for options in [DecoderOptions::NONE, DecoderOptions::AMD] {
             if let Err(what) = disagreement(bytes, &ours, options, factory) {
                 self.wrong += 1;
@@ -106,7 +109,7 @@ fn systematic_encodings() {
         &[0xF3],
         &[0xF2],
     ];
-    let rexes: [&[u8]; 8] = [&[], &[], &[], &[0x48], &[0x41], &[0x4C], &[0x40], &[0x4F]];
+    let rexes: [&[u8]; 8] = [&[], &[], &[], &[0x48], &[0x41], &[0x4C], &[0x43], &[0x4F]];
     let selectors: [&[u8]; 5] = [&[], &[0x66], &[0xF3], &[0xF2], &[0x66, 0xF2]];
     for map in 0..4 + 12 {
         for opcode in 0..=255u8 {
@@ -155,12 +158,19 @@ fn systematic_encodings() {
                     if random.below(4) == 0 {
                         head[n] = 0x25; // SIB without base and index
                     }
+                    if modrm & 7 == 4 && modrm < 0xC0 && random.below(2) == 0 {
+                        // The operand through r14, if REX or VEX says so, and displacements about its limits.
+                        head[n] = 0x1E;
+                        head[n + 3..n + 5].fill(if random.below(8) == 0 { 0xFF } else { 0 });
+                    }
                     let code: [u8; 15] = *head.first_chunk().expect("32 bytes");
                     tally.check(&code, &mut factory);
                 }
             }
         }
     }
+    println!("{} operands through r14", tally.held);
+    assert!(tally.held > 200);
     tally.finish("systematic");
 }
 

@@ -71,7 +71,10 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
                 assert_eq!(depth_at(&image, f, f.entry), Some(0));
                 let somewhere = f.entry + random.below((f.end - f.entry) as usize) as u32;
                 let depth = depth_at(&image, f, somewhere);
-                assert!(depth.is_none_or(|d| d <= f.max_depth));
+                assert!(
+                    depth.is_none_or(|d| d <= f.max_depth),
+                    "depth {depth:?} at {somewhere:#x} of {f:?}: {text:02x?}"
+                );
                 assert!(report.pad_depth(somewhere).is_none_or(|d| Some(d) == depth));
                 assert_eq!(report.function_at(somewhere), Some(f));
                 end = f.end;
@@ -186,6 +189,21 @@ fn hostile_shapes_take_linear_time() {
             })
             .collect(),
     ));
+    // One move to r11d, and nothing but operands that rely on it; then moves and jumps that stand between move and operand.
+    let operand = [0x43, 0x8B, 0x04, 0x1E];
+    shapes.push((
+        "operands through r14",
+        [vec![0x41, 0x89, 0xC3], operand.repeat(LEN / 4)].concat(),
+    ));
+    shapes.push((
+        "moves and operands through r14",
+        [&[0x41, 0x89, 0xC3, 0x41, 0x89, 0xC3, 0x75, 0x00][..], &operand]
+            .concat()
+            .repeat(LEN / 12),
+    ));
+    let mut late = [0x41, 0x89, 0xC3].repeat(LEN / 3);
+    late.extend(operand);
+    shapes.push(("many moves, one operand", late));
     shapes.push(("bad bytes", vec![0x06; LEN]));
     shapes.push(("prefixes", vec![0x66; LEN]));
     for (name, mut text) in shapes {

@@ -48,6 +48,8 @@ pub struct Outcome {
     pub ends: BTreeMap<&'static str, u64>,
     /// Forms of instructions in executed programs, and in the grammar.
     pub forms: (usize, usize),
+    /// Operands through `r14` in accepted programs.
+    pub through_r14: u64,
     /// Calls from domains to host functions.
     pub host_calls: u64,
     /// Anything wrong; must be empty.
@@ -346,6 +348,7 @@ fn execute(
         // SAFETY: a thunk that takes six integers.
         let state = unsafe { host::call(thunk, &arguments) };
         outcome.accepted += 1;
+        outcome.through_r14 += u64::from(p.through_r14);
         outcome.accepted_bent += u64::from(p.mutated || p.hostile);
         for form in &p.forms {
             seen[*form as usize] = true;
@@ -479,7 +482,7 @@ impl Drop for Other {
 
 /// What kind of end a call had, and what is wrong about it.
 fn judge(error: Option<&CallError>, base: u64) -> (&'static str, Option<String>) {
-    let inside = |address: u64| address.wrapping_sub(base) < window::SIZE + 64;
+    let inside = |address: u64| address.wrapping_sub(base) < window::SIZE + window::HELD_REACH as u64 + 64;
     match error {
         None => ("no error", Some("a failed call without an error".into())),
         Some(CallError::Exit(_)) => ("exit", None),

@@ -133,8 +133,14 @@ fn steps(options: &Options) -> Tally {
         limit: Duration::from_secs(options.seconds),
     });
     println!(
-        "{} encodings, {} accepted in {} forms: {} completed, {} faulted inside the window, {} not of this processor",
-        outcome.tried, outcome.accepted, outcome.forms, outcome.completed, outcome.faulted, outcome.unknown
+        "{} encodings, {} accepted in {} forms ({} with operands through r14): {} completed, {} faulted inside the window, {} not of this processor",
+        outcome.tried,
+        outcome.accepted,
+        outcome.forms,
+        outcome.through_r14,
+        outcome.completed,
+        outcome.faulted,
+        outcome.unknown
     );
     for (opcode, count) in &outcome.unknown_forms {
         println!("  not of this processor: {opcode} ({count})");
@@ -167,8 +173,8 @@ fn programs(options: &Options) -> Tally {
         outcome.accepted_bent, outcome.bent
     );
     println!(
-        "{} of {} forms of instructions executed, {} calls of host functions",
-        outcome.forms.0, outcome.forms.1, outcome.host_calls
+        "{} of {} forms of instructions executed, {} operands through r14, {} calls of host functions",
+        outcome.forms.0, outcome.forms.1, outcome.through_r14, outcome.host_calls
     );
     for (end, count) in &outcome.ends {
         println!("  {end}: {count}");

@@ -31,7 +31,9 @@ pub struct Outcome {
     pub tried: u64,
     /// Encodings it accepted.
     pub accepted: u64,
-    /// Of these: executed to the end.
+    /// Of these: with an operand through `r14`.
+    pub through_r14: u64,
+    /// Of the accepted: executed to the end.
     pub completed: u64,
     /// Ended by a fault inside the window.
     pub faulted: u64,
@@ -239,11 +241,19 @@ impl Machine {
             let n = self.next;
             self.next += self.options.stride;
             self.outcome.tried += 1;
-            let Some(e) = encodings::encoding(n, &mut self.rng) else {
+            let Some(mut e) = encodings::encoding(n, &mut self.rng) else {
                 continue;
             };
+            // By chance alone there would hardly be an operand through r14.
+            let sib = e.modrm + 1;
+            if e.bytes[e.modrm] & 7 == 4 && (e.x, e.b) == (8, 8) && self.rng.one_in(2) {
+                e.bytes[sib] = 0x1E;
+                e.bytes[sib + 2] &= 0x7F;
+                e.bytes[sib + 3..sib + 5].fill(0);
+            }
             let Ok(i) = decode(&e.bytes) else { continue };
             self.outcome.accepted += 1;
+            self.outcome.through_r14 += u64::from(i.memory == Memory::Held);
             let (opcode, modrm) = (e.bytes[e.modrm - 1], e.bytes[e.modrm]);
             let map = (n >> 16) % 12;
             let form = map << 12
@@ -328,6 +338,10 @@ impl Machine {
                 let end = TEXT + AT + u64::from(i.len);
                 return Some(end.wrapping_add_signed(i64::from(i.displacement)));
             }
+            Memory::Held => {
+                values[14] = WINDOW;
+                values[11] &= 0xFFFF_FFFF;
+            }
             Memory::Confined | Memory::Free => {}
         }
         let modrm = e.bytes[e.modrm];
@@ -371,6 +385,10 @@ impl Machine {
             let rest = scaled(values).wrapping_add_signed(displacement);
             let high = values[b] & !0xFFFF_FFFF;
             values[b] = high | u64::from((want as u32).wrapping_sub(rest as u32));
+        }
+        if i.memory == Memory::Held && !self.rng.one_in(4) {
+            let want = DATA + DATA_LEN - u64::from(i.size);
+            values[11] = want.wrapping_add_signed(-displacement) - WINDOW;
         }
         let sum = base
             .map_or(0, |b| values[b])
@@ -443,6 +461,10 @@ impl Machine {
             if n != 4 && changed && allowed >> n & 1 == 0 {
                 return self.violation(context, &format!("register {n}"));
             }
+        }
+        let r11 = after[libc::REG_R11 as usize] as u64;
+        if i.holds && signal == libc::SIGTRAP && r11 >> 32 != 0 {
+            return self.violation(context, "r11 holds more than a lower half");
         }
         let pushed = (get(&after, libc::REG_RSP) as i64) - (get(&self.before, libc::REG_RSP) as i64);
         let wanted = match i.flow {

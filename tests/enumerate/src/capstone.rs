@@ -4,6 +4,7 @@
 use capstone::arch::x86::{ArchMode, ArchSyntax, X86OperandType, X86Reg};
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, DetailsArchInsn};
 use capstone::{AccessType, Capstone as Engine, RegId};
+use ringfence_isa::window::HELD_REACH;
 use ringfence_verify::{Flow, Instruction, Memory};
 
 /// Compares one encoding.
@@ -51,7 +52,13 @@ impl Capstone {
                     } else if m.segment() == gs && x86.addr_size() == 4 {
                         Memory::Confined
                     } else if m.segment() == none && x86.addr_size() == 8 {
-                        Memory::Free
+                        let [r14, r11] = [X86Reg::X86_REG_R14, X86Reg::X86_REG_R11].map(|r| RegId(r as u16));
+                        let through_r14 = m.base() == r14 && m.index() == r11 && m.scale() == 1;
+                        if through_r14 && (0..i64::from(HELD_REACH)).contains(&m.disp()) {
+                            Memory::Held
+                        } else {
+                            Memory::Free
+                        }
                     } else if ours.memory == Memory::None {
                         continue;
                     } else {

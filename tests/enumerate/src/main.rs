@@ -106,6 +106,8 @@ fn operand_form(i: &Instruction) -> &'static str {
         (Memory::None, _) => "no access",
         (Memory::Confined, Access::Write) => "confined store",
         (Memory::Confined, _) => "confined load",
+        (Memory::Held, Access::Write) => "store through r14",
+        (Memory::Held, _) => "load through r14",
         (Memory::Rip, Access::Write) => "RIP store",
         (Memory::Rip, _) => "RIP load",
         (Memory::Free, Access::Write) => "unconfined store: rule 1 refuses",

@@ -131,10 +131,11 @@ impl Tail {
     }
 }
 
-/// SIB bytes where not all are tried: no base and no index, `rsp` and its namesakes, every index and every base at least once.
-const SIBS: [u8; 24] = [
+/// SIB bytes where not all are tried: no base and no index, `rsp` and its namesakes, every index and every base at least once,
+/// `(%r14,%r11)`.
+const SIBS: [u8; 25] = [
     0x24, 0x25, 0x20, 0x04, 0x0C, 0x14, 0x1C, 0x2C, 0x34, 0x3C, 0x05, 0x0D, 0x45, 0x6D, 0xAD, 0xE4, 0xE5,
-    0x01, 0x4A, 0x93, 0xDE, 0xFF, 0x74, 0x3E,
+    0x01, 0x4A, 0x93, 0xDE, 0xFF, 0x74, 0x3E, 0x1E,
 ];
 
 /// Calls `visit` with every encoding that begins with `head`, as 15 bytes. Of them, one in `sample` at random.

@@ -1,5 +1,6 @@
 //! What Zydis says of an encoding, compared with what our decoder says.
 
+use ringfence_isa::window::HELD_REACH;
 use ringfence_verify::{Access, Flow, Instruction, Memory};
 use zydis::ffi::DecodedOperandKind;
 use zydis::{
@@ -110,7 +111,12 @@ impl Zydis {
                     } else if m.segment == Register::GS && theirs.address_width == 32 {
                         Memory::Confined
                     } else if matches!(m.segment, Register::DS | Register::SS) && theirs.address_width == 64 {
-                        Memory::Free
+                        let through_r14 = m.base == Register::R14 && m.index == Register::R11 && m.scale == 1;
+                        if through_r14 && (0..i64::from(HELD_REACH)).contains(&m.disp.displacement) {
+                            Memory::Held
+                        } else {
+                            Memory::Free
+                        }
                     } else {
                         return say(&format!(
                             "segment {:?}, address width {}",
