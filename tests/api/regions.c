@@ -68,6 +68,13 @@ int main(int argc, char **argv) {
     CHECK_STATUS(rf_group_admit(g, a, a), RF_ERROR_RIGHTS);
     CHECK_STATUS(rf_group_admit(g, b, a), RF_OK);
     CHECK(can(a, r) == 1);
+    CHECK(rf_matrix(NULL, 0) < sizeof text && rf_matrix(text, sizeof text) > 0);
+    CHECK(strstr(text, "\ngroup ") && strstr(text, ", closed, of ") && strstr(text, "; region "));
+    char json[800];
+    size_t whole = rf_matrix_json(json, sizeof json);
+    CHECK(whole < sizeof json && whole == strlen(json) && json[0] == '{' && json[whole - 1] == '}');
+    CHECK(strstr(json, "\"bytes\":5000,\"owner\":null,") && strstr(json, "\"open\":false,\"members\":[\""));
+    CHECK(rf_matrix_json(json, 9) == whole && strlen(json) == 8);
     CHECK_STATUS(rf_group_expel(g, a, a), RF_OK);
     CHECK_STATUS(rf_group_expel(g, NULL, a), RF_ERROR_RIGHTS);
     CHECK(can(a, r) == 0);

@@ -278,13 +278,29 @@ pub extern "C" fn rf_group_expel(handle: *mut c_void, actor: *mut c_void, domain
 /// `to` is null or has room for `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_matrix(to: *mut c_char, capacity: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { write_out(to, capacity, || supervisor::overview().to_string()) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `to` is null or has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_matrix_json(to: *mut c_char, capacity: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { write_out(to, capacity, || supervisor::overview().to_json()) }
+}
+
+/// Writes a text as far as there is room; its whole length.
+///
+/// # Safety
+/// `to` is null or has room for `capacity` bytes.
+unsafe fn write_out(to: *mut c_char, capacity: usize, text: impl FnOnce() -> String) -> usize {
     border(
         |_| 0,
         || {
-            let text: String = supervisor::matrix()
-                .iter()
-                .map(|row| format!("{row}\n"))
-                .collect();
+            let text = text();
             if !to.is_null() && capacity > 0 {
                 let n = text.len().min(capacity - 1);
                 // SAFETY: there is room for `capacity` bytes, and `n` is less.

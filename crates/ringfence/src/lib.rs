@@ -60,7 +60,7 @@
 //! | load plug-ins into it while it runs | [`Domain::add_module`], [`Domain::link_code`] |
 //! | learn of limits that it reaches, and raise them | [`Imports::on_limit`] |
 //! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
-//! | share memory between domains | [`Region`], [`Group`], [`matrix`] |
+//! | share memory between domains | [`Region`], [`Group`]; [`overview`] tells who may do what |
 //! | understand what went wrong | [`CallError`], [`Fault`] |
 
 #![deny(missing_docs)]
@@ -96,7 +96,7 @@ pub use region::{Group, Region};
 pub use ringfence_policy as policy;
 pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
-pub use ringfence_runtime::supervisor::{Row, matrix};
+pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};
 pub use ringfence_runtime::{
     Access, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError, Grant,
     Import, Isolation, LimitHit, LinkError, LoadOptions, ModuleError, OnFailure, OnLimit, Policy,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ringfence::{
     CallError, Domain, Error, FaultKind, Func, Group, MemoryError, Ptr, Region, RegionError, Rights,
-    RightsError, matrix,
+    RightsError, matrix, overview,
 };
 use support::basic;
 
@@ -297,6 +297,45 @@ fn the_matrix_can_be_printed() -> Result<(), Error> {
     );
     drop(r);
     assert!(matrix().iter().all(|row| row.len != 12_345));
+    Ok(())
+}
+
+#[test]
+fn groups_can_be_printed() -> Result<(), Error> {
+    let (a, b) = (basic(), basic());
+    let r = Region::new(54_321)?;
+    let mine = Group::owned_by(&a, true)?;
+    mine.admit(&b)?;
+    r.give_group(&mine, Rights::Read)?;
+    let all = overview();
+    let row = all.regions.iter().find(|row| row.len == 54_321).expect("listed");
+    let [(name, Rights::Read)] = &row.rights[..] else {
+        panic!("{row}")
+    };
+    let group = |all: &ringfence::Overview| all.groups.iter().find(|g| g.members.contains(name)).cloned();
+    let g = group(&all).expect("listed");
+    assert_eq!(
+        (g.open, &g.members[..], &g.rights[..]),
+        (true, &[name.clone()][..], &[(row.region, Rights::Read)][..])
+    );
+    let owner = g.owner.clone().expect("a domain");
+    assert_ne!(owner, *name);
+    let line = format!(
+        "group {}, open, of {owner}: {name}; region {}=r\n",
+        g.group, row.region
+    );
+    assert!(all.to_string().contains(&line), "{all}");
+    let json = format!(
+        r#"{{"group":{},"owner":"{owner}","open":true,"members":["{name}"],"rights":{{"{}":"r"}}}}"#,
+        g.group, row.region
+    );
+    assert!(all.to_json().contains(&json), "{}", all.to_json());
+    // Who goes is not listed any more, nor what it owned.
+    mine.expel(&b)?;
+    assert!(group(&overview()).is_none());
+    assert!(overview().groups.iter().any(|g| g.owner.as_ref() == Some(&owner)));
+    drop(a);
+    assert!(overview().groups.iter().all(|g| g.owner.as_ref() != Some(&owner)));
     Ok(())
 }
 

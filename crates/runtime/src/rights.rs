@@ -123,6 +123,19 @@ struct Group {
     regions: BTreeSet<RegionId>,
 }
 
+/// What there is to know of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Who decides who is in it.
+    pub owner: Party,
+    /// Whether domains join at their own wish.
+    pub open: bool,
+    /// Who is in it.
+    pub members: Vec<DomainId>,
+    /// What its members may do.
+    pub regions: Vec<(RegionId, Rights)>,
+}
+
 #[derive(Debug, Clone, Default)]
 struct Member {
     groups: BTreeSet<GroupId>,
@@ -275,6 +288,26 @@ impl Matrix {
     /// [`RightsError::NoRegion`].
     pub fn owner(&self, region: RegionId) -> Done<Party> {
         self.region(region).map(|r| r.owner)
+    }
+
+    /// All groups.
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> {
+        self.groups.keys().copied()
+    }
+
+    /// Who owns a group and who is in it, and what it was given.
+    ///
+    /// # Errors
+    /// [`RightsError::NoGroup`].
+    pub fn about(&self, group: GroupId) -> Done<About> {
+        let g = self.groups.get(&group).ok_or(RightsError::NoGroup(group))?;
+        let given = |&region: &RegionId| (region, self.given(region, Grantee::Group(group)));
+        Ok(About {
+            owner: g.owner,
+            open: g.open,
+            members: g.members.iter().copied().collect(),
+            regions: g.regions.iter().map(given).collect(),
+        })
     }
 
     /// Changes `self`, and finds out what became of the effective rights of `domains` to `regions`.

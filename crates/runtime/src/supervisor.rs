@@ -26,7 +26,7 @@ mod report;
 use files::{map_shared, memory_file, read_only, seal};
 use fork::at_fork;
 pub use group::Group;
-pub use report::{Row, matrix, region};
+pub use report::{GroupRow, Overview, Row, matrix, overview, region};
 
 /// Why an operation on regions or groups failed. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
