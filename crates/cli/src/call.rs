@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module, Verdict};
 
+use crate::added::{self, Additions, Named};
 use crate::failure;
 use crate::output;
 use crate::signature::{Signature, Type, Value};
@@ -29,12 +30,22 @@ pub struct Args {
     /// Another module for the same domain, whose exports the first one uses; may be given several times
     #[arg(long = "module", value_name = "FILE")]
     modules: Vec<PathBuf>,
+    /// Add a module to the domain once that is made, under a name; it may use the exports of all that are there, and they call each
+    /// other directly; may be given several times
+    #[arg(long = "add", value_name = "NAME=FILE", value_parser = added::named)]
+    added: Vec<Named>,
+    /// Take the function from the module that was added under this name
+    #[arg(long = "in", value_name = "NAME")]
+    of: Option<String>,
     /// Give up after this long, as 500ms or 2s
     #[arg(long, value_name = "TIME", value_parser = crate::failure::duration)]
     time_limit: Option<Duration>,
     /// Most memory the domain may use, as 64M
     #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
     memory: Option<u64>,
+    /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
+    #[arg(long)]
+    usage: bool,
     /// Accept a module whose loads are not confined
     #[arg(long)]
     allow_integrity: bool,
@@ -66,7 +77,18 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         .collect::<Result<_, _>>()
         .map_err(|e| usage(e.to_string()))?;
 
-    let prototype = || ringfence_driver::prototype::of(modules[0].original(), &args.function);
+    let additions = Additions::load(&args.added, &load).map_err(usage)?;
+    let all: Vec<&Module> = modules.iter().chain(additions.modules()).collect();
+    let home = match &args.of {
+        Some(name) => additions
+            .named(name)
+            .ok_or_else(|| usage(format!("--in {name}: no module is added under this name")))?,
+        None => all
+            .iter()
+            .find(|m| m.exports().iter().any(|e| e.name == args.function))
+            .unwrap_or(&all[0]),
+    };
+    let prototype = || ringfence_driver::prototype::of(home.original(), &args.function);
     let mut guessed = false;
     let signature = match &args.sig {
         Some(text) => Signature::parse(text).map_err(usage)?,
@@ -96,8 +118,17 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
     options.heap_limit = args.memory.unwrap_or(options.heap_limit);
-    let domain = Domain::new(&modules, missing(&modules), &options).map_err(|e| failure::domain(&e))?;
-    let entry = domain.entry(&args.function).map_err(|e| usage(e.to_string()))?;
+    additions.prepare(&mut options);
+    if args.usage {
+        added::count(&mut options);
+    }
+    let domain = Domain::new(&modules, missing(&all), &options).map_err(|e| failure::domain(&e))?;
+    additions.add(&domain)?;
+    let entry = match &args.of {
+        Some(name) => domain.entry_in(name, &args.function),
+        None => domain.entry(&args.function),
+    }
+    .map_err(|e| usage(e.to_string()))?;
 
     let mut words = Vec::new();
     let mut call = Call::default();
@@ -132,7 +163,11 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         }
     }
     call.stack = &stack;
-    let returned = entry.call(&mut call).map_err(|e| failure::call(&e))?;
+    let returned = entry.call(&mut call);
+    if args.usage {
+        added::print_usage(&domain);
+    }
+    let returned = returned.map_err(|e| failure::call(&e))?;
     if guessed && let Ok(low) = u32::try_from(returned.rax) {
         let int = low as i32;
         if int < 0 {
@@ -162,14 +197,14 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
 }
 
 /// Stands for every host function that the modules want: the call goes on until it needs one.
-fn missing(modules: &[Module]) -> Imports {
+fn missing(modules: &[&Module]) -> Imports {
     let given = |name: &str| {
         ringfence_isa::window::stub::NAMES.iter().any(|(n, _)| *n == name)
             || modules.iter().any(|m| m.exports().iter().any(|e| e.name == name))
     };
     let wanted = modules
         .iter()
-        .flat_map(Module::imports)
+        .flat_map(|m| m.imports())
         .filter(|i| i.function && !given(&i.name));
     wanted.fold(Imports::new(), |imports, import| {
         let message = format!(

@@ -3,6 +3,7 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod added;
 mod bench;
 mod call;
 mod failure;

@@ -10,6 +10,7 @@ use ringfence_policy::program::{self, RunError};
 use ringfence_policy::{Policy, Rights, Stream};
 use ringfence_runtime::{Domain, DomainOptions, Imports, LoadOptions, Module};
 
+use crate::added::{self, Additions, Named};
 use crate::failure;
 use crate::output;
 
@@ -24,6 +25,10 @@ pub struct Args {
     /// Another module for the same domain, whose exports the program uses; may be given several times
     #[arg(long = "module", value_name = "FILE")]
     modules: Vec<PathBuf>,
+    /// Add a module to the domain once that is made, under a name; it may use the exports of all that are there, and they call each
+    /// other directly; may be given several times
+    #[arg(long = "add", value_name = "NAME=FILE", value_parser = added::named)]
+    added: Vec<Named>,
     /// Grant a directory: HOST[:GUEST][:ro]; GUEST is the same as HOST unless given
     #[arg(long, value_name = "HOST[:GUEST][:ro]", value_parser = directory)]
     dir: Vec<(PathBuf, String, Rights)>,
@@ -54,6 +59,9 @@ pub struct Args {
     /// End the program after this long, as 500ms or 2s (exit status 124)
     #[arg(long, value_name = "TIME", value_parser = failure::duration)]
     time_limit: Option<Duration>,
+    /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
+    #[arg(long)]
+    usage: bool,
     /// Print each system call as strace does
     #[arg(long)]
     trace: bool,
@@ -140,11 +148,26 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(modules) => modules,
         Err(e) => return refuse(e.to_string()),
     };
+    let additions = match Additions::load(&args.added, &load) {
+        Ok(additions) => additions,
+        Err(e) => return refuse(e),
+    };
+    additions.prepare(&mut options);
+    if args.usage {
+        added::count(&mut options);
+    }
     let domain = match Domain::new(&modules, Imports::new().policy(monitor.clone()), &options) {
         Ok(domain) => domain,
         Err(e) => return failure::domain(&e),
     };
-    match program::run(&domain, &monitor) {
+    if let Err(code) = additions.add(&domain) {
+        return code;
+    }
+    let ended = program::run(&domain, &monitor);
+    if args.usage {
+        added::print_usage(&domain);
+    }
+    match ended {
         Ok(status) => ExitCode::from(status as u8),
         Err(RunError::Call(e)) => failure::call(&e),
         Err(e) => refuse(e.to_string()),
