@@ -13,11 +13,11 @@ use std::time::Instant;
 
 type Thunk = extern "C" fn(u64) -> u64;
 
-/// Bytes: resident (anonymous and shared-memory pages), and page tables.
+/// Bytes: the process's own share of what is resident, and page tables.
 fn memory() -> (u64, u64) {
-    let status = std::fs::read_to_string("/proc/self/status").expect("status");
-    let field = |name: &str| {
-        let line = status
+    let field = |file: &str, name: &str| {
+        let text = std::fs::read_to_string(file).expect("a file of /proc");
+        let line = text
             .lines()
             .find(|l| l.starts_with(name))
             .expect("a field of status");
@@ -27,7 +27,10 @@ fn memory() -> (u64, u64) {
             .expect("a number")
             * 1024
     };
-    (field("VmRSS:"), field("VmPTE:"))
+    (
+        field("/proc/self/smaps_rollup", "Pss:"),
+        field("/proc/self/status", "VmPTE:"),
+    )
 }
 
 fn maps() -> (usize, f64) {
@@ -123,7 +126,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let region = Region::new(4096)?;
     let mut domains: Vec<Domain> = Vec::new();
     let mut calls: Vec<Thunk> = Vec::new();
-    let (rss, pte) = memory();
+    let (pss, pte) = memory();
     let (before, _) = maps();
     println!(
         "{:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9} {:>8} {:>9} {:>9} {:>9}",
@@ -162,7 +165,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let make = making.elapsed().as_secs_f64() * 1e6 / (at - first) as f64;
         let (r, p) = memory();
-        let each = ((r + p) as f64 - (rss + pte) as f64) / 1024.0 / at as f64;
+        let each = ((r + p) as f64 - (pss + pte) as f64) / 1024.0 / at as f64;
         let (lines, read) = maps();
         for d in &domains[first..] {
             let entry = d.entry(&export)?;
