@@ -277,7 +277,9 @@ typedef enum rf_limit {
     RF_LIMIT_CALL_TIME,      /* a call took longer than `limit` ns; it has ended. Cannot be raised */
     RF_LIMIT_PROCESSOR_TIME, /* `used` ns; the call has ended. Raised, calls after the next rf_reset go on */
     RF_LIMIT_FAULTS,         /* rf_reset after `used` faults; raised, it goes on */
-    RF_LIMIT_DESCRIPTORS     /* of the policy. Cannot be raised */
+    RF_LIMIT_DESCRIPTORS,    /* of the policy. Cannot be raised */
+    RF_LIMIT_CALLS,          /* a call after `used` of them; raised, it begins */
+    RF_LIMIT_LANES           /* another thread wants to enter; raised, up to 63, it does */
 } rf_limit;
 
 typedef struct rf_limit_hit {
@@ -311,10 +313,12 @@ typedef struct rf_domain_options {
      * domain to end. When a call has run out of time it must not call domains. What it does itself reaches limits unasked. */
     uint64_t (*on_limit)(const rf_limit_hit *hit, void *context);
     void *limit_context;
+    uint64_t call_limit;      /* most calls from outside, constructors included; later ones fail with RF_ERROR_LIMIT; 0: no limit */
+    uint64_t max_lanes;       /* how many threads may have stacks in the domain, up to 63; 0: 63 */
 } rf_domain_options;
 
 #ifdef __cplusplus
-#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr }
+#define RF_DOMAIN_OPTIONS_INIT { sizeof(rf_domain_options), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr, 0, 0 }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif
@@ -695,9 +699,15 @@ rf_status rf_group_close(rf_group *group);
 rf_status rf_group_admit(rf_group *group, rf_domain *actor, rf_domain *domain);
 rf_status rf_group_expel(rf_group *group, rf_domain *actor, rf_domain *domain);
 
-/* Writes who may do what to which region in this process, one region a line, as far as `capacity` bytes go, NUL included.
- * Returns the whole text's length without the NUL. */
+/* Writes who may do what to which region in this process, and who owns and who is in which group, one region or group a line, as far as
+ * `capacity` bytes go, NUL included. Returns the whole text's length without the NUL; `to` may be NULL if `capacity` is 0.
+ *     region 1 at 0x80000000, 4096 bytes, of host: codec.rf#1=rw viewer.rf#2=r
+ *     group 1, open, of codec.rf#1: viewer.rf#2; region 1=r
+ * rf_matrix_json writes the same as one JSON object; the host as an owner is null there:
+ *     {"regions":[{"region":1,"offset":2147483648,"bytes":4096,"owner":null,"rights":{"codec.rf#1":"rw","viewer.rf#2":"r"}}],
+ *      "groups":[{"group":1,"owner":"codec.rf#1","open":true,"members":["viewer.rf#2"],"rights":{"1":"r"}}]} */
 size_t rf_matrix(char *to, size_t capacity);
+size_t rf_matrix_json(char *to, size_t capacity);
 
 /* --------------------------------------------------------------------------------------------- in callbacks */
 

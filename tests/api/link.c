@@ -1,7 +1,9 @@
 /* Code that comes to a living domain, what a domain uses, and limits, from C. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <ringfence.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "check.h"
 
@@ -126,6 +128,48 @@ static uint64_t on_limit(const rf_limit_hit *hit, void *context) {
     return hits->answer;
 }
 
+static void *elsewhere(void *f) {
+    rf_value a[] = { rf_i32(2), rf_i32(3) };
+    return (void *)(intptr_t)rf_call(f, a, 2, NULL);
+}
+
+/* How many calls, and how many threads. */
+static void calls_and_threads(rf_module *module, rf_domain_options o, struct hits *hits) {
+    rf_domain *d = NULL;
+    rf_function *f = NULL;
+    rf_usage u = RF_USAGE_INIT;
+    rf_value a[] = { rf_i32(2), rf_i32(3) };
+    o.max_lanes = 64;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_ARGUMENT);
+    o.max_lanes = 1, o.call_limit = 3, o.time_limit_ns = 0;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    CHECK_STATUS(rf_function_get(d, "add", &f), RF_OK);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    hits->count = 0, hits->answer = 0;
+    for (uint64_t i = u.calls; i < 3; i++)
+        CHECK_STATUS(rf_call(f, a, 2, NULL), RF_OK);
+    CHECK_STATUS(rf_call(f, a, 2, NULL), RF_ERROR_LIMIT);
+    CHECK(strstr(rf_error()->message, "3 calls") != NULL);
+    CHECK(hits->count == 1 && hits->last.what == RF_LIMIT_CALLS && hits->last.used == 3 && hits->last.limit == 3);
+    CHECK(hits->last.domain == d);
+    CHECK_STATUS(rf_domain_state(d), RF_OK);
+    hits->answer = 100;
+    CHECK_STATUS(rf_call(f, a, 2, NULL), RF_OK);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(hits->count == 2 && u.calls == 4);
+
+    pthread_t thread;
+    void *status = NULL;
+    hits->answer = 0;
+    CHECK(pthread_create(&thread, NULL, elsewhere, f) == 0 && pthread_join(thread, &status) == 0);
+    CHECK((intptr_t)status == RF_ERROR_LIMIT && hits->count == 3 && hits->last.what == RF_LIMIT_LANES && hits->last.limit == 1);
+    hits->answer = 2;
+    CHECK(pthread_create(&thread, NULL, elsewhere, f) == 0 && pthread_join(thread, &status) == 0);
+    CHECK((intptr_t)status == RF_OK && hits->count == 4);
+    CHECK_STATUS(rf_function_put(f), RF_OK);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+}
+
 /* A function of the program's for limits. */
 static void limits(rf_module *module, rf_domain_options o) {
     struct hits hits = { 0, { 0 }, 0 };
@@ -153,6 +197,7 @@ static void limits(rf_module *module, rf_domain_options o) {
     hits.answer = 0;
     CHECK(rf_alloc(d, 1 << 20) == NULL && hits.count == 6 && hits.last.limit == 1 << 17);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    calls_and_threads(module, o, &hits);
 }
 
 int main(int argc, char **argv) {

@@ -33,6 +33,8 @@ pub struct Options {
     pub(crate) thread_local_reserve: u64,
     pub(crate) on_limit: Option<OnLimitFn>,
     pub(crate) limit_context: *mut c_void,
+    pub(crate) call_limit: u64,
+    pub(crate) max_lanes: u64,
 }
 
 /// `rf_limit_hit` of the header.
@@ -65,6 +67,8 @@ pub(crate) unsafe fn decide(
         LimitHit::ProcessorTime { used, limit } => (3, 0, used, limit),
         LimitHit::Faults { faults, limit } => (4, 1, faults, limit),
         LimitHit::Descriptors { limit } => (5, 1, limit, limit),
+        LimitHit::Calls { limit } => (6, 1, limit, limit),
+        LimitHit::Lanes { limit } => (7, 1, limit, limit),
         // One that this interface does not know yet holds.
         _ => return OnLimit::Keep,
     };
@@ -328,6 +332,8 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         thread_local_reserve: 0,
         on_limit: None,
         limit_context: ptr::null_mut(),
+        call_limit: 0,
+        max_lanes: 0,
     };
     if options.is_null() {
         return Ok(all);

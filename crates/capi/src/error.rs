@@ -193,7 +193,9 @@ impl From<CallError> for Failure {
             CallError::Faulted => failure.status = Status::ERROR_FAULTED,
             CallError::Gone | CallError::Revoked => failure.status = Status::ERROR_HANDLE,
             CallError::Unlinked => failure.status = Status::ERROR_NO_FUNCTION,
-            CallError::NoLane { .. } | CallError::Lane(_) => failure.status = Status::ERROR_LIMIT,
+            CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {
+                failure.status = Status::ERROR_LIMIT
+            }
             CallError::Arguments { .. } => failure.status = Status::ERROR_TOO_LONG,
             CallError::Inside | CallError::SignalStack => failure.status = Status::ERROR_NESTING,
             _ => {}

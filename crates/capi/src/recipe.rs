@@ -87,6 +87,10 @@ impl Recipe {
         limits.processor_time =
             (options.processor_time_ns > 0).then(|| Duration::from_nanos(options.processor_time_ns));
         limits.fault_limit = (options.fault_limit > 0).then_some(options.fault_limit);
+        limits.call_limit = (options.call_limit > 0).then_some(options.call_limit);
+        if options.max_lanes > 0 {
+            limits.max_lanes = u32::try_from(options.max_lanes).unwrap_or(u32::MAX);
+        }
         if options.link_limit > 0 {
             limits.link_limit = u32::try_from(options.link_limit).unwrap_or(u32::MAX);
         }

@@ -58,6 +58,10 @@ fn main() {
         domain(&module, plain()),
         domain(&module, closure()),
     );
+    let mut options = DomainOptions::default();
+    options.call_limit = Some(u64::MAX - 1);
+    let limited = Domain::new(std::slice::from_ref(&module), plain(), &options).expect("domain");
+    let counted = thunk(&limited, "add");
     let (add, other, out, out_closure) = (
         thunk(&a, "add"),
         thunk(&b, "add"),
@@ -82,6 +86,7 @@ fn main() {
         };
         note("plain indirect call", through(native));
         note("call into a domain", through(add));
+        note("call into one with a limit", through(counted));
         note("two domains in turn, each", {
             per_call(MANY / 2, || {
                 black_box(add(black_box(2), black_box(3)));

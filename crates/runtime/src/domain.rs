@@ -1,5 +1,6 @@
 //! Domains: running instances of modules.
 
+use crate::budget::Budget;
 use crate::error::{CallError, DomainError};
 use crate::gate;
 use crate::imports::{Binding, Closure, Hook, Imports};
@@ -107,6 +108,12 @@ pub(crate) struct Inner {
     pub time_limit: AtomicU64,
     /// How often it may fault and be reset.
     fault_limit: AtomicU64,
+    /// How many calls it may get.
+    pub budget: Budget,
+    /// How many threads may have a lane.
+    pub max_lanes: AtomicU32,
+    /// How many threads tell the host of a limit, without a call in progress.
+    pub stays: AtomicU32,
     thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
     /// Code that came after the domain was made. Locked with the world locked.
     linked: Mutex<code::Linked>,
@@ -369,6 +376,8 @@ impl Inner {
             // SAFETY: lanes in the list are this domain's.
             unsafe { (*l).active() }
         });
+        // A thread that tells the host of a limit looks at the domain still.
+        let inside = inside || self.stays.load(Ordering::Acquire) != 0;
         if inside {
             // A thread is inside although nobody owns the domain any more. Nothing is unmapped or freed.
             return false;
@@ -482,6 +491,9 @@ impl Domain {
             tag: AtomicU64::new(0),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             fault_limit: AtomicU64::new(options.fault_limit.unwrap_or(u64::MAX)),
+            budget: Budget::new(options.call_limit),
+            max_lanes: AtomicU32::new(options.max_lanes),
+            stays: AtomicU32::new(0),
             thunks: Mutex::default(),
             linked: Mutex::default(),
             family: Mutex::default(),

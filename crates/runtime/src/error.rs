@@ -484,8 +484,18 @@ pub enum CallError {
     /// The call that this one is nested in has run out of time, or was interrupted.
     #[error("the call in progress on this thread has to end")]
     Ending,
+    /// The domain has had all the calls that it may get.
+    #[error(
+        "the domain has had the {limit} calls that it may get; make a new one, or raise DomainOptions::call_limit"
+    )]
+    Calls {
+        /// The limit.
+        limit: u64,
+    },
     /// All lanes of the domain are taken by other threads.
-    #[error("{limit} threads already have a lane in this domain")]
+    #[error(
+        "{limit} threads already have a lane in this domain; let one of them end, trim the domain, or raise DomainOptions::max_lanes (63 at most)"
+    )]
     NoLane {
         /// The limit.
         limit: u32,

@@ -135,6 +135,7 @@ __rf_gate_begin:
     movq %rsp, {l_host_sp}(%r12)        // stored before attention is loaded: see watchdog::barrier
     cmpl $0, {l_attention}(%r12)
     jne 6f
+64:
     movq $0, {l_top}(%r12)
     movq %r12, %fs:{t_current}(%rbx)    // from here on no handler can enter a domain
     movq %r12, -16(%r13)
@@ -236,6 +237,14 @@ __rf_gate_begin:
     movq %rbp, {l_host_sp}(%r10)
     jmp 61b
 6:
+    cmpl ${w_counted}, {l_attention}(%r12)
+    jne 65f
+    testq %rbp, %rbp                    // a nested call is part of the outermost
+    jnz 64b
+    lock subq $1, {l_credit}(%r12)
+    jns 64b
+    lock addq $1, {l_credit}(%r12)
+65:
     movq %rbp, {l_host_sp}(%r12)
     cmpq $1, %rbp                       // counted, but not begun
     adcq $0, {l_again}(%r12)

@@ -1,10 +1,12 @@
 //! Lanes: what one host thread needs inside one domain.
 
+use crate::budget::{Credit, Stay};
 use crate::domain::Inner;
 use crate::error::{CallError, HostError};
 use crate::fault::RawFault;
 use crate::gate::{self, status};
 use crate::jump::Records;
+use crate::limits::LimitHit;
 use crate::{host, pages, signal, sys, watchdog, world};
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
@@ -27,9 +29,11 @@ pub(crate) mod attention {
     /// Code is being unlinked or the domain reset, or was since the last call in: wait for that to end, then look at the target
     /// again.
     pub const HOLD: u32 = 64;
+    /// The domain's calls are limited: each that begins takes one from the lane's credit. For ever.
+    pub const COUNTED: u32 = 128;
 
     /// What does not keep a host function from returning into the domain.
-    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD;
+    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED;
 }
 
 /// One thread's presence in one domain. Never unmapped, and never given to another thread while its first owner lives:
@@ -55,6 +59,9 @@ pub(crate) struct Lane {
     pub sequence: AtomicU64,
     /// How many of these went the slow way instead of beginning.
     pub again: AtomicU64,
+    /// How many may begin before more have to be asked for, in a domain whose calls are limited. Below 0 for the moment in which a thread
+    /// finds that there are none.
+    pub credit: Credit,
     /// Which of them has to end.
     pub expired: AtomicU64,
     /// Low half of the data stack's lowest address that a call out accepts, and the length from there.
@@ -306,11 +313,65 @@ impl Lane {
     }
 }
 
+/// Why there is no lane.
+enum Refusal {
+    Error(CallError),
+    /// As many threads as may be have one.
+    Full(Stay),
+}
+
+impl From<CallError> for Refusal {
+    fn from(e: CallError) -> Self {
+        Refusal::Error(e)
+    }
+}
+
+/// The host may decide that there are more lanes. An error if it does not.
+fn more_lanes(domain: &Inner) -> Result<(), CallError> {
+    let limit = domain.max_lanes.load(Ordering::Relaxed);
+    match domain.tell_limit(&LimitHit::Lanes { limit: limit.into() }) {
+        Some(to) if limit < window::LANE_COUNT => {
+            let to = to.min(window::LANE_COUNT.into()) as u32;
+            domain.max_lanes.fetch_max(to, Ordering::Relaxed);
+            Ok(())
+        }
+        _ => Err(CallError::NoLane { limit }),
+    }
+}
+
+/// A call is about to begin in a domain whose calls are limited, and the lane has no credit. An error if there is none; `None` if
+/// the domain is gone.
+///
+/// # Safety
+/// The target is one that a gate was given.
+unsafe fn more_calls(target: *const Target, lane: &Lane) -> Result<Option<()>, CallError> {
+    let stay = {
+        let world = world::lock().ok_or(CallError::Inside)?;
+        // SAFETY: the caller's promise.
+        let Some(domain) = (unsafe { alive(target, &world) }) else {
+            return Ok(None);
+        };
+        // A lane that was taken from the thread meanwhile gets nothing: the gate makes a new one.
+        if !std::ptr::eq(lane.domain.cast(), domain) || domain.replenish(lane) {
+            return Ok(Some(()));
+        }
+        domain.stay()
+    };
+    let limit = stay.budget.limit();
+    let Some(to) = stay.tell_limit(&LimitHit::Calls { limit }) else {
+        return Err(CallError::Calls { limit });
+    };
+    // Another thread may have used it up before the gate starts again: then the host is asked once more.
+    let _world = world::lock().ok_or(CallError::Inside)?;
+    stay.budget.raise(to);
+    Ok(Some(()))
+}
+
 /// Makes a lane for the calling thread in the target's domain; `None` if the domain is gone.
 ///
 /// # Safety
 /// The target is one that a gate was given.
-unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> {
+unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
     let mut world = world::lock().ok_or(CallError::Inside)?;
     // SAFETY: the caller's promise; see `alive` for the domain.
     let Some(domain) = (unsafe { alive(target, &world) }) else {
@@ -327,18 +388,17 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> 
             }
             slot.and_then(|slot| slot.refresh(domain, false).map(|()| slot))
         }
-        None if set.next < domain.options.max_lanes => {
+        None if set.next < domain.max_lanes.load(Ordering::Relaxed) => {
             let slot = Slot::new(domain, set.next);
             set.next += 1;
             slot.and_then(|slot| slot.refresh(domain, false).map(|()| slot))
         }
         None => {
-            return Err(CallError::NoLane {
-                limit: domain.options.max_lanes,
-            });
+            drop(set);
+            return Err(Refusal::Full(domain.stay()));
         }
     }
-    .map_err(|e| CallError::Lane(e.to_string()))?;
+    .map_err(|e: HostError| CallError::Lane(e.to_string()))?;
     let lane = thread.blank_lane(&mut world);
     let low = (slot.start(domain.base()) as u32)
         .wrapping_add(window::LANE_SLOT)
@@ -356,6 +416,7 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> 
         l.import_count = domain.imports().len() as u64;
         l.sequence.store(sequence, Ordering::Relaxed);
         l.again.store(0, Ordering::Relaxed);
+        l.credit.store(0, Ordering::Relaxed);
         l.expired.store(u64::MAX, Ordering::Relaxed);
         l.seen.store(u64::MAX, Ordering::Relaxed);
         l.timed.store(u32::from(domain.is_timed()), Ordering::Relaxed);
@@ -368,7 +429,13 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, CallError> 
         let limit = domain.time_limit.load(Ordering::Relaxed);
         l.limit.store(limit, Ordering::Relaxed);
         let faulted = if domain.faulted() { attention::FAULTED } else { 0 };
-        l.attention.store(faulted | attention::WAKE, Ordering::Relaxed);
+        let counted = if domain.budget.is_limited() {
+            attention::COUNTED
+        } else {
+            0
+        };
+        l.attention
+            .store(faulted | counted | attention::WAKE, Ordering::Relaxed);
         l.rewind();
     }
     set.lanes.push(lane);
@@ -402,6 +469,10 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         unsafe { (*tls).status = code };
         0
     };
+    let fail_with = |error: CallError| {
+        crate::fault::set_error(error);
+        fail(status::SLOT)
+    };
     // SAFETY: the thread's own words; the gate passes a target; lanes are never unmapped.
     unsafe {
         if (*(*tls).current).top.load(Ordering::Relaxed) == 0 {
@@ -426,10 +497,11 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             lane = match create(target) {
                 Ok(Some(lane)) => lane,
                 Ok(None) => return gone(),
-                Err(e) => {
-                    crate::fault::set_error(e);
-                    return fail(status::SLOT);
-                }
+                Err(Refusal::Full(domain)) => match more_lanes(&domain) {
+                    Ok(()) => return 1,
+                    Err(e) => return fail_with(e),
+                },
+                Err(Refusal::Error(e)) => return fail_with(e),
             };
             // A handler of ours may have been replaced since; a new lane is the moment to look.
             signal::check_installed();
@@ -475,12 +547,18 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             if lane.watched()
                 && let Err(e) = watchdog::wake()
             {
-                crate::fault::set_error(CallError::Lane(e.to_string()));
-                return fail(status::SLOT);
+                return fail_with(CallError::Lane(e.to_string()));
             }
         }
         if lane.top.load(Ordering::Relaxed) == 0 {
             return fail(status::INSIDE);
+        }
+        if bits & attention::COUNTED != 0 && !lane.active() && lane.credit.load(Ordering::Relaxed) <= 0 {
+            match more_calls(target, lane) {
+                Ok(Some(())) => {}
+                Ok(None) => return gone(),
+                Err(e) => return fail_with(e),
+            }
         }
     }
     1

@@ -17,6 +17,7 @@
 #![deny(missing_docs)]
 
 mod arena;
+mod budget;
 pub mod domain;
 mod elf;
 pub mod error;

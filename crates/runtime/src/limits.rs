@@ -43,6 +43,18 @@ pub enum LimitHit {
         /// The limit.
         limit: u64,
     },
+    /// The domain has had as many calls as [`call_limit`](crate::DomainOptions::call_limit) allows, and one more is to begin. Can be
+    /// raised: then it does. Asked with no call of this thread in progress in the domain.
+    Calls {
+        /// The limit.
+        limit: u64,
+    },
+    /// As many threads as [`max_lanes`](crate::DomainOptions::max_lanes) allows have stacks in the domain, and another one wants to
+    /// enter. Can be raised, to 63 at most: then it does.
+    Lanes {
+        /// The limit.
+        limit: u64,
+    },
     /// The policy's limit of open descriptors. The domain gets `EMFILE`.
     Descriptors {
         /// The limit.
@@ -59,6 +71,8 @@ impl LimitHit {
             | LimitHit::CallTime { limit }
             | LimitHit::ProcessorTime { limit, .. }
             | LimitHit::Faults { limit, .. }
+            | LimitHit::Calls { limit }
+            | LimitHit::Lanes { limit }
             | LimitHit::Descriptors { limit } => limit,
         }
     }

@@ -207,6 +207,7 @@ unsafe fn release(lane: *mut Lane) {
         let mut set = domain.lanes();
         set.lanes.retain(|&l| l != lane);
         set.calls += (*lane).calls();
+        domain.budget.take_back(&*lane);
         if (*lane).poisoned.load(Ordering::Relaxed) == 0 && !(*lane).active() {
             set.free.push((*lane).slot);
         }

@@ -36,6 +36,10 @@ pub struct DomainOptions {
     /// up, and all later ones, end with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit) within some milliseconds. `None`: no limit, and the
     /// time is not counted; [`Duration::MAX`]: no limit, and it is.
     pub processor_time: Option<Duration>,
+    /// Most calls from outside that the domain may get ([`Usage::calls`](crate::Usage), constructors and what other domains call included);
+    /// all later ones fail with [`CallError::Calls`](crate::CallError::Calls). It holds exactly, for all threads together. A pool's next
+    /// user has them anew. `None`: no limit, and calls cost some nanoseconds less.
+    pub call_limit: Option<u64>,
     /// After so many faults the domain cannot be reset any more. `None`: no limit.
     pub fault_limit: Option<u64>,
 }
@@ -54,6 +58,7 @@ impl Default for DomainOptions {
             module_limit: 64 << 20,
             thread_local_reserve: 1 << 10,
             processor_time: None,
+            call_limit: None,
             fault_limit: None,
         }
     }
@@ -89,6 +94,9 @@ impl DomainOptions {
         }
         if self.thread_local_reserve > 1 << 20 {
             return bad("thread_local_reserve", "must be at most 1 MiB");
+        }
+        if self.call_limit == Some(0) {
+            return bad("call_limit", "must not be zero");
         }
         if self.time_limit.is_some_and(|t| t.is_zero()) {
             return bad("time_limit", "must not be zero");

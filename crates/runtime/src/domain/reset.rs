@@ -39,8 +39,8 @@ impl Inner {
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's.
             let attention = unsafe { &(*lane).attention };
-            let reserve = attention.load(Ordering::Relaxed) & attention::RESERVE_OPEN;
-            attention.store(attention::WAKE | reserve, Ordering::Release);
+            let stays = attention.load(Ordering::Relaxed) & (attention::RESERVE_OPEN | attention::COUNTED);
+            attention.store(attention::WAKE | stays, Ordering::Release);
         }
     }
 
@@ -264,6 +264,10 @@ impl Domain {
             inner.close(&set)?;
             inner.policy.reset();
             inner.memory().set_limit(inner.options.heap_limit);
+            if pooled {
+                inner.budget.renew(inner.options.call_limit, &set);
+                inner.max_lanes.store(inner.options.max_lanes, Ordering::Relaxed);
+            }
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
             inner.resets.fetch_add(1, Ordering::AcqRel);
             inner.unlink_all(&mut world)?;
@@ -278,9 +282,10 @@ impl Domain {
             for lane in poisoned {
                 set.lanes.retain(|&l| l != lane);
                 // SAFETY: as above.
-                let (slot, calls) = unsafe { ((*lane).slot, (*lane).calls()) };
-                set.lost.push(slot);
-                set.calls += calls;
+                let lost: &Lane = unsafe { &*lane };
+                set.lost.push(lost.slot);
+                set.calls += lost.calls();
+                inner.budget.take_back(lost);
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
                 // stack is not given back, because the lane's thread may still be between two checks.
                 unsafe { world::revoke(&mut world, inner.index, lane) };

@@ -22,7 +22,8 @@ pub struct Usage {
     /// [`DomainOptions::module_limit`](crate::DomainOptions::module_limit).
     pub modules: u64,
     /// Calls from outside (those of constructors too) since the domain was made. A call from a host function that the domain
-    /// called is part of the call that it is nested in.
+    /// called is part of the call that it is nested in. Limit:
+    /// [`DomainOptions::call_limit`](crate::DomainOptions::call_limit).
     pub calls: u64,
     /// Calls that ended with a fault since the domain was made. Limit:
     /// [`DomainOptions::fault_limit`](crate::DomainOptions::fault_limit).
@@ -106,6 +107,7 @@ impl Domain {
             // SAFETY: as above; its thread is not in, and cannot come in by this lane any more.
             unsafe {
                 set.calls += (*lane).calls();
+                inner.budget.take_back(&*lane);
                 set.free.push((*lane).slot);
                 world::revoke(&mut world, inner.index, lane);
             }
