@@ -21,86 +21,14 @@ static inline void rep_stosb(void *d, int c, size_t n)
 	__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
 }
 
-/* Unaligned vectors of 16 bytes by instructions that every processor has: sizes up to 32 do not ask for features first. */
-static inline v16 load16(const unsigned char *p)
-{
-	v16 x;
-	__asm__("movdqu %1, %0" : "=x"(x) : "m"(*(const v16u *)p));
-	return x;
-}
-
-static inline void store16(unsigned char *p, v16 x) { __asm__("movdqu %1, %0" : "=m"(*(v16u *)p) : "x"(x)); }
-
-static inline v16 twice(uint64_t w)
-{
-	v16 x;
-	__asm__("movq %1, %0\n\tpunpcklqdq %0, %0" : "=x"(x) : "r"(w));
-	return x;
-}
-
-/* n <= 32 */
-static inline void *move_few(unsigned char *d, const unsigned char *s, size_t n)
-{
-	if (LIKELY(n >= 16)) {
-		v16 a = load16(s), b = load16(s + n - 16);
-		store16(d, a);
-		store16(d + n - 16, b);
-	} else if (n >= 8) {
-		uint64_t a = *(const u64u *)s, b = *(const u64u *)(s + n - 8);
-		*(u64u *)d = a;
-		*(u64u *)(d + n - 8) = b;
-	} else if (n >= 4) {
-		uint32_t a = *(const u32u *)s, b = *(const u32u *)(s + n - 4);
-		*(u32u *)d = a;
-		*(u32u *)(d + n - 4) = b;
-	} else if (n >= 2) {
-		uint16_t a = *(const u16u *)s, b = *(const u16u *)(s + n - 2);
-		*(u16u *)d = a;
-		*(u16u *)(d + n - 2) = b;
-	} else if (n) {
-		*d = *s;
-	}
-	return d;
-}
-
-/* n <= 32 */
-static inline void *set_few(unsigned char *d, int c, size_t n)
-{
-	uint64_t w = (unsigned char)c * 0x0101010101010101u;
-
-	if (LIKELY(n >= 16)) {
-		v16 x = twice(w);
-		store16(d, x);
-		store16(d + n - 16, x);
-	} else if (n >= 8) {
-		*(u64u *)d = w;
-		*(u64u *)(d + n - 8) = w;
-	} else if (n >= 4) {
-		*(u32u *)d = (uint32_t)w;
-		*(u32u *)(d + n - 4) = (uint32_t)w;
-	} else if (n >= 2) {
-		*(u16u *)d = (uint16_t)w;
-		*(u16u *)(d + n - 2) = (uint16_t)w;
-	} else if (n) {
-		*d = (unsigned char)w;
-	}
-	return d;
-}
-
-/* Up to 8 vectors everything is loaded before the first store, so overlap does not matter. */
+#if RF_VEC == 16
+/* n > 32: what is less is done in mem_avx2.S, which has the public names. Up to 8 vectors everything is loaded before the first
+ * store, so overlap does not matter. */
 VARIANT(void *, memmove, (void *dst, const void *src, size_t n))
 {
 	unsigned char *d = dst;
 	const unsigned char *s = src;
 
-	if (n <= 32)
-		return move_few(d, s, n);
-	if (LIKELY(UP_TO_2V(n))) {
-		vec a = LOADU(s), b = LOADU(s + n - V);
-		STOREU(d, a);
-		STOREU(d + n - V, b);
-		return dst;
-	}
 	if (UP_TO_4V(n)) {
 		vec a = LOADU(s), b = LOADU(s + V), e = LOADU(s + n - 2 * V), f = LOADU(s + n - V);
 		STOREU(d, a);
@@ -124,7 +52,6 @@ VARIANT(void *, memmove, (void *dst, const void *src, size_t n))
 		STOREU(f + 3 * V, z);
 		return dst;
 	}
-	OTHERWISE(memmove, (dst, src, n))
 	if ((uintptr_t)d - (uintptr_t)s >= n) {
 		/* Forward. The ends are loaded first and stored last, the middle goes to aligned addresses. */
 		if (n >= REP_MOVE && (RF_FEATURES & RF_FEATURE_ERMS) && (uintptr_t)s - (uintptr_t)d >= n) {
@@ -181,18 +108,11 @@ VARIANT(void *, memmove, (void *dst, const void *src, size_t n))
 	return dst;
 }
 
+/* n > 32 */
 VARIANT(void *, memset, (void *dst, int c, size_t n))
 {
 	unsigned char *d = dst;
 
-	if (n <= 32)
-		return set_few(d, c, n);
-	if (LIKELY(UP_TO_2V(n))) {
-		vec v = splat(c);
-		STOREU(d, v);
-		STOREU(d + n - V, v);
-		return dst;
-	}
 	if (UP_TO_4V(n)) {
 		vec v = splat(c);
 		STOREU(d, v);
@@ -201,7 +121,6 @@ VARIANT(void *, memset, (void *dst, int c, size_t n))
 		STOREU(d + n - V, v);
 		return dst;
 	}
-	OTHERWISE(memset, (dst, c, n))
 	if (n >= REP_SET && (RF_FEATURES & RF_FEATURE_ERMS)) {
 		vec v = splat(c);
 		size_t skip = -(uintptr_t)d & 63;
@@ -230,73 +149,21 @@ static inline int byte_difference(const unsigned char *a, const unsigned char *b
 	return a[at] - b[at];
 }
 
-/* A bit for each byte that differs, of 16. */
-static inline uint32_t differ16(const unsigned char *a, const unsigned char *b)
-{
-	v16 x = load16(a), y = load16(b);
-	uint32_t m;
-	__asm__("pcmpeqb %2, %1\n\tpmovmskb %1, %0" : "=r"(m), "+x"(x) : "x"(y));
-	return m ^ 0xFFFF;
-}
-
-/* n <= 32 */
-static inline int compare_few(const unsigned char *a, const unsigned char *b, size_t n)
-{
-	if (LIKELY(n >= 16)) {
-		size_t at = 0;
-		uint32_t m = differ16(a, b);
-		if (!m) {
-			at = n - 16;
-			m = differ16(a + at, b + at);
-			if (!m)
-				return 0;
-		}
-		return byte_difference(a, b, at + __builtin_ctz(m));
-	}
-	if (n >= 8) {
-		uint64_t x = __builtin_bswap64(*(const u64u *)a), y = __builtin_bswap64(*(const u64u *)b);
-		if (x == y) {
-			x = __builtin_bswap64(*(const u64u *)(a + n - 8));
-			y = __builtin_bswap64(*(const u64u *)(b + n - 8));
-		}
-		return (x > y) - (x < y);
-	}
-	if (n >= 4) {
-		uint64_t x = (uint64_t)__builtin_bswap32(*(const u32u *)a) << 32 |
-			     __builtin_bswap32(*(const u32u *)(a + n - 4));
-		uint64_t y = (uint64_t)__builtin_bswap32(*(const u32u *)b) << 32 |
-			     __builtin_bswap32(*(const u32u *)(b + n - 4));
-		return (x > y) - (x < y);
-	}
-	if (n >= 2) {
-		uint32_t x = __builtin_bswap32(*(const u16u *)a) | a[n - 1];
-		uint32_t y = __builtin_bswap32(*(const u16u *)b) | b[n - 1];
-		return (x > y) - (x < y);
-	}
-	return n ? a[0] - b[0] : 0;
-}
-
 /* All bits where a vector of the one is like that of the other. */
 #define LIKE(i) (keep(LOADU(a + (i))) == LOADU(b + (i)))
 
+/* n > 32 */
 VARIANT(int, memcmp, (const void *pa, const void *pb, size_t n))
 {
 	const unsigned char *a = pa, *b = pb;
 	uint32_t m;
 	size_t at;
 
-	if (n <= 32)
-		return compare_few(a, b, n);
 	/* From both ends, which overlap, up to 8 vectors. */
 #define STEP(where)                                                                                          \
 	if (UNLIKELY((m = MASK(LIKE(where))) != ALL)) {                                                      \
 		at = (where);                                                                                \
 		goto found;                                                                                  \
-	}
-	if (LIKELY(UP_TO_2V(n))) {
-		STEP(0)
-		STEP(n - V)
-		return 0;
 	}
 	if (UP_TO_4V(n)) {
 		STEP(0)
@@ -305,7 +172,6 @@ VARIANT(int, memcmp, (const void *pa, const void *pb, size_t n))
 		STEP(n - V)
 		return 0;
 	}
-	OTHERWISE(memcmp, (pa, pb, n))
 	STEP(0)
 	STEP(V)
 	STEP(2 * V)
@@ -337,6 +203,8 @@ found:
 	return byte_difference(a, b, at + __builtin_ctz(~m));
 #undef STEP
 }
+
+#endif
 
 VARIANT(void *, memchr, (const void *p, int c, size_t n))
 {
@@ -439,8 +307,5 @@ VARIANT(void *, rawmemchr, (const void *p, int c))
 }
 
 #if RF_VEC == 32
-/* One function for both: calls that overlap by mistake then work, too. */
-void *memcpy(void *restrict dst, const void *restrict src, size_t n) __attribute__((weak, alias("memmove")));
-int bcmp(const void *a, const void *b, size_t n) __attribute__((weak, alias("memcmp")));
 void *__memrchr(const void *s, int c, size_t n) __attribute__((weak, alias("memrchr")));
 #endif

@@ -1,5 +1,6 @@
 /* Checks the memory and string functions against plain loops, at every alignment, at the edge of a page that
- * is not there, for all variants. Unfenced: built by `make -C sysroot test-string` with all names prefixed. */
+ * is not there. `make -C sysroot test-string` builds it unfenced, for all variants, with all names prefixed, and fenced (FENCED), for
+ * what a module calls. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -9,6 +10,103 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#ifdef FENCED
+/* What a module calls, against loops of this file. */
+#define t_memmove memmove
+#define t_memcpy memcpy
+#define t_mempcpy mempcpy
+#define t_memset memset
+#define t_memcmp memcmp
+#define t_memchr memchr
+#define t_memrchr memrchr
+#define t_rawmemchr rawmemchr
+#define t_strlen strlen
+#define t_strnlen strnlen
+#define t_strchr strchr
+#define t_strrchr strrchr
+#define t_strcmp strcmp
+#define t_strncmp strncmp
+#define t_strcpy strcpy
+#define t_stpcpy stpcpy
+#define t_strncpy strncpy
+#define t_strcat strcat
+#define t_strncat strncat
+void *rawmemchr(const void *, int);
+static const uint32_t features = 0;
+
+static void *ref_memcpy(void *d, const void *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((volatile char *)d)[i] = ((const char *)s)[i];
+	return d;
+}
+
+static void *ref_memmove(void *d, const void *s, size_t n)
+{
+	if ((uintptr_t)d <= (uintptr_t)s)
+		return ref_memcpy(d, s, n);
+	while (n--)
+		((volatile char *)d)[n] = ((const char *)s)[n];
+	return d;
+}
+
+static void *ref_memset(void *d, int c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((volatile char *)d)[i] = (char)c;
+	return d;
+}
+
+static int ref_memcmp(const void *a, const void *b, size_t n)
+{
+	const unsigned char *x = a, *y = b;
+	for (size_t i = 0; i < n; i++)
+		if (x[i] != y[i])
+			return x[i] - y[i];
+	return 0;
+}
+
+static void *ref_memchr(const void *s, int c, size_t n)
+{
+	for (const unsigned char *p = s; n--; p++)
+		if (*p == (unsigned char)c)
+			return (void *)p;
+	return NULL;
+}
+
+static void *ref_memrchr(const void *s, int c, size_t n)
+{
+	while (n--)
+		if (((const unsigned char *)s)[n] == (unsigned char)c)
+			return (char *)s + n;
+	return NULL;
+}
+
+static int ref_strncmp(const char *a, const char *b, size_t n)
+{
+	for (; n; n--, a++, b++)
+		if (*a != *b || !*a)
+			return (unsigned char)*a - (unsigned char)*b;
+	return 0;
+}
+
+static int ref_strcmp(const char *a, const char *b) { return ref_strncmp(a, b, (size_t)-1); }
+
+static void ref_strcpy(char *d, const char *s)
+{
+	while ((*d++ = *s++))
+		;
+}
+#else
+#define ref_memcpy memcpy
+#define ref_memmove memmove
+#define ref_memset memset
+#define ref_memcmp memcmp
+#define ref_memchr memchr
+#define ref_memrchr memrchr
+#define ref_strncmp strncmp
+#define ref_strcmp strcmp
+#define ref_strcpy strcpy
 /* The window's header page up to 0x40, as the runtime fills it. */
 uint64_t t_rf_header[8];
 static uint32_t features;
@@ -43,6 +141,7 @@ D(char *, stpcpy, char *, const char *);
 D(char *, strncpy, char *, const char *, size_t);
 D(char *, strcat, char *, const char *);
 D(char *, strncat, char *, const char *, size_t);
+#endif
 
 static int failures;
 #define CHECK(cond)                                                                                          \
@@ -87,24 +186,24 @@ static void moves(size_t n)
 				char before = d[-1], after = ends && !da ? 0 : d[n];
 				fill(s, n);
 				CHECK(t_memcpy(d, s, n) == d);
-				CHECK(!memcmp(d, s, n));
+				CHECK(!ref_memcmp(d, s, n));
 				CHECK(d[-1] == before && (ends && !da ? 1 : d[n] == after));
 			}
 	for (long shift = -300; shift <= 300; shift += 7) {
 		char *s = A + 1000, *d = s + shift;
 		fill(A, n + 2000);
-		memcpy(B, A, n + 2000);
-		memmove(B + 1000 + shift, B + 1000, n);
+		ref_memcpy(B, A, n + 2000);
+		ref_memmove(B + 1000 + shift, B + 1000, n);
 		CHECK(t_memmove(d, s, n) == d);
-		CHECK(!memcmp(A, B, n + 2000));
+		CHECK(!ref_memcmp(A, B, n + 2000));
 	}
 	for (size_t da = 0; da < 70; da++) {
 		char *d = da & 1 ? A + BLOCK - n - da / 2 : A + 100 + da;
 		fill(d - 40, n + 40);
-		memcpy(B, d - 40, n + 40);
-		memset(B + 40, 0xA5, n);
+		ref_memcpy(B, d - 40, n + 40);
+		ref_memset(B + 40, 0xA5, n);
 		CHECK(t_memset(d, 0x1A5, n) == d);
-		CHECK(!memcmp(d - 40, B, n + 40));
+		CHECK(!ref_memcmp(d - 40, B, n + 40));
 	}
 }
 
@@ -113,16 +212,16 @@ static void compares(size_t n)
 	for (size_t k = 0; k < 40; k++) {
 		char *a = A + BLOCK - n - k % 33, *b = B + BLOCK - n - k * 5 % 37;
 		fill(a, n);
-		memcpy(b, a, n);
+		ref_memcpy(b, a, n);
 		CHECK(t_memcmp(a, b, n) == 0);
 		for (size_t t = 0; t < 6 && n; t++) {
 			size_t at = (size_t)rand() % n;
 			char old = b[at];
 			b[at] ^= (char)(1 << rand() % 8);
-			CHECK(sign(t_memcmp(a, b, n)) == sign(memcmp(a, b, n)));
-			CHECK(t_memchr(b, b[at], n) == memchr(b, b[at], n));
-			CHECK(t_memrchr(b, b[at], n) == memrchr(b, b[at], n));
-			CHECK(t_rawmemchr(b, b[at]) == memchr(b, b[at], n));
+			CHECK(sign(t_memcmp(a, b, n)) == sign(ref_memcmp(a, b, n)));
+			CHECK(t_memchr(b, b[at], n) == ref_memchr(b, b[at], n));
+			CHECK(t_memrchr(b, b[at], n) == ref_memrchr(b, b[at], n));
+			CHECK(t_rawmemchr(b, b[at]) == ref_memchr(b, b[at], n));
 			b[at] = old;
 		}
 		char missing = 7;
@@ -148,33 +247,33 @@ static void strings(size_t n)
 			if (!a[i] || a[i] == 'x')
 				a[i] = 'y';
 		a[n] = 0;
-		memcpy(b, a, n + 1);
+		ref_memcpy(b, a, n + 1);
 		CHECK(t_strlen(a) == n);
 		CHECK(t_strnlen(a, n / 2) == n / 2 && t_strnlen(a, (size_t)-1) == n);
 		CHECK(t_strcmp(a, b) == 0 && t_strncmp(a, b, (size_t)-1) == 0);
 		CHECK(t_strchr(a, 0) == a + n && !t_strchr(a, 'x') && !t_strrchr(a, 'x'));
 		char *d = C + BLOCK - n - 1 - k * 7 % 50;
-		CHECK(t_stpcpy(d, a) == d + n && !memcmp(d, a, n + 1));
-		memset(d, 1, n);
-		CHECK(t_strcpy(d, a) == d && !memcmp(d, a, n + 1));
+		CHECK(t_stpcpy(d, a) == d + n && !ref_memcmp(d, a, n + 1));
+		ref_memset(d, 1, n);
+		CHECK(t_strcpy(d, a) == d && !ref_memcmp(d, a, n + 1));
 		if (n > 2) {
 			size_t at = (size_t)rand() % n;
 			b[at] = 'x';
 			CHECK(t_strchr(b, 'x') == b + at && t_strrchr(b, 'x') == b + at);
-			CHECK(sign(t_strcmp(a, b)) == sign(strcmp(a, b)));
-			CHECK(sign(t_strncmp(a, b, at + 1)) == sign(strncmp(a, b, at + 1)));
+			CHECK(sign(t_strcmp(a, b)) == sign(ref_strcmp(a, b)));
+			CHECK(sign(t_strncmp(a, b, at + 1)) == sign(ref_strncmp(a, b, at + 1)));
 			CHECK(t_strncmp(a, b, at) == 0);
 			b[at] = 0;
 			CHECK(sign(t_strcmp(a, b)) == 1 && sign(t_strcmp(b, a)) == -1 && t_strlen(b) == at);
-			memset(d - 10, 2, n);
-			CHECK(t_strncpy(d - 10, b, n) == d - 10 && !memcmp(d - 10, b, at));
+			ref_memset(d - 10, 2, n);
+			CHECK(t_strncpy(d - 10, b, n) == d - 10 && !ref_memcmp(d - 10, b, at));
 			for (size_t i = at; i < n; i++)
 				CHECK(!d[i - 10]);
 			char *e = C + 100;
-			strcpy(e, "prefix");
-			CHECK(!strcmp(t_strcat(e, b) + 6, b));
-			strcpy(e, "prefix");
-			CHECK(t_strlen(t_strncat(e, a, at)) == at + 6 && !memcmp(e + 6, a, at));
+			ref_strcpy(e, "prefix");
+			CHECK(!ref_strcmp(t_strcat(e, b) + 6, b));
+			ref_strcpy(e, "prefix");
+			CHECK(t_strlen(t_strncat(e, a, at)) == at + 6 && !ref_memcmp(e + 6, a, at));
 		}
 	}
 }
@@ -188,8 +287,8 @@ static void edges(void)
 			/* without an end: n says where it is */
 			char *a = A + BLOCK - da, *b = B + BLOCK - db;
 			n = da < db ? da : db;
-			memset(a, 'y', da);
-			memset(b, 'y', db);
+			ref_memset(a, 'y', da);
+			ref_memset(b, 'y', db);
 			CHECK(t_strncmp(a, b, n) == 0 && t_memcmp(a, b, n) == 0);
 			CHECK(t_memchr(a, 'x', da) == NULL && t_memrchr(b, 'x', db) == NULL);
 			CHECK(t_strnlen(a, da) == da && t_strnlen(b, db) == db);
@@ -197,14 +296,14 @@ static void edges(void)
 			b = db ? B + 8192 - db : B;
 			char *d = C + 300 + db;
 			for (n = 0; n < 300; n += 1 + n / 3) {
-				memset(a, 'y', 300);
-				memset(b, 'y', 300);
+				ref_memset(a, 'y', 300);
+				ref_memset(b, 'y', 300);
 				a[n] = b[n] = 0;
 				a[n + 1] = 'x';
 				CHECK(t_strcmp(a, b) == 0 && t_strncmp(a, b, 300) == 0 && t_strlen(a) == n);
 				CHECK(!t_strchr(a, 'x') && !t_strrchr(a, 'x') && t_strrchr(a, 0) == a + n);
 				d[n + 1] = 'z';
-				CHECK(t_stpcpy(d, a) == d + n && !memcmp(d, a, n + 1) && d[n + 1] == 'z');
+				CHECK(t_stpcpy(d, a) == d + n && !ref_memcmp(d, a, n + 1) && d[n + 1] == 'z');
 				b[n] = 'x';
 				CHECK(t_strcmp(a, b) < 0 && t_strcmp(b, a) > 0 && t_strncmp(a, b, n) == 0);
 				CHECK(t_strncmp(a, b, n + 1) < 0 && t_strncmp(b, a, (size_t)-1) > 0);
@@ -218,6 +317,17 @@ static void edges(void)
 		}
 }
 
+static void everything(void)
+{
+	edges();
+	for (size_t n = 0; n < 9000; n += 1 + n / 40 + (n > 600 ? n / 9 : 0)) {
+		moves(n);
+		compares(n);
+		strings(n);
+	}
+}
+
+#ifndef FENCED
 /* While single-stepped: which instruction needed AVX. */
 static volatile int stepping;
 static volatile uintptr_t avx_at;
@@ -251,8 +361,8 @@ static void without_avx(void)
 		for (size_t place = 0; place < 2; place++) {
 			size_t n = sizes[i];
 			char *a = A + 4096 - place * 5, *b = B + 4096 - place * 5, *d = C + 50;
-			memset(a, 'y', n);
-			memset(b, 'y', n);
+			ref_memset(a, 'y', n);
+			ref_memset(b, 'y', n);
 			a[n] = b[n] = 0;
 #define STEPPED(call)                                                                                        \
 	avx_at = 0;                                                                                          \
@@ -287,21 +397,20 @@ static void without_avx(void)
 	stepping = 0;
 	CHECK(avx_at);
 }
+#endif
 
 int main(void)
 {
 	A = fenced_block(BLOCK);
 	B = fenced_block(BLOCK);
 	C = fenced_block(BLOCK);
+#ifdef FENCED
+	everything();
+#else
 	static const uint32_t sets[] = {0, 1u << 3, 1u << 10, (1u << 3) | (1u << 10)};
 	for (size_t f = 0; f < sizeof sets / sizeof *sets; f++) {
 		set_features(sets[f]);
-		edges();
-		for (size_t n = 0; n < 9000; n += 1 + n / 40 + (n > 600 ? n / 9 : 0)) {
-			moves(n);
-			compares(n);
-			strings(n);
-		}
+		everything();
 	}
 	if (__builtin_cpu_supports("avx2")) {
 		set_features(0);
@@ -309,6 +418,7 @@ int main(void)
 		set_features(1u << 10);
 		without_avx();
 	}
+#endif
 	if (failures)
 		fprintf(stderr, "%d failures\n", failures);
 	return failures != 0;

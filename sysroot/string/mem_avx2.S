@@ -1,0 +1,563 @@
+/* memmove (and memcpy), memset and memcmp with vectors of 32 bytes, confined by hand: what a compiler makes of the same in C stores
+ * through gs, once a cycle, and jumps to a common end. Accesses follow docs/verifier.md, rule 1: loads go through gs, groups of stores
+ * through r14 and r11. n <= 32 needs SSE2 only; above, the words of the header page decide (vec.h).
+ *
+ * With RF_HEADER_SYMBOL the same unfenced, for tests. */
+
+#ifdef RF_HEADER_SYMBOL
+#define HEADER(offset) RF_HEADER_SYMBOL+offset(%rip)
+#define ABSOLUTE
+#define G(at, base) at(%r##base)
+#define GX(at, base, index) at(%r##base,%r##index)
+#define HOLD(base) movq %r##base, %r11
+#define HOLDX(at, base, index) leaq at(%r##base,%r##index), %r11
+#define H(at) at(%r11)
+#define REBUILD(base)
+#define MARKER
+#else
+#define HEADER(offset) %gs:0x10000+offset
+#define ABSOLUTE addr32
+#define G(at, base) %gs:at(%e##base)
+#define GX(at, base, index) %gs:at(%e##base,%e##index)
+#define HOLD(base) movl %e##base, %r11d
+#define HOLDX(at, base, index) leal at(%r##base,%r##index), %r11d
+#define H(at) at(%r14,%r11)
+#define REBUILD(base) movl %e##base, %e##base; leaq (%r14,%r##base), %r##base
+#define MARKER nopl 0x629affff(%rax,%rax,1)
+#endif
+
+/* isa::window::HEADER_FEATURES by bytes, HEADER_VECTOR_SIZES */
+#define HAS_AVX2 $1 << 3, HEADER(12)
+#define HAS_ERMS $1 << 2, HEADER(13)
+#define TWO_VECTORS HEADER(0x28)
+#define FOUR_VECTORS HEADER(0x30)
+#define EIGHT_VECTORS HEADER(0x38)
+
+/* Above this, string instructions are faster than the loops, where the processor says that they are fast. */
+#define REP_MOVE 2048
+#define REP_SET 2048
+
+#define FUNCTION(name)                                                                                       \
+	.weak name; .type name, @function; .p2align 6, 0xcc; name: .cfi_startproc; MARKER
+#define END(name) .cfi_endproc; .size name, .-name
+
+	.text
+FUNCTION(memmove)
+	movq	%rdi, %rax
+	cmpq	$32, %rdx
+	jbe	.Lmove_32
+	ABSOLUTE cmpq TWO_VECTORS, %rdx
+	ja	.Lmove_above_2
+	vmovdqu	G(0, si), %ymm0
+	vmovdqu	GX(-32, si, dx), %ymm1
+	vmovdqu	%ymm0, G(0, di)
+	vmovdqu	%ymm1, GX(-32, di, dx)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lmove_32:
+	cmpl	$16, %edx
+	jb	.Lmove_15
+	movdqu	G(0, si), %xmm0
+	movdqu	GX(-16, si, dx), %xmm1
+	movdqu	%xmm0, G(0, di)
+	movdqu	%xmm1, GX(-16, di, dx)
+	ret
+	.p2align 4, 0xcc
+.Lmove_above_2:
+	ABSOLUTE cmpq FOUR_VECTORS, %rdx
+	ja	.Lmove_above_4
+	vmovdqu	G(0, si), %ymm0
+	vmovdqu	G(32, si), %ymm1
+	vmovdqu	GX(-64, si, dx), %ymm2
+	vmovdqu	GX(-32, si, dx), %ymm3
+	HOLD(di)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm1, H(32)
+	HOLDX(-64, di, dx)
+	vmovdqu	%ymm2, H(0)
+	vmovdqu	%ymm3, H(32)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lmove_above_4:
+	ABSOLUTE cmpq EIGHT_VECTORS, %rdx
+	ja	.Lmove_above_8
+	/* Everything is loaded before the first store, so overlap does not matter. */
+	HOLD(si)
+	vmovdqu	H(0), %ymm0
+	vmovdqu	H(32), %ymm1
+	vmovdqu	H(64), %ymm2
+	vmovdqu	H(96), %ymm3
+	HOLDX(-128, si, dx)
+	vmovdqu	H(0), %ymm4
+	vmovdqu	H(32), %ymm5
+	vmovdqu	H(64), %ymm6
+	vmovdqu	H(96), %ymm7
+	HOLD(di)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm1, H(32)
+	vmovdqu	%ymm2, H(64)
+	vmovdqu	%ymm3, H(96)
+	HOLDX(-128, di, dx)
+	vmovdqu	%ymm4, H(0)
+	vmovdqu	%ymm5, H(32)
+	vmovdqu	%ymm6, H(64)
+	vmovdqu	%ymm7, H(96)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lmove_above_8:
+	ABSOLUTE testb HAS_AVX2
+	jz	__rf_memmove_sse2
+	movq	%rdi, %rcx
+	subq	%rsi, %rcx
+	cmpq	%rdx, %rcx
+	jb	.Lbackward
+	cmpq	$REP_MOVE, %rdx
+	ja	.Lmove_much
+	/* The ends are loaded first and stored last, the middle goes to aligned addresses. */
+.Lforward:
+	vmovdqu	G(0, si), %ymm4
+	HOLDX(-128, si, dx)
+	vmovdqu	H(0), %ymm5
+	vmovdqu	H(32), %ymm6
+	vmovdqu	H(64), %ymm7
+	vmovdqu	H(96), %ymm8
+	leaq	-128(%rdi,%rdx), %rdx
+	subq	%rdi, %rsi
+	addq	$32, %rdi
+	andq	$-32, %rdi
+	addq	%rdi, %rsi
+	.p2align 5, 0x90
+1:
+	HOLD(si)
+	vmovdqu	H(0), %ymm0
+	vmovdqu	H(32), %ymm1
+	vmovdqu	H(64), %ymm2
+	vmovdqu	H(96), %ymm3
+	subq	$-128, %rsi
+	HOLD(di)
+	vmovdqa	%ymm0, H(0)
+	vmovdqa	%ymm1, H(32)
+	vmovdqa	%ymm2, H(64)
+	vmovdqa	%ymm3, H(96)
+	subq	$-128, %rdi
+	cmpq	%rdx, %rdi
+	jb	1b
+	HOLD(dx)
+	vmovdqu	%ymm5, H(0)
+	vmovdqu	%ymm6, H(32)
+	vmovdqu	%ymm7, H(64)
+	vmovdqu	%ymm8, H(96)
+	vmovdqu	%ymm4, G(0, ax)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lbackward:
+	vmovdqu	GX(-32, si, dx), %ymm4
+	vmovdqu	G(0, si), %ymm5
+	vmovdqu	G(32, si), %ymm6
+	vmovdqu	G(64, si), %ymm7
+	vmovdqu	G(96, si), %ymm8
+	leaq	-1(%rdi,%rdx), %rcx
+	andq	$-32, %rcx
+	subq	%rdi, %rsi
+	addq	%rcx, %rsi
+	leaq	-32(%rdi,%rdx), %rdx
+	subq	$-128, %rdi
+	.p2align 5, 0x90
+1:
+	vmovdqu	G(-32, si), %ymm0
+	vmovdqu	G(-64, si), %ymm1
+	vmovdqu	G(-96, si), %ymm2
+	vmovdqu	G(-128, si), %ymm3
+	addq	$-128, %rsi
+	addq	$-128, %rcx
+	HOLD(cx)
+	vmovdqa	%ymm0, H(96)
+	vmovdqa	%ymm1, H(64)
+	vmovdqa	%ymm2, H(32)
+	vmovdqa	%ymm3, H(0)
+	cmpq	%rdi, %rcx
+	ja	1b
+	HOLD(ax)
+	vmovdqu	%ymm5, H(0)
+	vmovdqu	%ymm6, H(32)
+	vmovdqu	%ymm7, H(64)
+	vmovdqu	%ymm8, H(96)
+	vmovdqu	%ymm4, G(0, dx)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lmove_much:
+	movq	%rsi, %r8
+	subq	%rdi, %r8
+	cmpq	%rdx, %r8
+	jb	.Lforward
+	ABSOLUTE testb HAS_ERMS
+	jz	.Lforward
+	/* 64 bytes of vectors, then from an aligned address. */
+	vmovdqu	G(0, si), %ymm0
+	vmovdqu	G(32, si), %ymm1
+	vmovdqu	%ymm0, G(0, di)
+	vmovdqu	%ymm1, G(32, di)
+	movl	%edi, %ecx
+	negl	%ecx
+	andl	$63, %ecx
+	addq	%rcx, %rdi
+	addq	%rcx, %rsi
+	subq	%rcx, %rdx
+	movq	%rdx, %rcx
+	REBUILD(di)
+	REBUILD(si)
+	rep movsb
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lmove_15:
+	cmpl	$8, %edx
+	jb	1f
+	movq	G(0, si), %rcx
+	movq	GX(-8, si, dx), %rsi
+	movq	%rcx, G(0, di)
+	movq	%rsi, GX(-8, di, dx)
+	ret
+1:	cmpl	$4, %edx
+	jb	1f
+	movl	G(0, si), %ecx
+	movl	GX(-4, si, dx), %esi
+	movl	%ecx, G(0, di)
+	movl	%esi, GX(-4, di, dx)
+	ret
+1:	cmpl	$1, %edx
+	jb	2f
+	movzbl	G(0, si), %ecx
+	je	1f
+	movzwl	GX(-2, si, dx), %esi
+	movw	%si, GX(-2, di, dx)
+1:	movb	%cl, G(0, di)
+2:	ret
+END(memmove)
+
+FUNCTION(memset)
+	movq	%rdi, %rax
+	cmpq	$32, %rdx
+	jbe	.Lset_32
+	ABSOLUTE cmpq TWO_VECTORS, %rdx
+	ja	.Lset_above_2
+	vmovd	%esi, %xmm0
+	vpbroadcastb %xmm0, %ymm0
+	vmovdqu	%ymm0, G(0, di)
+	vmovdqu	%ymm0, GX(-32, di, dx)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lset_32:
+	movabsq	$0x0101010101010101, %rcx
+	movzbl	%sil, %esi
+	imulq	%rcx, %rsi
+	cmpl	$16, %edx
+	jb	.Lset_15
+	movq	%rsi, %xmm0
+	punpcklqdq %xmm0, %xmm0
+	movdqu	%xmm0, G(0, di)
+	movdqu	%xmm0, GX(-16, di, dx)
+	ret
+	.p2align 4, 0xcc
+.Lset_above_2:
+	ABSOLUTE cmpq FOUR_VECTORS, %rdx
+	ja	.Lset_above_4
+	vmovd	%esi, %xmm0
+	vpbroadcastb %xmm0, %ymm0
+	HOLD(di)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm0, H(32)
+	HOLDX(-64, di, dx)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm0, H(32)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lset_above_4:
+	ABSOLUTE testb HAS_AVX2
+	jz	__rf_memset_sse2
+	vmovd	%esi, %xmm0
+	vpbroadcastb %xmm0, %ymm0
+	cmpq	$REP_SET, %rdx
+	ja	.Lset_much
+.Lset_loops:
+	HOLD(di)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm0, H(32)
+	vmovdqu	%ymm0, H(64)
+	vmovdqu	%ymm0, H(96)
+	leaq	-128(%rdi,%rdx), %rcx
+	subq	$-128, %rdi
+	andq	$-32, %rdi
+	cmpq	%rcx, %rdi
+	jae	2f
+	.p2align 5, 0x90
+1:
+	HOLD(di)
+	vmovdqa	%ymm0, H(0)
+	vmovdqa	%ymm0, H(32)
+	vmovdqa	%ymm0, H(64)
+	vmovdqa	%ymm0, H(96)
+	subq	$-128, %rdi
+	cmpq	%rcx, %rdi
+	jb	1b
+2:
+	HOLD(cx)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm0, H(32)
+	vmovdqu	%ymm0, H(64)
+	vmovdqu	%ymm0, H(96)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lset_much:
+	ABSOLUTE testb HAS_ERMS
+	jz	.Lset_loops
+	vmovdqu	%ymm0, G(0, di)
+	vmovdqu	%ymm0, G(32, di)
+	movq	%rax, %r8
+	movl	%edi, %ecx
+	negl	%ecx
+	andl	$63, %ecx
+	addq	%rcx, %rdi
+	subq	%rcx, %rdx
+	movq	%rdx, %rcx
+	movl	%esi, %eax
+	REBUILD(di)
+	rep stosb
+	movq	%r8, %rax
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lset_15:
+	cmpl	$8, %edx
+	jb	1f
+	movq	%rsi, G(0, di)
+	movq	%rsi, GX(-8, di, dx)
+	ret
+1:	cmpl	$4, %edx
+	jb	1f
+	movl	%esi, G(0, di)
+	movl	%esi, GX(-4, di, dx)
+	ret
+1:	cmpl	$1, %edx
+	jb	2f
+	movb	%sil, G(0, di)
+	je	2f
+	movw	%si, GX(-2, di, dx)
+2:	ret
+END(memset)
+
+/* `vector` becomes ones where the bytes `at` from rdi are like those as far from rdi + rsi. */
+#define LIKE(at, vector)                                                                                     \
+	vmovdqu GX(at, si, di), vector; vpcmpeqb G(at, di), vector, vector
+/* Tests are dear: as many vectors as there are for sure share one, and only after it is told which of them differs.
+ * eax becomes 0 if all bits of a vector are ones, else the lowest bit that is set tells the first that is not. */
+#define DIFFERENCE(vector)                                                                                   \
+	vpmovmskb vector, %eax; incl %eax
+/* The flag for four vectors at rdi. */
+#define ALL_LIKE                                                                                             \
+	LIKE(0, %ymm0); LIKE(32, %ymm1); LIKE(64, %ymm2); LIKE(96, %ymm3);                                   \
+	vpand %ymm1, %ymm0, %ymm0; vpand %ymm3, %ymm2, %ymm2; vpand %ymm2, %ymm0, %ymm0; DIFFERENCE(%ymm0)
+
+FUNCTION(memcmp)
+	cmpq	$32, %rdx
+	jbe	.Lcmp_32
+	ABSOLUTE cmpq TWO_VECTORS, %rdx
+	ja	.Lcmp_above_2
+	vmovdqu	G(0, di), %ymm0
+	vmovdqu	GX(-32, di, dx), %ymm1
+	vpcmpeqb G(0, si), %ymm0, %ymm0
+	vpcmpeqb GX(-32, si, dx), %ymm1, %ymm1
+	vpand	%ymm0, %ymm1, %ymm1
+	DIFFERENCE(%ymm1)
+	jnz	.Lcmp_either
+	vzeroupper
+	ret
+.Lcmp_above_2:
+	ABSOLUTE cmpq FOUR_VECTORS, %rdx
+	ja	.Lcmp_above_4
+	vmovdqu	G(0, di), %ymm0
+	vmovdqu	G(32, di), %ymm1
+	vmovdqu	GX(-64, di, dx), %ymm2
+	vmovdqu	GX(-32, di, dx), %ymm3
+	vpcmpeqb G(0, si), %ymm0, %ymm0
+	vpcmpeqb G(32, si), %ymm1, %ymm1
+	vpcmpeqb GX(-64, si, dx), %ymm2, %ymm2
+	vpcmpeqb GX(-32, si, dx), %ymm3, %ymm3
+	vpand	%ymm1, %ymm0, %ymm4
+	vpand	%ymm3, %ymm2, %ymm2
+	vpand	%ymm2, %ymm4, %ymm2
+	DIFFERENCE(%ymm2)
+	jnz	1f
+	vzeroupper
+	ret
+1:	/* In the first, the second, the last but one or the last. */
+	DIFFERENCE(%ymm0)
+	jnz	.Lcmp_first
+	subq	%rdi, %rsi
+	DIFFERENCE(%ymm1)
+	jnz	.Lcmp_at_32
+	leaq	-64(%rdi,%rdx), %rdi
+	jmp	.Lcmp_four
+	.p2align 4, 0xcc
+.Lcmp_32:
+	cmpl	$16, %edx
+	jb	.Lcmp_15
+	movdqu	G(0, di), %xmm0
+	movdqu	G(0, si), %xmm1
+	pcmpeqb	%xmm1, %xmm0
+	pmovmskb %xmm0, %eax
+	subl	$0xffff, %eax
+	jnz	.Lcmp_first_16
+	movdqu	GX(-16, di, dx), %xmm0
+	movdqu	GX(-16, si, dx), %xmm1
+	pcmpeqb	%xmm1, %xmm0
+	pmovmskb %xmm0, %eax
+	subl	$0xffff, %eax
+	jnz	.Lcmp_end_16
+	ret
+.Lcmp_end_16:
+	leaq	-16(%rdi,%rdx), %rdi
+	leaq	-16(%rsi,%rdx), %rsi
+.Lcmp_first_16:
+	bsfl	%eax, %eax
+	movzbl	GX(0, si, ax), %ecx
+	movzbl	GX(0, di, ax), %eax
+	subl	%ecx, %eax
+	ret
+	.p2align 4, 0xcc
+.Lcmp_either:
+	DIFFERENCE(%ymm0)
+	jnz	.Lcmp_first
+	DIFFERENCE(%ymm1)
+	leaq	-32(%rdi,%rdx), %rdi
+	leaq	-32(%rsi,%rdx), %rsi
+.Lcmp_first:
+	bsfl	%eax, %eax
+	movzbl	GX(0, si, ax), %ecx
+	movzbl	GX(0, di, ax), %eax
+	subl	%ecx, %eax
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lcmp_above_4:
+	ABSOLUTE testb HAS_AVX2
+	jz	__rf_memcmp_sse2
+	subq	%rdi, %rsi
+	ALL_LIKE
+	jnz	.Lcmp_four
+	leaq	-128(%rdi,%rdx), %rcx
+	cmpq	$256, %rdx
+	jbe	2f
+	subq	$-128, %rdi
+	andq	$-32, %rdi
+	.p2align 5, 0x90
+1:
+	ALL_LIKE
+	jnz	.Lcmp_four
+	subq	$-128, %rdi
+	cmpq	%rcx, %rdi
+	jb	1b
+2:	/* The last four vectors, which overlap. */
+	movq	%rcx, %rdi
+	ALL_LIKE
+	jnz	.Lcmp_four
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lcmp_four:
+	/* One of four vectors differs. */
+	LIKE(0, %ymm0)
+	DIFFERENCE(%ymm0)
+	jnz	.Lcmp_at_0
+	LIKE(32, %ymm0)
+	DIFFERENCE(%ymm0)
+	jnz	.Lcmp_at_32
+	LIKE(64, %ymm0)
+	DIFFERENCE(%ymm0)
+	jnz	.Lcmp_at_64
+	LIKE(96, %ymm0)
+	DIFFERENCE(%ymm0)
+	addq	$32, %rdi
+.Lcmp_at_64:
+	addq	$32, %rdi
+.Lcmp_at_32:
+	addq	$32, %rdi
+.Lcmp_at_0:
+	bsfl	%eax, %eax
+	addq	%rax, %rdi
+	movzbl	GX(0, si, di), %ecx
+	movzbl	G(0, di), %eax
+	subl	%ecx, %eax
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lcmp_15:
+	cmpl	$8, %edx
+	jb	1f
+	movq	G(0, di), %rax
+	movq	G(0, si), %rcx
+	cmpq	%rcx, %rax
+	jne	3f
+	movq	GX(-8, di, dx), %rax
+	movq	GX(-8, si, dx), %rcx
+	cmpq	%rcx, %rax
+	jne	3f
+	xorl	%eax, %eax
+	ret
+1:	cmpl	$4, %edx
+	jb	1f
+	/* The first four bytes above the last four. */
+	movl	GX(-4, di, dx), %eax
+	movl	GX(-4, si, dx), %ecx
+	movl	G(0, di), %edi
+	movl	G(0, si), %esi
+	shlq	$32, %rax
+	shlq	$32, %rcx
+	orq	%rdi, %rax
+	orq	%rsi, %rcx
+3:	/* Which is more, read as big-endian numbers. */
+	bswapq	%rax
+	bswapq	%rcx
+	xorl	%edx, %edx
+	cmpq	%rcx, %rax
+	seta	%dl
+	sbbl	$0, %edx
+	movl	%edx, %eax
+	ret
+1:	testl	%edx, %edx
+	jz	2f
+	movzbl	G(0, di), %eax
+	movzbl	G(0, si), %ecx
+	subl	%ecx, %eax
+	jnz	1f
+	/* Two or three bytes, of which the first are equal; or one. */
+	cmpl	$2, %edx
+	jb	1f
+	movzbl	G(1, di), %eax
+	movzbl	G(1, si), %ecx
+	subl	%ecx, %eax
+	jnz	1f
+	movzbl	GX(-1, di, dx), %eax
+	movzbl	GX(-1, si, dx), %ecx
+	subl	%ecx, %eax
+1:	ret
+2:	xorl	%eax, %eax
+	ret
+	/* The last function ends here, whatever follows in the file. */
+	int3
+END(memcmp)
+
+	/* One function for both: calls that overlap by mistake then work, too. */
+	.weak	memcpy
+	.set	memcpy, memmove
+	.weak	bcmp
+	.set	bcmp, memcmp
+	.section .note.GNU-stack, "", @progbits
