@@ -168,7 +168,12 @@ pub fn run(args: &Args) -> ExitCode {
         added::print_usage(&domain);
     }
     match ended {
-        Ok(status) => ExitCode::from(status as u8),
+        Ok(status) => {
+            if args.trace {
+                let _ = writeln!(std::io::stderr(), "+++ exited with {} +++", status as u8);
+            }
+            ExitCode::from(status as u8)
+        }
         Err(RunError::Call(e)) => failure::call(&e),
         Err(e) => refuse(e.to_string()),
     }

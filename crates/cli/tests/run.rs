@@ -410,11 +410,38 @@ fn faults_and_signals_end_the_program_only() {
 fn traces_read_like_those_of_strace() {
     let d = Dir::new();
     d.write("data/file", "hello");
-    let body = "{ char b[8]; long fd = S3(OPEN, \"/data/file\", 0, 0); S3(READ, fd, b, 8); S3(WRITE, 1, \"a\\n\", 2); \
-                S3(LSEEK, fd, 1, 0); S4(OPENAT, -100, \"new\", 0x241, 0644); \
-                S3(OPEN, \"nothere\", 0, 0); S1(CLOSE, 9); S1(EXIT, 3); return 0; }";
+    let body = r#"{
+        char b[8];
+        int p[2];
+        long t[2] = { 0, 1000 }, v[4] = { (long)"ab", 2, (long)"\n", 1 }, st[18];
+        struct { int fd; short events, revents; } f[2] = { { 0, 1, 0 }, { 0, 1, 0 } };
+        struct { short family; unsigned char port[2], ip[4]; char zero[8]; } to = { 2, { 0, 80 }, { 127, 0, 0, 1 } };
+        long fd = S3(OPEN, "/data/file", 0, 0);
+        S3(READ, fd, b, 8);
+        S3(WRITE, 1, "a\n", 2);
+        S3(LSEEK, fd, 1, 0);
+        S4(OPENAT, -100, "new", 0x241, 0644);
+        S3(OPEN, "nothere", 0, 0);
+        S1(CLOSE, 9);
+        S3(WRITE, 4, "\0011\1", 3);
+        S3(WRITEV, 1, v, 2);
+        S2(FSTAT, fd, st);
+        S2(NANOSLEEP, t, 0);
+        S1(PIPE, p);
+        S3(WRITE, p[1], "x", 1);
+        f[0].fd = f[1].fd = p[0];
+        f[1].events = 4;
+        S3(POLL, f, 2, 100);
+        S3(CONNECT, 77, &to, 16);
+        S3(IOCTL, 4, 0x5413, b);
+        S3(READ, 77, b, 8);
+        S4(READV, p[0], v, 0, 0);
+        S1(291, 0);
+        S1(EXIT, 3);
+        return 0;
+    }"#;
     let ran = run(&d, "--trace --dir data:/data", body).fails(3, &[]);
-    assert_eq!(ran.out, "a\n");
+    assert_eq!(ran.out, "a\nab\n");
     for line in [
         "open(\"/data/file\", O_RDONLY) = 3",
         "openat(AT_FDCWD, \"new\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 4",
@@ -422,7 +449,20 @@ fn traces_read_like_those_of_strace() {
         "write(1, \"a\\n\", 2) = 2",
         "open(\"nothere\", O_RDONLY) = -1 ENOENT (No such file or directory)",
         "close(9) = -1 EBADF (Bad file descriptor)",
+        "read(3, \"hello\", 8) = 5",
+        "write(4, \"\\0011\\1\", 3) = 3",
+        "writev(1, [{iov_base=\"ab\", iov_len=2}, {iov_base=\"\\n\", iov_len=1}], 2) = 3",
+        "fstat(3, {st_mode=S_IFREG|0644, st_size=5, ...}) = 0",
+        "nanosleep({tv_sec=0, tv_nsec=1000}, NULL) = 0",
+        "pipe([5, 6]) = 0",
+        "poll([{fd=5, events=POLLIN}, {fd=5, events=POLLOUT}], 2, 100) = 1 ([{fd=5, revents=POLLIN}])",
+        "connect(77, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"127.0.0.1\")}, 16) = -1 EBADF",
+        "ioctl(4, TIOCGWINSZ, 0x",
+        "read(77, 0x",
+        "epoll_create1(0x0",
+        " = -1 ENOSYS (Function not implemented)",
         "exit(3) = ?",
+        "+++ exited with 3 +++",
     ] {
         assert!(ran.err.contains(line), "no {line:?} in:\n{}", ran.err);
     }
@@ -481,4 +521,46 @@ fn programs_with_the_c_library() {
         "{}",
         ran.err
     );
+}
+
+#[test]
+fn what_harmless_calls_answer() {
+    let d = Dir::new();
+    d.write("data/file", "hello");
+    let body = r#"{
+        enum { MLOCK = 149, MSYNC = 26, SETUID = 105, GETGROUPS = 115, SIGPENDING = 127, STATFS = 137, FSTATFS, TMPFILE = 020200000 };
+        unsigned long fs[15], pending = 7;
+        char b[8];
+        OK(S2(STATFS, "/data/file", fs));
+        IS(1, fs[1] >= 512 && fs[2] > 0 && fs[2] >= fs[3] && fs[7] == 0);
+        IS(-ENOENT, S2(STATFS, "/etc", fs));
+        IS(-EFAULT, S2(STATFS, "/data", 0xffffffff));
+        long fd = S3(OPEN, "/data", TMPFILE | 2, 0600);
+        OK(fd);
+        IS(3, S3(WRITE, fd, "abc", 3));
+        IS(3, S4(PREAD, fd, b, 8, 0));
+        OK(S2(FSTATFS, fd, fs));
+        IS(-ENOSYS, S2(FSTATFS, 1, fs));
+        IS(-EBADF, S2(FSTATFS, 99, fs));
+        IS(-EINVAL, S3(OPEN, "/data", TMPFILE, 0600));
+        IS(-EROFS, S3(OPEN, "/fixed", TMPFILE | 2, 0600));
+        IS(-ENOTDIR, S3(OPEN, "/data/file", TMPFILE | 2, 0600));
+        /* Shared with nobody: there is no other process. */
+        char *m = (char *)S6(MMAP, 0, 8192, 3, 0x21, -1, 0);
+        IS(1, (unsigned long)m < -4096ul);
+        m[8191] = 1;
+        IS(0, S3(MSYNC, m, 8192, 4));
+        OK(S2(MUNMAP, m, 8192));
+        IS(-ENODEV, S6(MMAP, 0, 4096, 3, 1, fd, 0));
+        IS(-EPERM, S2(MLOCK, b, 1));
+        IS(0, S1(SETUID, 1000));
+        IS(-EPERM, S1(SETUID, 0));
+        IS(0, S2(GETGROUPS, 0, 0));
+        IS(0, S2(SIGPENDING, &pending, 8));
+        IS(0, pending);
+        return failures;
+    }"#;
+    d.write("fixed/file", "");
+    run(&d, "--dir data:/data --dir fixed:/fixed:ro", body).ok();
+    assert_eq!(std::fs::read_dir(d.path().join("data")).unwrap().count(), 1);
 }

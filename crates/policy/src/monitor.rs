@@ -161,9 +161,9 @@ impl Hook for Monitor {
         let Some(print) = &self.policy.trace else {
             return self.decide(domain, call);
         };
-        let text = trace::call(Memory(*domain), call);
+        let begun = trace::Begun::new(Memory(*domain), call);
         let answer = self.decide(domain, call);
-        print(&format!("{text} = {}", trace::answer(&answer)));
+        print(&begun.end(Memory(*domain), call, &answer));
         answer
     }
 

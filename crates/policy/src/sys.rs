@@ -327,6 +327,15 @@ pub fn waits(fd: BorrowedFd<'_>) -> bool {
     mode & libc::S_IFMT != libc::S_IFREG && device != libc::makedev(1, 3)
 }
 
+/// The kernel's `struct statfs` of an open file, without what tells one file system from another.
+pub fn file_system_status(fd: BorrowedFd<'_>) -> Outcome<[u8; 120]> {
+    let mut buffer = [0u64; 15];
+    // SAFETY: the buffer is ours, aligned, and has the size of the kernel's structure on this architecture.
+    outcome(unsafe { libc::syscall(libc::SYS_fstatfs, fd.as_raw_fd(), buffer.as_mut_ptr()) })?;
+    buffer[7] = 0; // f_fsid
+    Ok(bytes(&buffer))
+}
+
 /// The kernel's `struct statx` of an open file.
 pub fn statx(fd: BorrowedFd<'_>, mask: u64) -> Outcome<[u8; 256]> {
     let mut buffer = [0u64; 32];

@@ -130,7 +130,16 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
         return Err(libc::EACCES);
     }
     if flags & libc::MAP_ANONYMOUS as u64 != 0 {
-        return super::memory_call(cx, call);
+        // Shared with the processes that it forks, of which there are none.
+        let shared = flags & libc::MAP_TYPE as u64 == libc::MAP_SHARED as u64;
+        let kind = if shared {
+            (libc::MAP_SHARED ^ libc::MAP_PRIVATE) as u64
+        } else {
+            0
+        };
+        let mut call = *call;
+        call.args[3] ^= kind;
+        return super::memory_call(cx, &call);
     }
     let open = cx.monitor.table.get(fd)?;
     let anonymous = flags | libc::MAP_ANONYMOUS as u64;
@@ -265,6 +274,19 @@ pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
 pub(super) fn stat(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
     let bytes = stat_of(&open)?;
+    cx.memory.put(cx.args[1], &bytes)?;
+    Ok(0)
+}
+
+/// How large and how full the file system of an open file is.
+pub(super) fn file_system(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    let bytes = match &*open {
+        Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
+            sys::file_system_status(std::os::fd::AsFd::as_fd(fd))?
+        }
+        _ => return Err(libc::ENOSYS),
+    };
     cx.memory.put(cx.args[1], &bytes)?;
     Ok(0)
 }

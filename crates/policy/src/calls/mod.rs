@@ -90,6 +90,8 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_openat => paths::open(cx, cx.args[0], cx.args[1], cx.args[2], cx.args[3]),
         libc::SYS_stat | libc::SYS_lstat | libc::SYS_newfstatat => paths::stat(cx, number),
         libc::SYS_statx => paths::statx(cx),
+        libc::SYS_statfs => paths::file_system(cx),
+        libc::SYS_fstatfs => files::file_system(cx),
         libc::SYS_access | libc::SYS_faccessat | libc::SYS_faccessat2 => paths::access(cx, number),
         libc::SYS_mkdir | libc::SYS_mkdirat => paths::make_directory(cx, number),
         libc::SYS_rmdir | libc::SYS_unlink | libc::SYS_unlinkat => paths::remove(cx, number),
@@ -113,6 +115,15 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_getrandom => process::random(cx),
         libc::SYS_getpid | libc::SYS_gettid | libc::SYS_getpgrp | libc::SYS_set_tid_address => Ok(1),
         libc::SYS_getppid => Ok(0),
+        libc::SYS_getpgid | libc::SYS_getsid => Ok(1),
+        // It is nobody else already, and in no other group.
+        libc::SYS_setuid | libc::SYS_setgid if cx.args[0] as u32 == 1000 => Ok(0),
+        libc::SYS_getgroups => Ok(0),
+        libc::SYS_getpriority => Ok(20), // nice 0
+        libc::SYS_sched_getscheduler => Ok(0),
+        libc::SYS_rt_sigpending => process::signals_pending(cx),
+        // All memory is the domain's own: there is nothing to be written back, and nothing locked to be unlocked.
+        libc::SYS_msync | libc::SYS_munlock | libc::SYS_munlockall => Ok(0),
         libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => Ok(1000),
         libc::SYS_uname => process::name(cx),
         libc::SYS_sysinfo => process::system(cx),
@@ -148,6 +159,11 @@ fn memory_call(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
 fn denied(number: libc::c_long) -> i32 {
     match number {
         libc::SYS_ptrace
+        | libc::SYS_mlock
+        | libc::SYS_mlockall
+        | libc::SYS_setpriority
+        | libc::SYS_setsid
+        | libc::SYS_setpgid
         | libc::SYS_mount
         | libc::SYS_umount2
         | libc::SYS_chroot

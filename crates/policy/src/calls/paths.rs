@@ -119,7 +119,14 @@ fn harmless(kind: u32) -> Outcome<()> {
 pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode: u64) -> Outcome {
     let name = cx.name(directory, path)?;
     let wanted = flags as i32;
-    let flags = wanted & OPEN_FLAGS;
+    let mut flags = wanted & OPEN_FLAGS;
+    let nameless = wanted & libc::O_TMPFILE == libc::O_TMPFILE;
+    if nameless {
+        if flags & libc::O_ACCMODE == libc::O_RDONLY || flags & libc::O_CREAT != 0 {
+            return Err(libc::EINVAL);
+        }
+        flags |= libc::O_TMPFILE;
+    }
     if let Some(device) = cx.device(&name) {
         return if flags & libc::O_DIRECTORY != 0 {
             Err(libc::ENOTDIR)
@@ -134,7 +141,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     }
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     let follow = flags & (libc::O_NOFOLLOW | libc::O_EXCL) == 0;
-    let mode = if flags & libc::O_CREAT != 0 {
+    let mode = if flags & libc::O_CREAT != 0 || nameless {
         cx.created_mode(mode)
     } else {
         0
@@ -237,6 +244,13 @@ pub(super) fn statx(cx: Context<'_>) -> Outcome {
         sys::statx(fd.as_fd(), mask & 0xFFFF_FFFF)?
     };
     cx.memory.put(out, &bytes)?;
+    Ok(0)
+}
+
+/// How large and how full the file system of a granted directory is.
+pub(super) fn file_system(cx: Context<'_>) -> Outcome {
+    let (fd, _) = cx.look(&cx.name(AT_FDCWD, cx.args[0])?, true)?;
+    cx.memory.put(cx.args[1], &sys::file_system_status(fd.as_fd())?)?;
     Ok(0)
 }
 
