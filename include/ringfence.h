@@ -69,7 +69,7 @@ typedef enum rf_status {
     RF_ERROR_IMPORT = 19,      /* the module needs a function or object that nobody gives */
     RF_ERROR_UNSUPPORTED = 20, /* this processor or kernel lacks something; the message says what */
     RF_ERROR_LIMIT = 21,       /* out of windows, lanes, memory or mappings */
-    RF_ERROR_CONSTRUCTOR = 22, /* a constructor of the module failed */
+    RF_ERROR_CONSTRUCTOR = 22, /* a constructor or destructor of the module failed */
     RF_ERROR_SNAPSHOT = 23,    /* the domain's state cannot become an image; the message says why */
     /* Faults: the domain refuses further calls until rf_reset. */
     RF_FAULT_ACCESS = 32,      /* access to memory that is not mapped, or not with that right */
@@ -190,9 +190,11 @@ void *rf_dlsym(void *handle, const char *name) RF_WARN_UNUSED;
 void *rf_dlsym_args(void *handle, const char *name, size_t stack_bytes) RF_WARN_UNUSED;
 #define RF_STACK_ARGS_MAX 128
 
-/* Closes a handle of rf_dlopen. Calls that are in progress in other threads end with an error when they next leave the
- * domain's code (rf_interrupt ends them at once); the domain's memory goes when the last thread has left.
- * Returns 0, or -1 for something that is no open handle. */
+/* Runs the module's destructors (functions with that attribute, then those given to atexit and destructors of static C++ objects, as
+ * dlclose does; streams are written out), under the domain's limits, and closes a handle of rf_dlopen. Calls that are in progress in other
+ * threads end with an error when they next leave the domain's code (rf_interrupt ends them at once), and no destructor runs then, nor
+ * after a fault or an exit; the domain's memory goes when the last thread has left. rf_domain_destroy runs none.
+ * Returns 0, or -1 for something that is no open handle, and when a destructor failed (RF_ERROR_CONSTRUCTOR): the handle is closed all the same. */
 int rf_dlclose(void *handle);
 
 /* Gives a host function to the modules that are opened later by rf_dlopen in this process, under the name in its prototype,
@@ -632,7 +634,7 @@ rf_status rf_unlink(rf_domain *domain, const char *name);
  * waits for rf_reset; otherwise nothing has changed. */
 rf_status rf_module_add(rf_domain *domain, const char *name, rf_module *module);
 
-/* Runs the destructors of a module that was added, and takes it away: calls of its functions fail from now on, as with rf_unlink.
+/* Runs the destructors of a module that was added, as rf_dlclose does, and takes it away: calls of its functions fail from now on, as with rf_unlink.
  * RF_ERROR_NO_OBJECT: there is none of that name. RF_ERROR_BUSY, and nothing has changed: it is on the calling thread's
  * stack, another module was linked against it, or other threads stay in the domain for longer than 100 us (if they came while its
  * destructors ran, these do not run again at the next try). RF_ERROR_CONSTRUCTOR: a destructor failed; the module is still there. */

@@ -58,6 +58,10 @@ enum {
 	RF_CALL_REFUSED = 7  /* the other domain cannot be entered now */
 };
 
+/* Destroys the calling thread's thread_local C++ objects, as the end of a thread does natively. Of the libc: for a function that the host
+ * calls when one of its threads is done with the module. */
+RF_C_LINKAGE void __rf_thread_exit(void);
+
 /* The call from the host ends here, with an exit status. */
 RF_C_LINKAGE void __rf_exit(int status) __attribute__((noreturn));
 

@@ -56,6 +56,41 @@ static void denied(void *m) {
     rf_clear_error();
 }
 
+/* Closing runs what the module has for its end, and writes its streams out; a fault there is an error of rf_dlclose. */
+static void ending(const char *path) {
+    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+    rf_policy *p = policy_of(RF_WRITE);
+    o.policy = p;
+    for (int fault = 0; fault < 2; fault++) {
+        char text[64] = "";
+        void *m = rf_dlopen_with(path, 0, &o);
+        CHECK(m != NULL);
+        int (*log_to)(int) = RF_DLSYM(m, int, log_to, (int));
+        CHECK(log_to(fault) == 0);
+        rf_clear_error();
+        CHECK(rf_dlclose(m) == -fault);
+        CHECK(fault == (rf_error() && rf_error()->status == RF_ERROR_CONSTRUCTOR && strstr(rf_error()->message, "destructor") &&
+                        strcmp(rf_error()->function, "at_end") == 0));
+        CHECK(rf_dlclose(m) == -1 && rf_error()->status == RF_ERROR_HANDLE);
+        FILE *f = fopen(out, "r");
+        size_t length = f ? fread(text, 1, sizeof text, f) : 99;
+        CHECK(length == (fault ? 0 : 15) && strcmp(text, fault ? "" : "begin\nend of 1\n") == 0);
+        if (f)
+            fclose(f);
+    }
+    /* A domain that is destroyed ends as a killed process does. */
+    void *m = rf_dlopen_with(path, 0, &o);
+    int (*log_to)(int) = RF_DLSYM(m, int, log_to, (int));
+    CHECK(m && log_to(0) == 0);
+    CHECK_STATUS(rf_domain_destroy(rf_dldomain(m)), RF_OK);
+    FILE *f = fopen(out, "r");
+    CHECK(f && fgetc(f) == EOF);
+    if (f)
+        fclose(f);
+    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK(unlink(out) == 0);
+}
+
 /* dlpolicy FILES.rf */
 int main(int argc, char **argv) {
     CHECK(argc == 2 && mkdtemp(directory));
@@ -105,6 +140,8 @@ int main(int argc, char **argv) {
     granted(all, 1);
     CHECK(rf_dlclose(m) == 0 && rf_dlclose(all) == 0 && rf_dlclose(again) == 0 && rf_dlclose(reader) == 0);
     CHECK(rf_dlclose(with) == 0 && rf_dlclose(last) == 0);
+
+    ending(argv[1]);
 
     /* Mistakes. */
     CHECK_STATUS(rf_provide_policy(p), RF_ERROR_HANDLE);

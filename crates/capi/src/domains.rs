@@ -236,7 +236,24 @@ pub unsafe extern "C" fn rf_dlsym_args(
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_dlclose(handle: *mut c_void) -> i32 {
-    border(|_| -1, || objects::remove_domain(handle).map(|()| 0))
+    border(
+        |_| -1,
+        || {
+            let object = objects::domain(handle)?;
+            // The handle is good for host functions that they call.
+            let ended = if object.domain.faulted() {
+                Ok(())
+            } else {
+                object.domain.run_destructors()
+            };
+            objects::remove_domain(handle)?;
+            match ended {
+                // Others are inside: they end when they leave, and nothing more runs.
+                Ok(()) | Err(DomainError::Busy { .. }) => Ok(0),
+                Err(e) => Err(e.into()),
+            }
+        },
+    )
 }
 
 /// See the header. One handle serves both.

@@ -161,7 +161,9 @@ impl From<DomainError> for Failure {
             DomainError::Memory(e) => return e.into(),
             DomainError::Link(e) => return e.into(),
             DomainError::Image(e) => return (*e).into(),
-            DomainError::Init { source, .. } => return Self::from(*source).in_constructor(message),
+            DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
+                return Self::from(*source).in_constructor(message);
+            }
             _ => Status::ERROR_LIMIT,
         };
         Self::new(status, message)

@@ -266,6 +266,25 @@ impl Domain {
         self.0.remove(name)
     }
 
+    /// Runs the destructors of the domain's modules, as a program's end or `dlclose` does: functions with the attribute, what was given to
+    /// `atexit`, destructors of static C++ objects; streams are written out. Under the domain's limits, and once until the next reset. A domain that is
+    /// merely dropped ends as a killed process does.
+    ///
+    /// # Errors
+    /// [`DomainError::Busy`] while calls are in progress; [`DomainError::Fini`] if a destructor failed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Imports, Module};
+    /// let domain = Module::open("log.rf")?.instantiate(Imports::new())?;
+    /// domain.func::<(), ()>("work")?.call()?;
+    /// domain.run_destructors()?;
+    /// # Ok::<(), ringfence::Error>(())
+    /// ```
+    pub fn run_destructors(&self) -> Result<(), DomainError> {
+        self.0.run_destructors()
+    }
+
     /// Names of the modules that were added, in the order in which they came.
     #[must_use]
     pub fn module_names(&self) -> Vec<String> {

@@ -27,6 +27,7 @@ mod added;
 mod call;
 mod code;
 mod dispatch;
+mod end;
 mod family;
 mod handles;
 mod image;
@@ -100,6 +101,8 @@ pub(crate) struct Inner {
     memory: Mutex<Memory>,
     faulted: AtomicBool,
     resets: AtomicU64,
+    /// After how many resets its destructors have run.
+    ended: AtomicU64,
     pub faults: AtomicU64,
     /// Nanoseconds in the domain's code, as sampled, and how many there may be.
     pub time_used: AtomicU64,
@@ -485,6 +488,7 @@ impl Domain {
             memory: Mutex::new(Memory::new(base, options.heap_limit)),
             faulted: AtomicBool::new(false),
             resets: AtomicU64::new(0),
+            ended: AtomicU64::new(u64::MAX),
             faults: AtomicU64::new(0),
             time_used: AtomicU64::new(0),
             time_budget: AtomicU64::new(options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t)))),

@@ -236,6 +236,14 @@ pub enum DomainError {
         /// What happened.
         source: Box<CallError>,
     },
+    /// A destructor of the module failed. Those behind it have not run.
+    #[error("{module}: a destructor failed: {source}")]
+    Fini {
+        /// The module.
+        module: String,
+        /// What happened.
+        source: Box<CallError>,
+    },
     /// Not enough memory under the domain's limit.
     #[error(transparent)]
     Memory(#[from] MemoryError),

@@ -12,10 +12,19 @@ int atexit(void (*f)(void))
 	return 0;
 }
 
-void exit(int status)
+void __rf_fini_array(void);
+
+/* Also when the module is taken away without an exit, behind its own destructors. */
+__attribute__((destructor(65534))) static void at_end(void)
 {
 	while (count)
 		handlers[--count]();
+}
+
+void exit(int status)
+{
+	at_end();
+	__rf_fini_array();
 	__rf_exit(status);
 }
 

@@ -1,5 +1,5 @@
-/* Destructors of a thread's thread_local objects: they run before those of static objects, last made first. Only exit()
- * runs them: a lane ends without the libc being told. */
+/* Destructors of a thread's thread_local objects: they run before those of static objects, last made first, in exit() and when the
+ * module is taken away (for the thread that does it), or when the module asks for it: a lane ends without the libc being told. */
 #include <stdlib.h>
 
 struct destructor {
@@ -30,3 +30,6 @@ void __rf_thread_exit(void)
 		free(d);
 	}
 }
+
+/* Libraries are linked behind the program, and what is linked last ends first. */
+static __attribute__((destructor)) void at_end(void) { __rf_thread_exit(); }

@@ -531,6 +531,35 @@ impl Domain {
         Ok(())
     }
 
+    /// Runs the destructors that have not run.
+    fn end_added(&self, added: &Arc<Added>) -> Result<(), CallError> {
+        for destructor in added.to_end().collect::<Vec<_>>() {
+            let ended = self.run(added, &[destructor]);
+            // What did not begin runs at the next try.
+            if ended.is_ok() || self.0.faulted() {
+                added.ended.fetch_add(1, Ordering::Relaxed);
+            }
+            ended?;
+        }
+        Ok(())
+    }
+
+    /// Runs the destructors of all modules that were added, the last one's first.
+    pub(super) fn end_all_added(&self) -> Result<(), DomainError> {
+        let all: Vec<_> = {
+            let _world = world::lock_plain();
+            let family = self.0.family();
+            family.live().map(|m| (m.name.clone(), m.added.clone())).collect()
+        };
+        for (name, added) in all.into_iter().rev() {
+            self.end_added(&added).map_err(|source| DomainError::Fini {
+                module: name,
+                source: Box::new(source),
+            })?;
+        }
+        Ok(())
+    }
+
     /// A constructor failed.
     fn take_back(&self, added: &Arc<Added>) {
         let inner = &*self.0;
@@ -577,24 +606,14 @@ impl Domain {
             family.reap(inner);
             family.bury();
             let index = family.index(&added).expect("found above");
-            if added.to_end().is_empty() {
+            if added.to_end().next().is_none() {
                 return self.take_away(&mut family, index, name);
             }
             self.may_go(&added, name)?;
             family.members[index].state = State::Leaving;
             added
         };
-        let mut ended = Ok(());
-        for &destructor in added.to_end() {
-            ended = self.run(&added, &[destructor]);
-            // What did not begin runs at the next try.
-            if ended.is_ok() || inner.faulted() {
-                added.ended.fetch_add(1, Ordering::Relaxed);
-            }
-            if ended.is_err() {
-                break;
-            }
-        }
+        let ended = self.end_added(&added);
         let _world = world::lock().ok_or(ModuleError::Handler)?;
         let mut family = inner.family();
         let Some(index) = family.index(&added) else {

@@ -39,10 +39,10 @@ impl Added {
         image.parsed.loads[image.parsed.text].contains(inside.into(), 1) && !image.is_entry(inside)
     }
 
-    /// Destructors that have not run.
-    pub(super) fn to_end(&self) -> &[u32] {
-        let all = &self.placed.module.0.parsed.destructors;
-        &all[self.ended.load(Ordering::Relaxed).min(all.len())..]
+    /// Destructors that have not run, in the order in which they do: the last of the array first.
+    pub(super) fn to_end(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = self.placed.module.0.parsed.destructors.iter();
+        all.rev().skip(self.ended.load(Ordering::Relaxed)).copied()
     }
 
     pub(super) fn export(&self, name: &str) -> Option<(ExportKind, u32)> {
