@@ -219,7 +219,7 @@ fn status_of(kind: &FaultKind) -> (Status, i32) {
         FaultKind::Interrupted => Status::FAULT_INTERRUPT,
         FaultKind::OutOfMemory => Status::FAULT_MEMORY,
         FaultKind::Abort(reason) => return (Status::FAULT_ABORT, *reason),
-        FaultKind::Uncaught(_) => Status::FAULT_EXCEPTION,
+        FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => Status::FAULT_EXCEPTION,
         FaultKind::Nesting | FaultKind::OutOfOrder => Status::ERROR_NESTING,
         FaultKind::Host(_) => Status::FAULT_HOST,
         FaultKind::Callee(inner) => return status_of(&inner.kind),

@@ -24,7 +24,7 @@ pub fn call(error: &CallError) -> ExitCode {
             report(fault);
             ExitCode::from(match fault.kind {
                 FaultKind::TimeLimit => TIME_LIMIT,
-                FaultKind::Abort(_) | FaultKind::Uncaught(_) => ABORT,
+                FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => ABORT,
                 _ => FAULT,
             })
         }

@@ -2,7 +2,7 @@
 
 use crate::domain::DomainRef;
 use crate::error::CallError;
-use crate::frames::FramesError;
+use crate::frames::{self, FramesError};
 use crate::gate::{self, status};
 use crate::imports::{OutFrame, Verdict};
 use crate::lane::{Lane, attention};
@@ -69,6 +69,10 @@ pub enum FaultKind {
     /// Nobody in the call caught an exception. Exceptions do not cross gates. The text is the type's name, as the domain
     /// tells it; empty if it tells none.
     Uncaught(String),
+    /// The same, with code of [`Domain::link`](crate::Domain::link) among the frames above it: that has no unwind tables, and no exception
+    /// passes it. Whoever links code catches below it, or links it without callees that throw; a module that is
+    /// [added](crate::Domain::add) has tables.
+    NotUnwound(String),
     /// The domain asked for something about its frames that is not so.
     Frames(FramesError),
     /// An import that was not bound, or a stub that does not exist, was called.
@@ -210,6 +214,11 @@ impl fmt::Display for FaultKind {
             FaultKind::Abort(reason) => write!(f, "abort({reason})"),
             FaultKind::Uncaught(name) if name.is_empty() => f.write_str("uncaught exception"),
             FaultKind::Uncaught(name) => write!(f, "uncaught exception of type {name}"),
+            FaultKind::NotUnwound(name) => write!(
+                f,
+                "uncaught exception of type {name}, thrown below code that was linked into the domain: that has no unwind tables, \
+                 so nothing above it can catch (catch below it, or add the code as a module)"
+            ),
             FaultKind::Frames(why) => write!(f, "exception handling: {why}"),
             FaultKind::Unbound(stub) => write!(f, "call of import {stub}, which is not bound"),
             FaultKind::Nesting => f.write_str("host and domain call each other too deeply"),
@@ -518,7 +527,13 @@ pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>)
             return set_error(CallError::Exit(status));
         }
         Ok(Verdict::Abort(reason)) => FaultKind::Abort(reason),
-        Ok(Verdict::Uncaught(name)) => FaultKind::Uncaught(name),
+        Ok(Verdict::Uncaught(name)) => {
+            if frames::through_linked(lane, lane.top.load(Ordering::Relaxed)) {
+                FaultKind::NotUnwound(name)
+            } else {
+                FaultKind::Uncaught(name)
+            }
+        }
         Ok(Verdict::Fail(why)) => FaultKind::Host(why),
         Ok(Verdict::OutOfMemory) => FaultKind::OutOfMemory,
         Ok(Verdict::Return) => return,

@@ -15,6 +15,7 @@ use crate::gate;
 use crate::jump::{JumpFrame, OutWords, Records};
 use crate::lane::Lane;
 use ringfence_isa::frames::{HEAD, RECORD, WORDS};
+use ringfence_isa::window;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
@@ -87,13 +88,13 @@ pub(crate) fn tell(
     for (slot, original) in records.hooked(start, start + 8 * count as u64) {
         told[HEAD + ((slot - start) / 8) as usize] = original;
     }
-    let bytes: Vec<u8> = told[..HEAD + count]
-        .iter()
-        .flat_map(|w| w.to_le_bytes())
-        .collect();
+    let mut bytes = [0; 8 * (HEAD + WORDS)];
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(&told[..HEAD + count]) {
+        chunk.copy_from_slice(&word.to_le_bytes());
+    }
     let domain = DomainRef::of(lane.domain());
     domain
-        .write(domain.translate(frame.rdi), &bytes)
+        .write(domain.translate(frame.rdi), &bytes[..8 * (HEAD + count)])
         .map_err(|_| FramesError::Pointer)
 }
 
@@ -156,8 +157,9 @@ pub(crate) fn resume(
         .report
         .pad_depth(pad_offset)
         .ok_or(FramesError::NoPad)?;
-    let entry = |offset| report.function_at(offset).map(|f| f.entry);
-    if other.offset != placed.offset || entry(offset).is_none() || entry(offset) != entry(pad_offset) {
+    // Functions do not overlap: what lies between a function's entry and its end belongs to it.
+    let in_function = |f: &ringfence_verify::Function| (f.entry..f.end).contains(&pad_offset);
+    if other.offset != placed.offset || !report.function_at(offset).is_some_and(in_function) {
         return Err(FramesError::OtherFunction);
     }
     if pad_depth != depth {
@@ -172,4 +174,38 @@ pub(crate) fn resume(
     // SAFETY: where the return address of the frame's callee stood, which is left.
     unsafe { (at as *mut u64).write(pad) };
     Ok(())
+}
+
+/// Whether code that was linked into the domain is among the frames of this call, from its call out at `top` up: it has no unwind
+/// tables, so no unwinder passes it. For a message only.
+pub(crate) fn through_linked(lane: &Lane, top: u64) -> bool {
+    let kept = lane.top.load(Ordering::Relaxed);
+    // No handler may enter the lane and change its records meanwhile.
+    lane.top.store(0, Ordering::Relaxed);
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
+    let records = unsafe { &*lane.records.get() };
+    let (end, mut at, mut linked) = (end(lane), top, false);
+    while at < end {
+        // SAFETY: as in `resume`: slots of return addresses on the lane's control stack, below the gate's.
+        let found = unsafe { (at as *const u64).read() };
+        let rip = if found == gate::hook() {
+            records.original(at)
+        } else {
+            Some(found)
+        };
+        let Some(offset) = rip.and_then(|rip| rip.checked_sub(lane.base)) else {
+            break;
+        };
+        linked = (u64::from(window::LINKED)..u64::from(window::HEAP)).contains(&offset);
+        // SAFETY: the calling thread is in the domain.
+        let image = unsafe { lane.domain().image_at(offset) };
+        match image.and_then(|(placed, offset)| placed.module.0.depth_at(offset)) {
+            Some(depth) => at += 8 + u64::from(depth),
+            None => break,
+        }
+    }
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    lane.top.store(kept, Ordering::Relaxed);
+    linked
 }

@@ -2,7 +2,9 @@
 
 mod support;
 
-use ringfence_runtime::{CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict};
+use ringfence_runtime::{
+    CallError, Code, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict,
+};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use support::{call, fault, unused_path};
@@ -178,4 +180,48 @@ fn exceptions_pass_through_modules_that_came_later() {
     d.add("catching", &catching).unwrap();
     let f = fault(&d, "thrower", &[2]);
     assert_eq!(f.kind, FaultKind::Uncaught("Square".into()), "{f}");
+}
+
+/// Single functions that are linked at run time have no unwind tables: what is thrown below them ends the call, and the error says so.
+#[test]
+fn no_exception_passes_linked_code() {
+    let mut options = DomainOptions::default();
+    options.linkable = true;
+    let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
+    let d = Domain::new(&[throwing()], imports, &options).unwrap();
+    // long bridge(long (*g)(long), long n) { return g(n); } with a register pushed:
+    // marker; pushq %rbx; movl %edi,%r11d; movq %rsi,%rdi; the checked call, its identifier at 25; popq %rbx; ret
+    let mut bridge = vec![
+        0x0F, 0x1F, 0x84, 0x00, 0xFF, 0xFF, 0x9A, 0x62, 0x53, 0x41, 0x89, 0xFB, 0x48, 0x89, 0xF7,
+    ];
+    bridge.extend([
+        0x41, 0x83, 0xE3, 0xF8, 0x65, 0x67, 0x41, 0x81, 0x7B, 0x04, 0xFF, 0xFF, 0x9A, 0x62,
+    ]);
+    bridge.extend([
+        0x45, 0x0F, 0x45, 0xDE, 0x4D, 0x01, 0xF3, 0x41, 0xFF, 0xD3, 0x5B, 0xC3,
+    ]);
+    let code = Code {
+        bytes: &bridge,
+        entry: 0,
+    };
+    let bridge = d.link("bridge", &code).unwrap().address();
+    let of = |name: &str| d.entry(name).unwrap().address();
+    let (thrower, caught_below) = (of("thrower"), of("caught_below"));
+    for _ in 0..2 {
+        // What throws nothing, or is caught below, passes; so does what never meets it.
+        assert_eq!(call(&d, "catch_from", &[bridge, thrower, 9]).unwrap(), 9);
+        assert_eq!(
+            call(&d, "catch_from", &[bridge, caught_below, 3]).unwrap() as i64,
+            -2
+        );
+        assert_eq!(call(&d, "catches", &[1]).unwrap(), 17);
+    }
+    let f = fault(&d, "catch_from", &[bridge, thrower, 3]);
+    assert_eq!(f.kind, FaultKind::NotUnwound("std::out_of_range".into()), "{f}");
+    assert!(f.to_string().contains("no unwind tables"), "{f}");
+    d.reset().unwrap();
+    // Linked code that is not among the frames has nothing to do with it.
+    d.link("bridge", &code).unwrap();
+    let f = fault(&d, "thrower", &[1]);
+    assert_eq!(f.kind, FaultKind::Uncaught("int".into()), "{f}");
 }

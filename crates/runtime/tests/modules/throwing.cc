@@ -119,3 +119,22 @@ EXPORT long sorts(long bad)
 	}
 	return v[39];
 }
+
+// Calls `f` with `g` and `n`, and catches what comes: -1.
+EXPORT long catch_from(long (*f)(long (*)(long), long), long (*g)(long), long n)
+{
+	try {
+		return f(g, n);
+	} catch (...) {
+		return -1;
+	}
+}
+// Catches before it gets to whoever called.
+EXPORT long caught_below(long n)
+{
+	try {
+		return thrower(n);
+	} catch (...) {
+		return -2;
+	}
+}
