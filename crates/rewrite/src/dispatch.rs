@@ -337,7 +337,7 @@ fn effect(code: &Code<'_>, ends: bool, register: u8, low: bool) -> Effect {
 }
 
 /// Whether an instruction may change a general register. Yes, where that is not plain to see.
-fn may_write(code: &Code<'_>, register: u8) -> bool {
+pub(crate) fn may_write(code: &Code<'_>, register: u8) -> bool {
     /// Beginnings of the names of instructions that change `rax`, `rcx` or `rdx` without naming them.
     const IMPLICIT: [&str; 14] = [
         "mul", "imul", "div", "idiv", "cltd", "cltq", "cqto", "cwtl", "cwtd", "cbtw", "cmpxchg", "rdtsc",

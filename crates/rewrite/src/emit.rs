@@ -8,6 +8,7 @@ use crate::insn::Class;
 use crate::out::{Out, Target};
 use crate::state::State;
 use crate::step::{Fail, Sink, Step};
+use crate::through::Through;
 use crate::unwind::Unwind;
 use crate::walk::{At, Walk};
 
@@ -62,7 +63,12 @@ pub(crate) fn emit<'a>(
     let mut marked_entry = false;
     let mut stopped = false;
     let mut dead_end = true;
+    // What is checked already stays as it is checked.
+    let mut through = (!out.options.check).then(|| Through::new(f));
     for (at, item) in f.items.iter().enumerate() {
+        if let Some(through) = &mut through {
+            through.item(item);
+        }
         match item {
             Item::Label(_) | Item::Raw(_) if f.dispatch.dropped.contains(&(at as u32)) => {}
             Item::Label(name) => {
@@ -130,6 +136,7 @@ pub(crate) fn emit<'a>(
                 if let Some(u) = &mut unwind {
                     u.sync(&mut out.buf, &st, f.row(i), code.row);
                 }
+                let mark = out.buf.len();
                 if code.class == Class::Endbr {
                     if f.is_pad(i) {
                         out.pad_marker(st.depth());
@@ -147,6 +154,9 @@ pub(crate) fn emit<'a>(
                 }
                 if let Some(part) = f.dispatch.parts.get(&i) {
                     out.table_part(*part, place.number, &mut tables, f);
+                    if let Some(through) = &mut through {
+                        through.forget();
+                    }
                     dead_end = !f.falls_through(i);
                     continue;
                 }
@@ -174,6 +184,9 @@ pub(crate) fn emit<'a>(
                     target,
                 };
                 step.take(i, &mut after, Some(&mut sink)).map_err(|e| At(i, e))?;
+                if let Some(through) = &mut through {
+                    through.instruction(i, &mut out.buf, mark);
+                }
                 if w.cut[i as usize] {
                     end(f, i, &after, place, out);
                     dead_end = true;

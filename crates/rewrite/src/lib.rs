@@ -25,6 +25,7 @@ mod stack;
 mod state;
 mod step;
 mod strings;
+mod through;
 mod unwind;
 mod walk;
 
