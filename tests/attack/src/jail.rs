@@ -49,8 +49,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_restart_syscall,
 ];
 
-/// From here on any other system call, opening for writing, and writing to anything but the standard streams ends the
-/// process with `SIGSYS`.
+/// From here on any other system call, opening for writing, writing to anything but the standard streams, and `pwrite64` to
+/// one of these end the process with `SIGSYS`.
 ///
 /// # Errors
 ///
@@ -76,6 +76,12 @@ pub fn enter() -> io::Result<()> {
         equal(libc::SYS_write as u32, 0, 4),
         load(argument(0)),
         step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 2, 0, 1),
+        end(libc::SECCOMP_RET_KILL_PROCESS),
+        end(libc::SECCOMP_RET_ALLOW),
+        // pwrite64 to memory files, with which the runtime fills its own: nothing else beyond 2 is open for writing
+        equal(libc::SYS_pwrite64 as u32, 0, 4),
+        load(argument(0)),
+        step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 2, 1, 0),
         end(libc::SECCOMP_RET_KILL_PROCESS),
         end(libc::SECCOMP_RET_ALLOW),
         // openat for reading
