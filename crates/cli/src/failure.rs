@@ -61,7 +61,10 @@ fn backtrace(fault: &Fault) {
             _ => String::new(),
         };
         let module = frame.module.as_deref().unwrap_or("?");
-        eprintln!("    #{n:<2} {function}{place} ({module}+{:#x})", frame.offset);
+        output::line(format_args!(
+            "    #{n:<2} {function}{place} ({module}+{:#x})",
+            frame.offset
+        ));
     }
 }
 

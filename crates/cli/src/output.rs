@@ -1,15 +1,20 @@
 //! How the command talks: one style of message, colour on terminals only.
 
 use std::fmt::Display;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 /// Prints an error in the one style that the whole command has.
 pub fn error(text: impl Display) {
     if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        eprintln!("\x1b[1mringfence: \x1b[31merror:\x1b[0m {text}");
+        line(format_args!("\x1b[1mringfence: \x1b[31merror:\x1b[0m {text}"));
     } else {
-        eprintln!("ringfence: error: {text}");
+        line(format_args!("ringfence: error: {text}"));
     }
+}
+
+/// A line on standard error. If nobody reads it, that changes nothing: the exit status still tells.
+pub fn line(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// A colour for standard output.

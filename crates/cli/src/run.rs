@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "HOST[:GUEST][:ro]", value_parser = directory)]
     dir: Vec<(PathBuf, String, Rights)>,
     /// Set an environment variable, or pass one on
-    #[arg(long, value_name = "NAME[=VALUE]")]
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     env: Vec<String>,
     /// Standard input is empty
     #[arg(long)]
@@ -50,12 +50,12 @@ pub struct Args {
     /// Most memory for heap and maps, as 64M (default 1G)
     #[arg(long, value_name = "SIZE", value_parser = failure::size)]
     memory: Option<u64>,
-    /// Most open descriptors
-    #[arg(long, value_name = "N")]
-    descriptors: Option<usize>,
-    /// Most threads that the program may make (none unless given)
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    /// Most open descriptors, 3 to 65536
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=65536))]
+    descriptors: Option<u32>,
+    /// Most threads that the program may make, up to 62 (none unless given)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=62))]
+    threads: Option<u32>,
     /// End the program after this long, as 500ms or 2s (exit status 124)
     #[arg(long, value_name = "TIME", value_parser = failure::duration)]
     time_limit: Option<Duration>,
@@ -68,6 +68,13 @@ pub struct Args {
     /// Accept a program whose loads are not confined
     #[arg(long)]
     allow_integrity: bool,
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.starts_with('=') {
+        return Err("a variable has a name: write NAME, or NAME=VALUE".into());
+    }
+    Ok(text.to_owned())
 }
 
 fn directory(text: &str) -> Result<(PathBuf, String, Rights), String> {
@@ -100,6 +107,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let mut policy = Policy::new()
         .inherit_streams()
+        .broken_pipes_end(true)
         .clocks(!args.no_clocks)
         .randomness(!args.no_random)
         .args(std::iter::once(args.program.to_string_lossy().into_owned()).chain(args.args.iter().cloned()));
@@ -123,10 +131,10 @@ pub fn run(args: &Args) -> ExitCode {
         policy = policy.connect(*address);
     }
     if let Some(limit) = args.descriptors {
-        policy = policy.descriptors(limit);
+        policy = policy.descriptors(limit as usize);
     }
     if let Some(limit) = args.threads {
-        policy = policy.threads(limit);
+        policy = policy.threads(limit as usize);
     }
     if args.trace {
         policy = policy.trace(|line| {

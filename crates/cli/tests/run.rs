@@ -404,6 +404,13 @@ fn faults_and_signals_end_the_program_only() {
     d.rf(&["run", "missing.rf"]).fails(125, &["missing.rf"]);
     d.rf(&["run", "--dir", "x:y", "lib.rf"])
         .fails(2, &["must start with '/'"]);
+    d.rf(&["run", "--descriptors", "2", "lib.rf"])
+        .fails(2, &["3..=65536"]);
+    d.rf(&["run", "--threads", "63", "lib.rf"]).fails(2, &["62"]);
+    for name in ["", "=x"] {
+        d.rf(&["run", "--env", name, "lib.rf"])
+            .fails(2, &["a variable has a name"]);
+    }
 }
 
 #[test]
@@ -416,7 +423,7 @@ fn traces_read_like_those_of_strace() {
         long t[2] = { 0, 1000 }, v[4] = { (long)"ab", 2, (long)"\n", 1 }, st[18];
         struct { int fd; short events, revents; } f[2] = { { 0, 1, 0 }, { 0, 1, 0 } };
         struct { short family; unsigned char port[2], ip[4]; char zero[8]; } to = { 2, { 0, 80 }, { 127, 0, 0, 1 } };
-        long fd = S3(OPEN, "/data/file", 0, 0);
+        long fd = S3(OPEN, "/data/file", 0100000, 0);
         S3(READ, fd, b, 8);
         S3(WRITE, 1, "a\n", 2);
         S3(LSEEK, fd, 1, 0);
@@ -443,7 +450,7 @@ fn traces_read_like_those_of_strace() {
     let ran = run(&d, "--trace --dir data:/data", body).fails(3, &[]);
     assert_eq!(ran.out, "a\nab\n");
     for line in [
-        "open(\"/data/file\", O_RDONLY) = 3",
+        "open(\"/data/file\", O_RDONLY|O_LARGEFILE) = 3",
         "openat(AT_FDCWD, \"new\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 4",
         "lseek(3, 1, SEEK_SET) = 1",
         "write(1, \"a\\n\", 2) = 2",
@@ -486,6 +493,8 @@ fn pipes_and_streams() {
         IS(-ESPIPE, S3(LSEEK, 1, 0, 0));
         OK(S1(PIPE, p));
         OK(S1(CLOSE, p[0]));
+        long ignore[4] = { 1 };
+        OK(S4(SIGACTION, 13, ignore, 0, 8));
         IS(-32, S3(WRITE, p[1], "x", 1));
         long n = S3(READ, 0, b, 64);
         S3(WRITE, 1, b, n);
@@ -563,4 +572,29 @@ fn what_harmless_calls_answer() {
     d.write("fixed/file", "");
     run(&d, "--dir data:/data --dir fixed:/fixed:ro", body).ok();
     assert_eq!(std::fs::read_dir(d.path().join("data")).unwrap().count(), 1);
+}
+
+#[test]
+fn nobody_reads() {
+    let d = Dir::new();
+    // Writes for ever, as `yes` does; with the signal ignored it is told.
+    build(&d, "{ for (;;) S3(WRITE, 1, \"y\\n\", 2); }");
+    let ran = d
+        .sh("set +e; timeout 60 $RF run p.rf | head -1; echo ${PIPESTATUS[0]}")
+        .ok();
+    assert_eq!(ran.out, "y\n141\n");
+    build(
+        &d,
+        "{ long ignore[4] = { 1 }, n; S4(SIGACTION, 13, ignore, 0, 8); while ((n = S3(WRITE, 1, \"y\\n\", 2)) > 0) ; return -n; }",
+    );
+    let ran = d
+        .sh("set +e; timeout 60 $RF run p.rf | head -1; echo ${PIPESTATUS[0]}")
+        .ok();
+    assert_eq!(ran.out, "y\n32\n");
+    // Nor the messages.
+    build(&d, "{ for (;;) ; }");
+    let ran = d
+        .sh("set +e; $RF run --time-limit 300ms p.rf 2>&1 | true; echo ${PIPESTATUS[0]}")
+        .ok();
+    assert_eq!(ran.out, "124\n");
 }

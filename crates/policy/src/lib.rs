@@ -135,6 +135,7 @@ pub struct Policy {
     randomness: bool,
     descriptors: usize,
     threads: usize,
+    broken_pipes_end: bool,
     capture_limit: usize,
     connect: Vec<SocketAddr>,
     callback: Option<Arc<Callback>>,
@@ -171,6 +172,7 @@ impl Policy {
             randomness: false,
             descriptors: 64,
             threads: 0,
+            broken_pipes_end: false,
             capture_limit: 64 << 20,
             connect: Vec::new(),
             callback: None,
@@ -258,6 +260,14 @@ impl Policy {
     #[must_use]
     pub fn threads(mut self, limit: usize) -> Policy {
         self.threads = limit;
+        self
+    }
+
+    /// Whether a write that nobody will read ends the program, with exit status 141, as `SIGPIPE` does where there are signals: unless
+    /// the program has asked to ignore that signal. Otherwise it is an error like others, `EPIPE`.
+    #[must_use]
+    pub fn broken_pipes_end(mut self, end: bool) -> Policy {
+        self.broken_pipes_end = end;
         self
     }
 

@@ -1,5 +1,6 @@
 //! The reference monitor of one domain: every system call comes through here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ringfence_runtime::LimitHit;
@@ -25,6 +26,8 @@ pub struct Monitor {
     pub(crate) directory: Mutex<Vec<u8>>,
     pub(crate) umask: Mutex<u32>,
     pub(crate) threads: Arc<Threads>,
+    /// The program ignores `SIGPIPE`.
+    pub(crate) ignores_pipe: AtomicBool,
     /// The host has a limit on the size of files: writes have to be kept from signalling.
     file_limit: bool,
 }
@@ -77,6 +80,7 @@ impl Monitor {
             table: Table::new(policy.descriptors),
             umask: Mutex::new(0o022),
             threads: Arc::default(),
+            ignores_pipe: AtomicBool::new(false),
             file_limit: sys::file_size_limited(),
             policy,
         };
@@ -114,6 +118,20 @@ impl Monitor {
     #[must_use]
     pub fn environment(&self) -> &[(String, String)] {
         &self.policy.environment
+    }
+
+    /// What becomes of a program that writes to a pipe which nobody reads.
+    fn unread(&self, call: &Syscall, answer: Answer) -> Answer {
+        let asked_not_to =
+            call.number == libc::SYS_sendto as u64 && call.args[3] & libc::MSG_NOSIGNAL as u64 != 0;
+        if answer == Answer::Return(-i64::from(libc::EPIPE))
+            && self.policy.broken_pipes_end
+            && !asked_not_to
+            && !self.ignores_pipe.load(Ordering::Relaxed)
+        {
+            return Answer::Exit(128 + libc::SIGPIPE);
+        }
+        answer
     }
 
     fn decide(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
@@ -156,20 +174,24 @@ impl Hook for Monitor {
             && self.policy.trace.is_none()
             && let Some(result) = calls::files::fast(&self.table, Memory(*domain), call)
         {
-            return Answer::Return(result.unwrap_or_else(|errno| -i64::from(errno)));
+            return self.unread(
+                call,
+                Answer::Return(result.unwrap_or_else(|errno| -i64::from(errno))),
+            );
         }
         let Some(print) = &self.policy.trace else {
-            return self.decide(domain, call);
+            return self.unread(call, self.decide(domain, call));
         };
         let begun = trace::Begun::new(Memory(*domain), call);
         let answer = self.decide(domain, call);
         print(&begun.end(Memory(*domain), call, &answer));
-        answer
+        self.unread(call, answer)
     }
 
     fn reset(&self) {
         self.table.clear();
         self.threads.forget();
+        self.ignores_pipe.store(false, Ordering::Relaxed);
         *self.umask.lock().unwrap_or_else(PoisonError::into_inner) = 0o022;
         *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.tree.start();
         self.open_streams();

@@ -299,7 +299,7 @@ impl Begun {
             Some(match kind {
                 Num => (value as i64).to_string(),
                 Octal => format!("0{value:o}"),
-                Opening => names::OPEN.show(value),
+                Opening => opening(value),
                 As::Names(names) => names.show(value),
                 Fd if value as i32 == libc::AT_FDCWD => "AT_FDCWD".to_owned(),
                 Fd => (value as i32).to_string(),
@@ -355,6 +355,14 @@ impl Begun {
             .collect();
         format!("{}({}) = {}{after}", self.name, shown.join(", "), told(answer))
     }
+}
+
+/// The kernel's `O_LARGEFILE`, which the system's own C library has as 0.
+const LARGE: u64 = 0o100_000;
+
+fn opening(flags: u64) -> String {
+    let large = if flags & LARGE == 0 { "" } else { "|O_LARGEFILE" };
+    names::OPEN.show(flags & !LARGE) + large
 }
 
 fn address(value: u64) -> String {

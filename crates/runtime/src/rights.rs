@@ -15,6 +15,7 @@
 //!    its groups, and groups that it owns end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// What may be done to a region. Ordered: more is greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +50,25 @@ pub enum Party {
     Domain(DomainId),
 }
 
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rights::None => "no rights",
+            Rights::Read => "the right to read",
+            Rights::Write => "the right to write",
+        })
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Party::Host => f.write_str("the host"),
+            Party::Domain(id) => write!(f, "domain #{}", id.0), // as the matrix has it
+        }
+    }
+}
+
 /// Who is given rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grantee {
@@ -72,13 +92,13 @@ pub enum RightsError {
     #[error("domain {} does not exist", .0.0)]
     NoDomain(DomainId),
     /// Neither the host nor the owner asked.
-    #[error("only the host and the owner may do this; the owner is {owner:?}")]
+    #[error("only the host and the owner may do this; the owner is {owner}")]
     NotOwner {
         /// Who could have.
         owner: Party,
     },
     /// More than the giver has.
-    #[error("cannot give {wanted:?}: the giver has {has:?}")]
+    #[error("cannot give {wanted}: the giver has {has}")]
     Exceeds {
         /// What was to be given.
         wanted: Rights,

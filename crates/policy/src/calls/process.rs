@@ -40,8 +40,17 @@ pub(super) fn signal_action(cx: Context<'_>) -> Outcome {
     if old as u32 != 0 {
         cx.memory.put(old, &[0; 32])?;
     }
-    if new as u32 != 0 && cx.memory.words::<1>(new)?[0] > libc::SIG_IGN as u64 {
-        return Err(libc::EINVAL);
+    if new as u32 != 0 {
+        let handler = cx.memory.words::<1>(new)?[0] as usize;
+        if handler > libc::SIG_IGN {
+            return Err(libc::EINVAL);
+        }
+        if signal == libc::SIGPIPE as u64 {
+            let ignores = handler == libc::SIG_IGN;
+            cx.monitor
+                .ignores_pipe
+                .store(ignores, std::sync::atomic::Ordering::Relaxed);
+        }
     }
     Ok(0)
 }

@@ -322,7 +322,13 @@ fn errors_say_who_could_have() {
     let e = m
         .give(Party::Host, r, Grantee::Domain(b), Rights::Write)
         .unwrap_err();
-    assert_eq!(e.to_string(), "cannot give Write: the giver has Read");
+    assert_eq!(
+        e.to_string(),
+        "cannot give the right to write: the giver has the right to read"
+    );
+    let owned = |owner| RightsError::NotOwner { owner }.to_string();
+    assert!(owned(Party::Host).ends_with("the owner is the host"));
+    assert!(owned(Party::Domain(DomainId(7))).ends_with("the owner is domain #7"));
     let g = m.add_group(Party::Host, false).unwrap();
     let e = m.join(Party::Domain(b), b, g).unwrap_err();
     assert_eq!(e, RightsError::Closed(g));
