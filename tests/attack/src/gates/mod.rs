@@ -392,14 +392,20 @@ fn make(kind: Kind) -> &'static World {
     let mut options = DomainOptions::default();
     options.control_stack = 64 << 10;
     options.linkable = true;
+    // One that is never reached: the gate takes its second path.
+    let mut counted = options.clone();
+    counted.call_limit = Some(1 << 40);
+    if kind == Kind::Closure {
+        options.call_limit = counted.call_limit;
+    }
     let plain = || {
         // SAFETY: a function of that signature.
         unsafe { Imports::new().plain("add_seven", add_seven as *const c_void, ONE) }
     };
     let fails = Imports::new().closure("add_seven", |_| Verdict::Fail("as it should".into()));
     let (callee, export) = match kind {
-        Kind::Failing => (domain_of(&module(Kind::Bare), fails, &options), "work"),
-        _ => (domain_of(&module(Kind::Bare), plain(), &options), "slow_crash"),
+        Kind::Failing => (domain_of(&module(Kind::Bare), fails, &counted), "work"),
+        _ => (domain_of(&module(Kind::Bare), plain(), &counted), "slow_crash"),
     };
     let callee = callee.expect("a domain");
     let make = || {
