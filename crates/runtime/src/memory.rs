@@ -7,7 +7,9 @@ use crate::{host, pages, sys};
 use ringfence_isa::{PAGE, window};
 use std::collections::BTreeMap;
 
+mod alloc;
 mod calls;
+mod pieces;
 mod spare;
 #[cfg(test)]
 mod tests;
@@ -268,31 +270,6 @@ impl Memory {
         }
     }
 
-    /// A free place of `len` bytes: above the break's area, or in it, well above the break.
-    fn place(&self, len: u32) -> Option<u32> {
-        let area = window::HEAP + BREAK_AREA;
-        let above_break = self.brk.next_multiple_of(PAGE as u32).saturating_add(16 << 20);
-        self.first_fit(area, window::HEAP_END, len)
-            .or_else(|| self.first_fit(above_break, area, len))
-    }
-
-    fn first_fit(&self, low: u32, high: u32, len: u32) -> Option<u32> {
-        if low >= high {
-            return None;
-        }
-        let mut at = low;
-        if let Some((&start, piece)) = self.pieces.range(..low).next_back() {
-            at = at.max(start + piece.len);
-        }
-        for (&start, piece) in self.pieces.range(low..high) {
-            if start >= at && start - at >= len {
-                break;
-            }
-            at = at.max(start + piece.len);
-        }
-        at.checked_add(len).is_some_and(|end| end <= high).then_some(at)
-    }
-
     fn inside(at: u32, len: u32) -> bool {
         at >= window::HEAP && at.checked_add(len).is_some_and(|end| end <= window::HEAP_END)
     }
@@ -468,159 +445,6 @@ impl Memory {
             }
         }
         self.brk
-    }
-
-    /// Bytes mapped within a range.
-    fn mapped_in(&self, at: u32, len: u32) -> u64 {
-        let end = u64::from(at) + u64::from(len);
-        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
-        self.pieces
-            .range(first..)
-            .take_while(|(start, _)| u64::from(**start) < end)
-            .map(|(&start, piece)| {
-                let piece_end = u64::from(start) + u64::from(piece.len);
-                piece_end.min(end).saturating_sub(u64::from(start.max(at)))
-            })
-            .sum()
-    }
-
-    /// Something is about to be mapped over a range, or its rights change.
-    fn touch(&mut self, at: u32, len: u32) {
-        self.intact &= !self
-            .frozen
-            .iter()
-            .any(|&(start, size)| start < at + len && at < start + size);
-    }
-
-    /// Forgets what is mapped in a range.
-    fn cut(&mut self, at: u32, len: u32) {
-        let end = at + len;
-        self.touch(at, len);
-        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
-        let hit: Vec<(u32, Piece)> = self.pieces.range(first..end).map(|(s, p)| (*s, *p)).collect();
-        for (start, piece) in hit {
-            let piece_end = start + piece.len;
-            if piece_end <= at {
-                continue;
-            }
-            self.pieces.remove(&start);
-            if start < at {
-                self.pieces.insert(
-                    start,
-                    Piece {
-                        len: at - start,
-                        ..piece
-                    },
-                );
-            }
-            if piece_end > end {
-                self.pieces.insert(
-                    end,
-                    Piece {
-                        len: piece_end - end,
-                        ..piece
-                    },
-                );
-            }
-            self.used -= u64::from(piece_end.min(end) - start.max(at));
-        }
-    }
-
-    /// Joins a piece with its neighbours of the same rights, as the kernel does.
-    fn join(&mut self, at: u32) {
-        let Some(piece) = self.pieces.get(&at).copied() else {
-            return;
-        };
-        let mut start = at;
-        let mut len = piece.len;
-        if let Some((&next, p)) = self.pieces.range(at + 1..).next()
-            && next == at + len
-            && p.rights == piece.rights
-        {
-            len += p.len;
-            self.pieces.remove(&next);
-        }
-        if let Some((&before, p)) = self.pieces.range(..at).next_back()
-            && before + p.len == at
-            && p.rights == piece.rights
-        {
-            len += p.len;
-            self.pieces.remove(&at);
-            start = before;
-        }
-        self.pieces.insert(
-            start,
-            Piece {
-                len,
-                rights: piece.rights,
-            },
-        );
-    }
-
-    /// A host allocation, and whether its memory was never used before and so is zero.
-    pub(crate) fn alloc(&mut self, len: u64, align: u64) -> Result<(u32, bool), MemoryError> {
-        if !align.is_power_of_two() || align > PAGE {
-            return Err(MemoryError::Alignment { align });
-        }
-        let align = (align as u32).max(16);
-        let wanted = len;
-        let len = u32::try_from(len.max(1).saturating_add(15) & !15)
-            .ok()
-            .filter(|&l| l <= window::HEAP_END - window::HEAP)
-            .ok_or_else(|| self.over(wanted))?;
-        let fits = |(&at, &size): (&u32, &u32)| {
-            let start = at.next_multiple_of(align);
-            (u64::from(start) + u64::from(len) <= u64::from(at) + u64::from(size))
-                .then_some((at, size, start))
-        };
-        let mut fresh = false;
-        let found = match self.free.iter().find_map(fits) {
-            Some(found) => found,
-            None => {
-                fresh = true;
-                let more = len.max(64 << 10).next_multiple_of(PAGE as u32);
-                let rw = Rights(libc::PROT_READ | libc::PROT_WRITE);
-                let least = pages(len.into()).ok_or_else(|| self.over(wanted))?;
-                let (at, size) = match self.map(None, more.into(), rw) {
-                    Err(_) if more > least => (self.map(None, least.into(), rw)?, least),
-                    other => (other?, more),
-                };
-                // Not joined with older free memory, which may hold old data.
-                (at, size, at)
-            }
-        };
-        let (at, size, start) = found;
-        self.free.remove(&at);
-        if start > at {
-            self.free.insert(at, start - at);
-        }
-        if at + size > start + len {
-            self.give(start + len, at + size - start - len);
-        }
-        self.live.insert(start, len);
-        Ok((start, fresh))
-    }
-
-    /// Takes a host allocation back; returns its length.
-    pub(crate) fn free(&mut self, at: u32) -> Option<u32> {
-        let len = self.live.remove(&at)?;
-        self.give(at, len);
-        Some(len)
-    }
-
-    fn give(&mut self, at: u32, len: u32) {
-        let (mut at, mut len) = (at, len);
-        if let Some(&next) = self.free.get(&(at + len)) {
-            self.free.remove(&(at + len));
-            len += next;
-        }
-        if let Some((&before, &size)) = self.free.range(..at).next_back()
-            && before + size == at
-        {
-            at = before;
-            len += size;
-        }
-        self.free.insert(at, len);
     }
 }
 
