@@ -13,7 +13,7 @@ use crate::relocate::{Layout, Linker, Used};
 use crate::snapshot::Frozen;
 use crate::thunk::Thunk;
 use crate::window::Window;
-use crate::{guarded, host, lane, link, relocate, signal, sys, watchdog, world};
+use crate::{host, lane, link, relocate, signal, sys, watchdog, world};
 use image::{import_table, map_image, relocate_all};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
@@ -35,7 +35,9 @@ mod links;
 mod options;
 mod quiet;
 mod reset;
+mod retire;
 mod spawn;
+mod thread_block;
 mod usage;
 
 pub use access::DomainRef;
@@ -44,6 +46,8 @@ pub use code::Code;
 pub(crate) use dispatch::dispatch;
 pub(crate) use links::WeakDomain;
 pub use options::DomainOptions;
+pub(crate) use retire::Shared;
+use thread_block::thread_area;
 pub use usage::Usage;
 
 /// How deeply host and domains may call each other on one lane.
@@ -169,48 +173,6 @@ impl Inner {
         self.layout.placed.first().map_or("", |p| p.module.name())
     }
 
-    fn thread_pointer_offset(&self) -> u64 {
-        thread_pointer_offset(&self.layout, &self.options)
-    }
-
-    /// Size of the part of a slot that is mapped for the thread block.
-    pub(crate) fn thread_area(&self) -> u64 {
-        thread_area(&self.layout, &self.options)
-    }
-
-    /// Fills a fresh thread block at a slot's start. With the world locked.
-    pub(crate) fn write_thread_block(&self, start: u64) {
-        if !self.copy_thread_block(start) {
-            let tp = start + self.thread_pointer_offset();
-            let put = |at: u64, value: u64| {
-                // SAFETY: in the lane's own pages, which are mapped writable.
-                let _ = unsafe { guarded::copy(at as *mut u8, (&raw const value).cast(), 8) };
-            };
-            put(start, tp);
-            put(tp, tp);
-            for p in &self.layout.placed {
-                self.write_thread_local(p, start);
-            }
-        }
-        // SAFETY: the world is locked.
-        for p in unsafe { self.added.iter() } {
-            self.write_thread_local(p, start);
-        }
-    }
-
-    /// Fills the part of a thread block that belongs to one module.
-    fn write_thread_local(&self, p: &relocate::Placed, start: u64) {
-        let Some(tls) = p.module.0.parsed.tls else { return };
-        let to = start + self.thread_pointer_offset() - u64::from(p.tls);
-        let from = self.base() + u64::from(p.offset) + u64::from(tls.start);
-        // SAFETY: from the module's own data to the lane's own pages, both in our window; the rest of the block is zeroed.
-        unsafe {
-            let _ = guarded::copy(to as *mut u8, from as *const u8, tls.file_len as usize);
-            let rest = (tls.len - tls.file_len) as usize;
-            let _ = guarded::fill((to + u64::from(tls.file_len)) as *mut u8, 0, rest);
-        }
-    }
-
     /// The module whose image holds the window's byte at `offset`, and the offset in that image.
     ///
     /// # Safety
@@ -326,83 +288,6 @@ impl Inner {
 
 fn avx() -> bool {
     std::arch::is_x86_feature_detected!("avx")
-}
-
-/// What the handles of a domain share. A host function may drop the last handle while the call that it serves goes on
-/// (raw thunks hold none): then the gate still needs the domain, and it stays for ever.
-pub(crate) struct Shared(ManuallyDrop<Box<Inner>>);
-
-impl std::ops::Deref for Shared {
-    type Target = Inner;
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if self.0.retire() {
-            // SAFETY: dropped once, here; nobody is inside, and nobody can enter any more.
-            unsafe { ManuallyDrop::drop(&mut self.0) };
-        }
-    }
-}
-
-impl Inner {
-    /// Gives back what is shared with other domains. False if a thread is inside.
-    fn retire(&mut self) -> bool {
-        for thunk in self
-            .thunks
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-        {
-            thunk.disable(false);
-        }
-        for link in self.granted_links() {
-            link.sever();
-        }
-        self.kill_linked();
-        let added = self.kill_added();
-        crate::supervisor::forget(self.base());
-        let mut world = world::lock_plain();
-        let set = std::mem::take(&mut *self.lanes());
-        if !set.lanes.is_empty() {
-            // A thread may be in a gate, past the look at its thunk. First nobody can get further, then nobody is in.
-            for &lane in &set.lanes {
-                // SAFETY: lanes in the list are this domain's.
-                unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
-            }
-            watchdog::barrier();
-        }
-        let inside = set.lanes.iter().any(|&l| {
-            // SAFETY: lanes in the list are this domain's.
-            unsafe { (*l).active() }
-        });
-        // A thread that tells the host of a limit looks at the domain still.
-        let inside = inside || self.stays.load(Ordering::Acquire) != 0;
-        if inside {
-            // A thread is inside although nobody owns the domain any more. Nothing is unmapped or freed.
-            return false;
-        }
-        for &lane in &set.lanes {
-            // SAFETY: nobody is inside, and nobody enters: there is no owner.
-            unsafe {
-                let slot = (*lane).slot;
-                world::revoke(&mut world, self.index, lane);
-                slot.unmap_control();
-            }
-        }
-        for slot in &set.free {
-            slot.unmap_control();
-        }
-        world.give_index(self.index);
-        drop(world);
-        host::give_mappings(self.mappings + added);
-        // SAFETY: dropped once, here; nobody is inside.
-        unsafe { ManuallyDrop::drop(&mut self.window) };
-        true
-    }
 }
 
 impl Domain {
@@ -665,17 +550,6 @@ impl std::fmt::Debug for Domain {
 
 /// What is inaccessible between a lane's thread block and its data stack at least, so that a stack's end is a fault.
 const DATA_STACK_GAP: u64 = 64 << 10;
-
-/// From a slot's start to the thread pointer.
-fn thread_pointer_offset(layout: &relocate::Layout, options: &DomainOptions) -> u64 {
-    let align = u64::from(layout.tls_align).max(64);
-    let len = layout.tls_len + options.thread_local_room();
-    (8 + u64::from(len)).next_multiple_of(align)
-}
-
-fn thread_area(layout: &relocate::Layout, options: &DomainOptions) -> u64 {
-    sys::page_up(thread_pointer_offset(layout, options) + ABOVE_THREAD_POINTER)
-}
 
 /// Addresses of pages and what they hold before the domain runs.
 type PristinePages = Vec<(u64, Box<[u8]>)>;

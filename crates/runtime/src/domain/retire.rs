@@ -1,0 +1,85 @@
+//! The end of a domain, with its last handle.
+
+use super::Inner;
+use crate::lane::attention;
+use crate::{host, watchdog, world};
+use std::mem::ManuallyDrop;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// What the handles of a domain share. A host function may drop the last handle while the call that it serves goes on
+/// (raw thunks hold none): then the gate still needs the domain, and it stays for ever.
+pub(crate) struct Shared(pub(super) ManuallyDrop<Box<Inner>>);
+
+impl std::ops::Deref for Shared {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.0.retire() {
+            // SAFETY: dropped once, here; nobody is inside, and nobody can enter any more.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
+impl Inner {
+    /// Gives back what is shared with other domains. False if a thread is inside.
+    fn retire(&mut self) -> bool {
+        for thunk in self
+            .thunks
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+        {
+            thunk.disable(false);
+        }
+        for link in self.granted_links() {
+            link.sever();
+        }
+        self.kill_linked();
+        let added = self.kill_added();
+        crate::supervisor::forget(self.base());
+        let mut world = world::lock_plain();
+        let set = std::mem::take(&mut *self.lanes());
+        if !set.lanes.is_empty() {
+            // A thread may be in a gate, past the look at its thunk. First nobody can get further, then nobody is in.
+            for &lane in &set.lanes {
+                // SAFETY: lanes in the list are this domain's.
+                unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
+            }
+            watchdog::barrier();
+        }
+        let inside = set.lanes.iter().any(|&l| {
+            // SAFETY: lanes in the list are this domain's.
+            unsafe { (*l).active() }
+        });
+        // A thread that tells the host of a limit looks at the domain still.
+        let inside = inside || self.stays.load(Ordering::Acquire) != 0;
+        if inside {
+            // A thread is inside although nobody owns the domain any more. Nothing is unmapped or freed.
+            return false;
+        }
+        for &lane in &set.lanes {
+            // SAFETY: nobody is inside, and nobody enters: there is no owner.
+            unsafe {
+                let slot = (*lane).slot;
+                world::revoke(&mut world, self.index, lane);
+                slot.unmap_control();
+            }
+        }
+        for slot in &set.free {
+            slot.unmap_control();
+        }
+        world.give_index(self.index);
+        drop(world);
+        host::give_mappings(self.mappings + added);
+        // SAFETY: dropped once, here; nobody is inside.
+        unsafe { ManuallyDrop::drop(&mut self.window) };
+        true
+    }
+}
