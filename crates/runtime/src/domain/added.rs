@@ -14,19 +14,21 @@
 
 use super::family::{Added, Chain};
 use super::handles::Handles;
-use super::quiet::{Grave, on_stack, quiet};
-use super::{Call, Domain, Entry, Inner, image};
+use super::quiet::Grave;
+use super::{Call, Domain, Inner, image};
 use crate::error::{CallError, DomainError, HostError, MemoryError, ModuleError};
 use crate::header::Header;
-use crate::lane::Lane;
-use crate::module::{ExportKind, Module};
+use crate::module::Module;
 use crate::relocate::{GAP, Linker, Placed};
 use crate::room::Room;
-use crate::world::{self, Guard};
+use crate::world;
 use crate::{guarded, host, signal, sys};
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
+
+mod find;
+mod remove;
 
 /// What may be done with a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,58 +164,11 @@ impl Family {
         let asks = self.members.iter().any(|m| m.added.asks_call_status);
         domain.asks_later.store(asks, Ordering::Release);
     }
-
-    /// Takes a module away at a moment in which no other thread is in the domain; `own` is the calling thread's lane.
-    fn take_out(&mut self, domain: &Inner, index: usize, own: Option<&Lane>) -> Result<(), HostError> {
-        let added = self.members[index].added.clone();
-        let (at, len) = (added.placed.offset, added.size);
-        self.ready(domain)?;
-        let address = domain.base() + u64::from(at);
-        // SAFETY: the module's own place in our window; nobody is in its code, or comes back to it.
-        unsafe { sys::map_anonymous(address, u64::from(len) - GAP, libc::PROT_NONE, true)? };
-        added.handles.kill();
-        self.members.remove(index);
-        self.list(domain);
-        domain.added.set(self.members.iter().map(|m| &m.added));
-        domain.memory().discharge(added.data);
-        host::give_mappings(added.mappings);
-        self.tell_status(domain);
-        match own {
-            Some(lane) => self.graves.push(Grave::new((at, len), lane)),
-            None => {
-                self.room(domain).give(at, len);
-                self.used -= u64::from(len);
-            }
-        }
-        Ok(())
-    }
-
-    /// Tries to get rid of modules whose constructors failed.
-    fn reap(&mut self, domain: &Inner) {
-        while let Some(dead) = self.members.iter().position(|m| m.state == State::Dead) {
-            let Ok(own) = quiet(domain) else { return };
-            let added = self.members[dead].added.clone();
-            if own.is_some_and(|lane| on_stack(domain, lane, |offset| added.returns_to(offset)))
-                || self.take_out(domain, dead, own).is_err()
-            {
-                return;
-            }
-        }
-    }
 }
 
 impl Inner {
     fn family(&self) -> MutexGuard<'_, Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The domain goes: the host's calls fail. How many mappings its modules have.
-    pub(super) fn kill_added(&mut self) -> u64 {
-        let family = self.family.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for member in &family.members {
-            member.added.handles.kill();
-        }
-        family.members.iter().map(|m| m.added.mappings).sum()
     }
 
     /// Whether there are modules that came later. With the world locked.
@@ -224,44 +179,6 @@ impl Inner {
     /// Bytes of images that were added. With the world locked.
     pub(super) fn added_bytes(&self) -> u64 {
         self.family().used
-    }
-
-    /// Drops all that was added. Nobody is inside, and nobody enters; `poisoned` tells whether threads may still hold
-    /// frames on lanes that were left in disorder.
-    pub(super) fn remove_all(&self, _world: &mut Guard, poisoned: bool) -> Result<(), HostError> {
-        let mut family = self.family();
-        if family.members.is_empty() && family.graves.is_empty() {
-            return Ok(());
-        }
-        family.ready(self)?;
-        for member in &family.members {
-            member.added.handles.kill();
-        }
-        let all: Vec<_> = family.members.iter().map(|m| m.added.clone()).collect();
-        for added in &all {
-            let address = self.base() + u64::from(added.placed.offset);
-            // SAFETY: the module's own place in our window, with nobody inside.
-            unsafe { sys::map_anonymous(address, u64::from(added.size) - GAP, libc::PROT_NONE, true)? };
-        }
-        if poisoned {
-            family.retired.push(self.added.take());
-        } else {
-            self.added.set(std::iter::empty());
-        }
-        let data = all.iter().map(|added| added.data).sum();
-        self.memory().discharge(data);
-        host::give_mappings(all.iter().map(|added| added.mappings).sum());
-        family.members.clear();
-        family.graves.clear();
-        (family.room, family.used) = (None, 0);
-        family.tell_status(self);
-        family.list(self);
-        Ok(())
-    }
-
-    fn find_added<T>(&self, mut look: impl FnMut(&Arc<Added>) -> Option<T>) -> Option<T> {
-        let _world = world::lock()?;
-        self.family().live().find_map(|m| look(&m.added))
     }
 }
 
@@ -558,172 +475,5 @@ impl Domain {
             })?;
         }
         Ok(())
-    }
-
-    /// A constructor failed.
-    fn take_back(&self, added: &Arc<Added>) {
-        let inner = &*self.0;
-        let Some(_world) = world::lock() else { return };
-        let mut family = inner.family();
-        let Some(index) = family.index(added) else { return };
-        family.members[index].state = State::Dead;
-        added.handles.kill();
-        family.reap(inner);
-    }
-
-    /// Runs the destructors of a module that was added, and takes it away. Calls of its functions fail from then on: the host's
-    /// with [`CallError::Unlinked`], the domain's own like any call to something that is no function.
-    ///
-    /// Before the destructors run, and again after them, it needs a moment in which no other thread is in the domain, waits for it
-    /// at most 100 µs, and lets nobody enter meanwhile. The calling thread may itself be in a host function that the
-    /// domain called.
-    ///
-    /// # Errors
-    /// [`ModuleError`]; nothing has changed then, except as [`ModuleError::Busy`] and [`ModuleError::Fini`] say.
-    pub fn remove(&self, name: &str) -> Result<(), ModuleError> {
-        let inner = &*self.0;
-        let own = || name.to_string();
-        let added = {
-            let _world = world::lock().ok_or(ModuleError::Handler)?;
-            let mut family = inner.family();
-            let member = family
-                .named(name)
-                .ok_or_else(|| ModuleError::Unknown { name: own() })?;
-            if member.state != State::Live {
-                return Err(ModuleError::Changing { name: own() });
-            }
-            if inner.faulted() {
-                return Err(ModuleError::Faulted);
-            }
-            let added = member.added.clone();
-            let mut others = family.members.iter();
-            if let Some(by) = others.find(|m| m.added.needs.contains(&added.placed.offset)) {
-                return Err(ModuleError::Needed {
-                    name: own(),
-                    by: by.name.clone(),
-                });
-            }
-            family.reap(inner);
-            family.bury();
-            let index = family.index(&added).expect("found above");
-            if added.to_end().next().is_none() {
-                return self.take_away(&mut family, index, name);
-            }
-            self.may_go(&added, name)?;
-            family.members[index].state = State::Leaving;
-            added
-        };
-        let ended = self.end_added(&added);
-        let _world = world::lock().ok_or(ModuleError::Handler)?;
-        let mut family = inner.family();
-        let Some(index) = family.index(&added) else {
-            // A reset came in between.
-            return Ok(());
-        };
-        family.members[index].state = State::Live;
-        ended.map_err(|source| ModuleError::Fini {
-            name: own(),
-            source: Box::new(source),
-        })?;
-        self.take_away(&mut family, index, name)
-    }
-
-    /// Whether a module can go now: the calling thread's lane if it has one.
-    fn may_go(&self, added: &Added, name: &str) -> Result<Option<&Lane>, ModuleError> {
-        let inner = &*self.0;
-        let own = quiet(inner).map_err(|lanes| ModuleError::Busy {
-            name: name.into(),
-            lanes,
-        })?;
-        match own {
-            Some(lane) if on_stack(inner, lane, |offset| added.returns_to(offset)) => {
-                Err(ModuleError::OnStack { name: name.into() })
-            }
-            _ => Ok(own),
-        }
-    }
-
-    fn take_away(&self, family: &mut Family, index: usize, name: &str) -> Result<(), ModuleError> {
-        let own = self.may_go(&family.members[index].added.clone(), name)?;
-        Ok(family.take_out(&self.0, index, own)?)
-    }
-
-    fn entry_of_added(&self, added: &Added, offset: u32) -> Entry {
-        let address = self.0.base() + u64::from(added.placed.offset) + u64::from(offset);
-        Entry {
-            domain: self.clone(),
-            target: added.handles.target_locked(&self.0, address, 0),
-            linked: Some(added.handles.clone()),
-        }
-    }
-
-    /// The function that one of the modules has under a name.
-    pub(super) fn entry_in_added(&self, name: &str) -> Option<Result<Entry, DomainError>> {
-        self.0.find_added(|added| self.export_of(added, name))
-    }
-
-    fn export_of(&self, added: &Added, name: &str) -> Option<Result<Entry, DomainError>> {
-        let (kind, offset) = added.export(name)?;
-        let callable = kind == ExportKind::Function && added.placed.module.0.is_entry(offset);
-        Some(if callable {
-            Ok(self.entry_of_added(added, offset))
-        } else {
-            Err(DomainError::NotFunction { name: name.into() })
-        })
-    }
-
-    /// The function that starts at `address`.
-    pub(super) fn added_at(&self, address: u64) -> Option<Entry> {
-        let offset = u32::try_from(address.wrapping_sub(self.0.base())).ok()?;
-        self.0.find_added(|added| {
-            let inside = added.inside(offset)?;
-            let known = added.placed.module.0.is_entry(inside);
-            known.then(|| self.entry_of_added(added, inside))
-        })
-    }
-
-    /// Finds a function of a module that was [added](Self::add).
-    ///
-    /// # Errors
-    /// [`DomainError::NoModule`], [`DomainError::NoExport`], [`DomainError::NotFunction`].
-    pub fn entry_in(&self, module: &str, name: &str) -> Result<Entry, DomainError> {
-        let none = || DomainError::NoModule { name: module.into() };
-        let _world = world::lock().ok_or_else(none)?;
-        let family = self.0.family();
-        let member = family.live().find(|m| m.name == module).ok_or_else(none)?;
-        self.export_of(&member.added, name)
-            .unwrap_or_else(|| Err(DomainError::NoExport { name: name.into() }))
-    }
-
-    /// Names of the modules that were added, in the order in which they came.
-    #[must_use]
-    pub fn added_names(&self) -> Vec<String> {
-        let _world = world::lock_plain();
-        self.0.family().live().map(|m| m.name.clone()).collect()
-    }
-}
-
-impl super::DomainRef<'_> {
-    /// Address of an exported variable or function: of a module that was [added](Domain::add) under the name `module`, or of
-    /// any module, those that the domain was made of first. What a host function for looking up symbols at run time, like `dlsym`,
-    /// returns to the domain.
-    #[must_use]
-    pub fn find(&self, module: Option<&str>, name: &str) -> Option<u64> {
-        let inner = self.0;
-        if module.is_none()
-            && let Some(found) = inner.find(name)
-        {
-            return (found.1 != ExportKind::ThreadLocal).then_some(found.0);
-        }
-        let _world = world::lock()?;
-        let family = inner.family();
-        family
-            .live()
-            .filter(|m| module.is_none_or(|module| m.name == module))
-            .find_map(|m| {
-                let (kind, offset) = m.added.export(name)?;
-                let address = inner.base() + u64::from(m.added.placed.offset) + u64::from(offset);
-                (kind != ExportKind::ThreadLocal).then_some(address)
-            })
     }
 }
