@@ -94,6 +94,11 @@ impl Drop for Window {
     }
 }
 
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(lock())
+}
+
 fn lock() -> std::sync::MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -116,14 +121,19 @@ fn reserve() -> Result<u64, HostError> {
             // What is inaccessible below its header has no window below to be one mapping with.
             host::take_mappings(1)?;
         }
-        pool.next += window::SIZE;
         let below = if adjacent { GUARD } else { 0 };
-        pool.guarded = reserve_at(base + below, window::SIZE + GUARD - below);
+        let place = reserve_at(base + below, window::SIZE + GUARD - below);
+        if place != Place::Ours && !adjacent {
+            host::give_mappings(1);
+        }
+        if place == Place::NoRoom {
+            // For anybody, now: the place stays the next one.
+            return Err(none());
+        }
+        pool.next += window::SIZE;
+        pool.guarded = place == Place::Ours;
         if pool.guarded {
             return Ok(base);
-        }
-        if !adjacent {
-            host::give_mappings(1);
         }
     }
     // Windows stay reserved for ever, and so does this.
@@ -134,9 +144,7 @@ fn reserve() -> Result<u64, HostError> {
         let len = 2 * window::SIZE + GUARD;
         let Ok(at) = sys::map_anonymous(0, len, libc::PROT_NONE, false) else {
             host::give_mappings(1);
-            return Err(HostError::NoWindow {
-                live: LIVE.load(Ordering::Relaxed),
-            });
+            return Err(none());
         };
         let base = at.next_multiple_of(window::SIZE);
         if base > at {
@@ -150,22 +158,41 @@ fn reserve() -> Result<u64, HostError> {
     }
 }
 
-fn reserve_at(at: u64, len: u64) -> bool {
+fn none() -> HostError {
+    HostError::NoWindow {
+        live: LIVE.load(Ordering::Relaxed),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Ours,
+    /// Something of somebody's is there.
+    Taken,
+    /// A limit on address space or mappings is reached.
+    NoRoom,
+}
+
+fn reserve_at(at: u64, len: u64) -> Place {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // The kernel itself is asked: a sanitizer's `mmap` forgets an address that is none of its program's, and maps at 0.
     // SAFETY: NOREPLACE takes nothing away from anybody; kernels that ignore it may choose another address,
     // which is given back.
     unsafe {
         let p = libc::syscall(libc::SYS_mmap, at, len, libc::PROT_NONE, flags, -1, 0u64);
+        if p as u64 == at {
+            return Place::Ours;
+        }
         if p == -1 {
-            return false;
+            let error = std::io::Error::last_os_error().raw_os_error();
+            return match error {
+                Some(libc::ENOMEM) => Place::NoRoom,
+                _ => Place::Taken,
+            };
         }
-        if p as u64 != at {
-            libc::syscall(libc::SYS_munmap, p, len);
-            return false;
-        }
+        libc::syscall(libc::SYS_munmap, p, len);
     }
-    true
+    Place::Taken
 }
 
 #[cfg(test)]
