@@ -81,6 +81,9 @@ pub(crate) struct LaneSet {
 // SAFETY: lanes are never unmapped; what is not atomic in them is written by their owner under the world's lock.
 unsafe impl Send for LaneSet {}
 
+/// Function pointers by entry and type.
+pub(crate) type Thunks = HashMap<(u64, Signature), Thunk>;
+
 pub(crate) struct Inner {
     /// The domain itself, for those who only borrow it.
     me: Weak<Shared>,
@@ -121,7 +124,7 @@ pub(crate) struct Inner {
     pub max_lanes: AtomicU32,
     /// How many threads tell the host of a limit, without a call in progress.
     pub stays: AtomicU32,
-    thunks: Mutex<HashMap<(u64, Signature), Thunk>>,
+    thunks: Mutex<Thunks>,
     /// Code that came after the domain was made. Locked with the world locked.
     linked: Mutex<code::Linked>,
     /// Modules that came after the domain was made. Locked with the world locked.
@@ -159,6 +162,10 @@ impl Inner {
 
     pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn thunks(&self) -> MutexGuard<'_, Thunks> {
+        self.thunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn faulted(&self) -> bool {

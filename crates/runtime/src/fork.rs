@@ -1,18 +1,28 @@
 //! Children: a forked child has private copies of all windows, one thread, and no watchdog.
 
-use crate::domain::{Inner, LaneSet};
+use crate::domain::{Inner, LaneSet, Thunks};
 use crate::error::HostError;
 use crate::memory::Memory;
 use crate::world::{self, Guard};
+use crate::{labels, signal, thunk, watchdog, window};
+use std::any::Any;
 use std::cell::UnsafeCell;
 use std::sync::MutexGuard;
 
 /// Locks held across `fork`, so that the child finds them free and what they guard consistent. The last field first: the
 /// order of dropping is the reverse of that of taking.
 struct Locks {
-    _domains: Vec<(MutexGuard<'static, Memory>, MutexGuard<'static, LaneSet>)>,
+    /// Those under which no other of ours is taken.
+    _leaves: [Box<dyn Any>; 5],
+    _domains: Vec<OfDomain>,
     world: Guard,
 }
+
+type OfDomain = (
+    MutexGuard<'static, Thunks>,
+    MutexGuard<'static, Memory>,
+    MutexGuard<'static, LaneSet>,
+);
 
 struct Held(UnsafeCell<Option<Locks>>);
 // SAFETY: touched by the thread that forks, which holds the locks meanwhile.
@@ -50,12 +60,21 @@ unsafe extern "C" fn prepare() {
         // SAFETY: a domain with a lane lives; it cannot go while the world is locked, which it is until the guards go.
         let domain: &'static Inner = unsafe { &*domain };
         let lanes = domain.lanes();
-        (domain.memory(), lanes)
+        let memory = domain.memory();
+        (domain.thunks(), memory, lanes)
     };
     let domains = domains.into_iter().map(take).collect();
+    let leaves = [
+        watchdog::hold(),
+        signal::hold(),
+        window::hold(),
+        labels::hold(),
+        thunk::hold(),
+    ];
     // SAFETY: we hold the world's lock.
     unsafe {
         *HELD.0.get() = Some(Locks {
+            _leaves: leaves,
             _domains: domains,
             world,
         })
@@ -73,10 +92,12 @@ unsafe extern "C" fn child() {
     crate::watchdog::forget();
     crate::pages::forget();
     if let Some(Locks {
+        _leaves: leaves,
         _domains: domains,
         mut world,
     }) = held
     {
+        drop(leaves);
         drop(domains);
         world::after_fork(&mut world);
     }

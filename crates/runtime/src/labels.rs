@@ -80,6 +80,11 @@ impl Drop for Range {
     }
 }
 
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(lock())
+}
+
 fn lock() -> std::sync::MutexGuard<'static, Vec<(u32, u32)>> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -91,6 +91,11 @@ static LATER: Previous = Previous::new();
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static INSTALLING: Mutex<()> = Mutex::new(());
 
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(INSTALLING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// Installs the handlers, once.
 pub(crate) fn install() -> Result<(), HostError> {
     if INSTALLED.load(Ordering::Acquire) {

@@ -123,6 +123,11 @@ impl Drop for Thunk {
     }
 }
 
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(POOLS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// A page of code and a page of words.
 fn page(clearing: &[u8]) -> Result<Vec<Place>, HostError> {
     let len = sys::PAGE as u64;

@@ -44,6 +44,11 @@ pub(crate) fn forget() {
     STATE.store(NONE, Ordering::Release);
 }
 
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(STARTING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 fn start() -> Result<(), HostError> {
     let _guard = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     if STATE.load(Ordering::Acquire) != NONE {

@@ -5,14 +5,18 @@ mod support;
 
 use ringfence_runtime::supervisor::{Actor, Recipient};
 use ringfence_runtime::{
-    Call, CallError, Code, CodeError, Domain, DomainOptions, FaultKind, Imports, Region, Rights, Verdict,
+    Call, CallError, Code, CodeError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module,
+    OnFailure, Region, Rights, Signature, Verdict,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 use std::time::{Duration, Instant};
-use support::{call, imports, module};
+use support::{build, call, entry, imports, module};
 
 const DOMAINS: usize = 6;
+
+/// Domains with a slot that takes functions of the others.
+const LINKED: usize = 2;
 
 /// What a call returns that cannot succeed.
 const NEVER: std::ops::RangeInclusive<u64> = u64::MAX..=u64::MAX;
@@ -35,6 +39,7 @@ impl Random {
 
 struct Stage {
     domains: Vec<RwLock<Domain>>,
+    linked: Vec<Domain>,
     region: Region,
     stop: AtomicBool,
     steps: AtomicU64,
@@ -43,6 +48,10 @@ struct Stage {
 impl Stage {
     fn domain(&self, n: u64) -> Domain {
         self.domains[n as usize % DOMAINS].read().unwrap().clone()
+    }
+
+    fn linked(&self, n: u64) -> &Domain {
+        &self.linked[n as usize % LINKED]
     }
 }
 
@@ -69,11 +78,32 @@ fn entering() -> Imports {
     })
 }
 
-fn make() -> Domain {
+/// One of the domains; every second one has fewer lanes than there are threads.
+fn make(n: usize) -> Domain {
     let mut options = DomainOptions::default();
+    if n % 2 == 1 {
+        options.max_lanes = 3;
+    }
     options.time_limit = Some(Duration::from_millis(500));
     options.processor_time = Some(Duration::MAX);
     Domain::new(&[module()], entering(), &options).expect("domain")
+}
+
+fn make_linked() -> Vec<Domain> {
+    let file = build("linked", &["--import=other,scaled,__rf_call_status"]);
+    let module = Module::open(&file, &LoadOptions::default()).expect("module");
+    let _ = std::fs::remove_file(file);
+    let longs = Signature {
+        ints: 2,
+        int_results: 1,
+        ..Signature::NOTHING
+    };
+    let slots = || {
+        let imports = Imports::new().slot("other", longs, OnFailure::Tell);
+        imports.slot("scaled", Signature::NOTHING, OnFailure::Tell)
+    };
+    let new = |_| Domain::new(&[module.clone()], slots(), &DomainOptions::default()).expect("domain");
+    (0..LINKED).map(new).collect()
 }
 
 /// Errors that what others do can cause. A call of its own may go wrong in its own way if it is `wild`.
@@ -143,7 +173,16 @@ fn caller(stage: &Stage, seed: u64) -> (u64, u64) {
                     count(call(&d, "read_at", &[at]).map(|v| v & 0xFFFF_FFFF), 77..=77, true);
                 }
             }
-            85..92 => count(call(&d, "spin", &[a * 50]), a * 50..=a * 50, false),
+            // Whatever the slot calls: the sum, or nothing and a reason.
+            85..89 => {
+                let call = &mut Call::ints(&[a, b]);
+                match entry(stage.linked(random.next()), "attempt").call(call) {
+                    Ok(outcome) if outcome.rdx as u32 == 0 => count(Ok(outcome.rax), a + b..=a + b, false),
+                    Ok(outcome) => count(Ok(outcome.rax), 0..=0, false),
+                    Err(e) => count(Err(e), NEVER, false),
+                }
+            }
+            89..92 => count(call(&d, "spin", &[a * 50]), a * 50..=a * 50, false),
             92..95 => {
                 let block = d.as_ref().alloc(1 + a, 16);
                 if let Ok(block) = block {
@@ -212,17 +251,120 @@ fn manager(stage: &Stage, seed: u64) -> u64 {
                     .expect("the host may");
                 done += 1;
             }
-            85..90 => d.interrupt(),
+            85..87 => d.interrupt(),
+            87..90 => {
+                let linked = stage.linked(random.next());
+                // The second one is refused if the domain went meanwhile.
+                match random.below(6) {
+                    0 => {
+                        linked.revoke("other").expect("the slot");
+                    }
+                    1 => {
+                        let _ = linked.grant("other", &entry(&d, "illegal"));
+                    }
+                    _ => {
+                        let _ = linked.grant("other", &entry(&d, "add"));
+                    }
+                }
+                done += 1;
+            }
             90..92 => done += u64::from(d.reset().is_ok()),
             92..94 => done += d.trim().expect("trim") as u64,
             94..96 => {
-                *stage.domains[n as usize % DOMAINS].write().unwrap() = make();
+                let n = n as usize % DOMAINS;
+                *stage.domains[n].write().unwrap() = make(n);
                 done += 1;
             }
             _ => std::thread::sleep(Duration::from_micros(random.below(300))),
         }
     }
     done
+}
+
+/// Children of whatever moment: an old domain gives the right result or a typed error there, a new one works.
+fn forker(stage: &Stage) -> u64 {
+    let mut random = Random(0xA076_1D64_78BD_642F);
+    let mut done = 0;
+    while !stage.stop.load(Ordering::Relaxed) {
+        let d = stage.domain(random.next());
+        // SAFETY: the child does what a host may do there, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: ends a child that waits for ever.
+            unsafe { libc::alarm(60) };
+            let old = match call(&d, "add", &[2, 3]) {
+                Ok(sum) => sum == 5,
+                Err(CallError::Fault(f)) => f.kind == FaultKind::Elsewhere,
+                Err(e) => matches!(e, CallError::Faulted | CallError::NoLane { .. }),
+            };
+            let fresh = make(0);
+            let new = call(&fresh, "add", &[2, 3]).ok() == Some(5)
+                && stage
+                    .region
+                    .give(Actor::Host, Recipient::Domain(&fresh), Rights::Read)
+                    .is_ok()
+                && call(&fresh, "read_at", &[stage.region.address_in(fresh.as_ref())]).ok() == Some(77);
+            // SAFETY: ends the child without the harness's doings.
+            unsafe { libc::_exit(i32::from(!old) + 2 * i32::from(!new)) };
+        }
+        let mut status = -1;
+        // SAFETY: waits for the child that was made above.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "child {done}");
+        done += 1;
+        std::thread::sleep(Duration::from_millis(random.below(20)));
+    }
+    done
+}
+
+/// A child finds no lock taken by a thread that did not come along, while others make domains, lanes and function pointers.
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn children_can_do_what_other_threads_were_doing() {
+    let work = || {
+        let d = make(0);
+        let pointer = entry(&d, "add").thunk(Signature {
+            ints: 2,
+            int_results: 1,
+            ..Signature::NOTHING
+        });
+        // SAFETY: the type is that of the signature, and the domain lives.
+        let add: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(pointer) };
+        add(2, 3) == 5
+    };
+    assert!(work());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert!(work());
+                }
+            });
+        }
+        for n in 0..300 {
+            // SAFETY: the child does what a host may do there, and ends, after 20 s at the latest.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: see above.
+                unsafe {
+                    libc::alarm(20);
+                    libc::_exit(i32::from(!work()));
+                }
+            }
+            let mut status = -1;
+            // SAFETY: waits for the child that was made above.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            if status != 0 {
+                stop.store(true, Ordering::Relaxed);
+            }
+            assert_eq!(status, 0, "child {n}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
@@ -240,7 +382,8 @@ fn everything_at_once() {
     let region = Region::new(4096).expect("region");
     region.write(0, &77u32.to_le_bytes()).expect("the host's own");
     let stage = Arc::new(Stage {
-        domains: (0..DOMAINS).map(|_| RwLock::new(make())).collect(),
+        domains: (0..DOMAINS).map(|n| RwLock::new(make(n))).collect(),
+        linked: make_linked(),
         region,
         stop: AtomicBool::new(false),
         steps: AtomicU64::new(0),
@@ -258,6 +401,11 @@ fn everything_at_once() {
             std::thread::spawn(move || manager(&stage, 0xD1B5_4A32_D192_ED03u64.wrapping_mul(seed)))
         })
         .collect();
+    // ThreadSanitizer has no children of processes with several threads that start threads themselves.
+    let children = (!cfg!(ringfence_tsan)).then(|| {
+        let stage = stage.clone();
+        std::thread::spawn(move || forker(&stage))
+    });
     let begin = Instant::now();
     let (mut steps, mut moved) = (0, Instant::now());
     while begin.elapsed() < Duration::from_secs(seconds) {
@@ -266,7 +414,10 @@ fn everything_at_once() {
         if now != steps {
             (steps, moved) = (now, Instant::now());
         }
-        if callers.iter().any(|t| t.is_finished()) || managers.iter().any(|t| t.is_finished()) {
+        if callers.iter().any(|t| t.is_finished())
+            || managers.iter().any(|t| t.is_finished())
+            || children.iter().any(|t| t.is_finished())
+        {
             break;
         }
         assert!(
@@ -283,6 +434,8 @@ fn everything_at_once() {
     for manager in managers {
         done += manager.join().expect("a manager");
     }
-    println!("{good} calls went well, {bad} did not, {done} changes");
+    let children = children.map(|t| t.join().expect("the one that forks"));
+    println!("{good} calls went well, {bad} did not, {done} changes, {children:?} children");
+    assert!(children.is_none_or(|n| n > 10));
     assert!(good > 1000 && bad > 0 && done > 100);
 }

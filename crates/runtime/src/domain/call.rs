@@ -9,8 +9,8 @@ use crate::link::Link;
 use crate::thunk::Thunk;
 use crate::{fault, world};
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError};
 
 /// How much of a register, or of a word on the stack, an integer fills. The ABI leaves the rest of it undefined, so a compiler
 /// leaves there what it had there.
@@ -270,8 +270,8 @@ impl Entry {
         if let Some(handles) = &self.linked {
             return handles.thunk(self.target.entry, signature, |alive| make(gone::UNLINKED, alive));
         }
-        let mut thunks = inner.thunks.lock().unwrap_or_else(PoisonError::into_inner);
-        thunks
+        inner
+            .thunks()
             .entry((self.target.entry, signature))
             .or_insert_with(|| make(gone::DOMAIN, true))
             .code()
