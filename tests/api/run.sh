@@ -99,6 +99,13 @@ for t in dl dlpolicy leaks checked threads regions many link policy readme; do
     check "$t, static library" "$work/$t-static" "${modules[@]}"
 done
 
+# A lower limit on mappings needs mounts of its own, which not everybody may have.
+if unshare -m true 2>/dev/null; then
+    check "exhaust: mappings" "$work/exhaust" "$work/basic.rf" "$work/limit"
+else
+    echo "skipped exhaust: mappings (no mount namespaces here)"
+fi
+
 # A host with gcc's ThreadSanitizer and the library as it is: windows have room between the sanitizer's areas, limits and interrupts
 # end calls although it puts signals off, and what the host does on both sides of a call is no race to it.
 check "ThreadSanitizer: compile" gcc -std=c11 -O1 -g -fsanitize=thread "${warnings[@]}" -Iinclude tests/api/threads.c -o "$work/threads-tsan" \
