@@ -102,7 +102,8 @@ fn make_linked() -> Vec<Domain> {
         let imports = Imports::new().slot("other", longs, OnFailure::Tell);
         imports.slot("scaled", Signature::NOTHING, OnFailure::Tell)
     };
-    let new = |_| Domain::new(&[module.clone()], slots(), &DomainOptions::default()).expect("domain");
+    let new =
+        |_| Domain::new(std::slice::from_ref(&module), slots(), &DomainOptions::default()).expect("domain");
     (0..LINKED).map(new).collect()
 }
 
