@@ -100,6 +100,7 @@ if ((soak)); then
     step attack-holes cargo run --profile holes --features holes --quiet --package ringfence-attack -- \
         holes --seconds 60
     step attack-cover tests/cover/run.sh 1800
+    step tsan tests/tsan/run.sh 300
     count=5000 torture=(--all) cxx=(--all)
 else
     # of g++'s tests those of exceptions
