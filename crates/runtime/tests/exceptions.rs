@@ -10,6 +10,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use support::{call, fault, unused_path};
 
 fn build(name: &str, imports: &str) -> Module {
+    build_with(name, imports, None)
+}
+
+fn build_with(name: &str, imports: &str, flag: Option<&str>) -> Module {
     let out = unused_path(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/modules/{name}.cc"));
     let sysroot = concat!(
@@ -23,6 +27,7 @@ fn build(name: &str, imports: &str) -> Module {
         source.into(),
         format!("--import={imports}").into(),
     ]);
+    args.extend(flag.map(Into::into));
     let status = ringfence_driver::cc(ringfence_driver::args::Front::Cxx, args);
     assert_eq!(
         status, 0,
@@ -180,6 +185,27 @@ fn exceptions_pass_through_modules_that_came_later() {
     d.add("catching", &catching).unwrap();
     let f = fault(&d, "thrower", &[2]);
     assert_eq!(f.kind, FaultKind::Uncaught("Square".into()), "{f}");
+}
+
+/// What the unwinder remembers of a place is of no use when another module is there.
+#[test]
+fn exceptions_pass_another_module_at_the_same_place() {
+    let mut options = DomainOptions::default();
+    options.linkable = true;
+    let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
+    let d = Domain::new(&[throwing()], imports, &options).unwrap();
+    let modules = [None, Some("-DDEEP")].map(|flag| build_with("passing", "thrower", flag));
+    let mut places = Vec::new();
+    for round in 0..6 {
+        d.add("passing", &modules[round % 2]).unwrap();
+        places.push(d.symbol("passes").unwrap());
+        assert_eq!(call(&d, "catch_passing", &[1]).unwrap(), 117, "round {round}");
+        d.remove("passing").unwrap();
+    }
+    assert!(
+        places.windows(2).any(|p| p[0] == p[1]),
+        "never at the same place: {places:x?}"
+    );
 }
 
 /// Single functions that are linked at run time have no unwind tables: what is thrown below them ends the call, and the error says so.

@@ -112,12 +112,14 @@ static const struct rf_hdr *rf_tables(const char *image)
 	return NULL;
 }
 
-/* What was found last, by place: an exception looks each of its frames up twice, and programs throw from the same places. Tables
- * stay where they are as long as the domain lives. A thread's own, so that no entry is read half written. */
+/* What was found last, by place: an exception looks each of its frames up twice, and programs throw from the same places. Of no
+ * use once the list of images has changed: another module may be at the place of one that was removed. A thread's own, so that no
+ * entry is read half written. */
 static _Thread_local struct rf_found {
 	void *pc, *func;
 	const fde *fde;
 } rf_found[32];
+static _Thread_local unsigned rf_found_changes;
 
 static const fde *rf_find(void *pc, void **func)
 {
@@ -156,7 +158,12 @@ const fde *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases)
 {
 	unsigned long at = (unsigned long)pc;
 	struct rf_found *found = &rf_found[(at ^ at >> 5 ^ at >> 10) % 32];
+	unsigned changes = *(const volatile unsigned *)0x10018; /* isa::window::HEADER_IMAGE_CHANGES */
 
+	if (rf_found_changes != changes) {
+		memset(rf_found, 0, sizeof rf_found);
+		rf_found_changes = changes;
+	}
 	if (found->pc != pc) {
 		void *func;
 		const fde *f = rf_find(pc, &func);
