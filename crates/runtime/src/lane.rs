@@ -216,8 +216,9 @@ impl Slot {
         unsafe { libc::mprotect(self.soft_guard() as *mut _, sys::PAGE, rw) == 0 }
     }
 
-    fn close_reserve(&self) {
-        // SAFETY: as above; nothing live is in the page when the lane is about to be entered at its top.
+    pub(crate) fn close_reserve(&self) {
+        // SAFETY: as above; nothing live is in the page when the lane is about to be entered at its top, nor where `rsp` is above
+        // it and no handler of the host runs.
         unsafe { libc::mprotect(self.soft_guard() as *mut _, sys::PAGE, libc::PROT_NONE) };
     }
 

@@ -149,10 +149,12 @@ global_asm!(
     "__rf_tick_entry:",
     ".cfi_startproc",
     "endbr64",
-    // Nothing to do for a signal of the watchdog's that finds the thread outside of the current lane's window. It is told here,
-    // because host code is interrupted anywhere: in a sanitizer's runtime too, which what the compiler makes of the handler calls.
+    // Nothing to do for a signal of the watchdog's that finds the thread outside of the current lane's window, and no reserve open. It
+    // is told here, because host code is interrupted anywhere: in a sanitizer's runtime too, which what the compiler makes of the handler calls.
     "movq __rf_tls@gottpoff(%rip), %rax",
     "movq %fs:{t_current}(%rax), %rax",
+    "testl ${open}, {l_attention}(%rax)",
+    "jnz 1f",
     "movl {l_base} + 4(%rax), %eax",
     "cmpl %eax, {c_rip} + 4(%rdx)",
     "je 1f",
@@ -182,6 +184,8 @@ global_asm!(
     tick = sym tick_handler,
     t_current = const offset_of!(gate::Tls, current),
     l_base = const offset_of!(Lane, base),
+    l_attention = const offset_of!(Lane, attention),
+    open = const attention::RESERVE_OPEN,
     c_rip = const offset_of!(libc::ucontext_t, uc_mcontext) + 8 * libc::REG_RIP as usize,
     queue = const libc::SI_QUEUE,
     magic = const watchdog::MAGIC,
@@ -428,14 +432,37 @@ unsafe extern "C" fn fault_handler(
                 return;
             }
             if page_fault && lane.slot.in_soft_guard(address) && lane.slot.open_reserve() {
-                // A host handler that runs on the domain's control stack gets the reserve.
+                // A host handler that runs on the domain's control stack gets the reserve, until it returns.
                 lane.attention.fetch_or(attention::RESERVE_OPEN, Ordering::AcqRel);
+                tick_later(c);
                 return;
             }
         }
     }
     // SAFETY: as above.
     unsafe { chain(signal, info, context, behind_return) };
+}
+
+/// Lets the thread have a tick when what is interrupted here, a host handler, has returned: its own return sets the mask
+/// that it was entered with, in which the tick is not blocked.
+fn tick_later(context: &mut libc::ucontext_t) {
+    // SAFETY: the kernel's part of a `sigset_t` is the first word.
+    unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= 1 << (TICK - 1) };
+    // SAFETY: asks for a number.
+    watchdog::send(unsafe { libc::gettid() });
+}
+
+/// A host handler needed the reserve and has returned. The domain must not get at it: the next handler would find none.
+fn take_reserve_back(lane: &Lane, context: &mut libc::ucontext_t) {
+    let rsp = context.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
+    if lane.slot.below_control(rsp) {
+        // Another handler has begun there.
+        tick_later(context);
+    } else if (lane.slot.control_low()..=lane.slot.control_top()).contains(&rsp) {
+        lane.attention
+            .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
+        lane.slot.close_reserve();
+    }
 }
 
 unsafe extern "C" fn tick_handler(
@@ -451,6 +478,9 @@ unsafe extern "C" fn tick_handler(
         return unsafe { chain(signal, info, context, behind_return) };
     }
     let Some(lane) = inside() else { return };
+    if lane.attention.load(Ordering::Acquire) & attention::RESERVE_OPEN != 0 {
+        take_reserve_back(lane, c);
+    }
     let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
     let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
     let bits = lane.attention.load(Ordering::Acquire) & ending;

@@ -266,7 +266,8 @@ const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
 // The handler's entry knows these places.
 const _: () = assert!(offset_of!(Queued, code) == 8 && offset_of!(Queued, value) == 24);
 
-fn send(tid: i32) {
+/// Sends a thread of this process a tick. Async-signal-safe.
+pub(crate) fn send(tid: i32) {
     // SAFETY: sends a signal to a thread of this process; if it is gone, nothing happens.
     unsafe {
         let info = Queued {

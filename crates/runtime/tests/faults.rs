@@ -8,7 +8,7 @@ use ringfence_runtime::{
     LoadOptions, Module, Verdict,
 };
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use support::{call, domain, domain_with, fault, imports, in_child, module, wait_until_begun};
 
@@ -597,6 +597,37 @@ fn host_handlers_on_the_control_stack_have_a_reserve() {
                 let _ = call(&d, "recurse", &[depth]).unwrap();
             }
             assert_eq!(fault(&d, "recurse", &[1 << 30]).kind, FaultKind::ControlStack);
+            d.reset().unwrap();
+        });
+        assert!(SEEN.load(Ordering::SeqCst) > 10);
+    });
+}
+
+/// Where [`counting_handler`] counts, in a domain.
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn counting_handler(signal: i32) {
+    hungry_handler(signal);
+    // SAFETY: the test keeps the domain, whose variable this is.
+    unsafe { AtomicU32::from_ptr(COUNTER.load(Ordering::SeqCst) as *mut u32) }.fetch_add(1, Ordering::SeqCst);
+}
+
+/// A domain that creeps along while handlers come and go must not get at the reserve that they were given: the next one
+/// would find none.
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer's own handler runs on the control stack with SIGSEGV blocked, so the guard cannot open"
+)]
+fn domains_do_not_get_the_reserve_of_handlers() {
+    in_child("domains_do_not_get_the_reserve_of_handlers", || {
+        let mut options = DomainOptions::default();
+        options.control_stack = 64 << 10;
+        let d = domain_with(&options);
+        COUNTER.store(call(&d, "signals_place", &[]).unwrap(), Ordering::SeqCst);
+        install(libc::SIGALRM, counting_handler as *const () as usize, 0);
+        bombarded(|| {
+            assert_eq!(fault(&d, "creep", &[2000]).kind, FaultKind::ControlStack);
             d.reset().unwrap();
         });
         assert!(SEEN.load(Ordering::SeqCst) > 10);

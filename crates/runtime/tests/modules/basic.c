@@ -65,6 +65,17 @@ __attribute__((noinline)) long recurse(long n)
     __asm__ volatile("" : "+r"(r)); /* or gcc makes it a loop */
     return r + n;
 }
+static volatile int signals;
+volatile int *signals_place(void) { return &signals; }
+/* Goes one frame deeper whenever the host has counted a signal, but for the first `fast` frames. */
+__attribute__((noinline)) long creep(long fast)
+{
+    for (int now = signals; fast <= 0 && signals == now;) {
+    }
+    long r = creep(fast - 1);
+    __asm__ volatile("" : "+r"(r));
+    return r + 1;
+}
 __attribute__((noinline)) long deep(long n)
 {
     volatile char room[4096];
