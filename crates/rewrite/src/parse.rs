@@ -174,7 +174,7 @@ pub(crate) const NONE: u8 = 255;
 pub(crate) const IP: u8 = 16;
 
 /// A memory operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mem<'a> {
     pub disp: &'a str,
     pub base: u8,

@@ -3,7 +3,7 @@
 //! Behind `movl %eax, %r11d`, `8(%r14,%r11)` is the place that `%gs:8(%eax)` is: `r14` holds the window's base, and the verifier
 //! accepts that where nothing comes between. It takes an instruction more, but processors of one family need two cycles longer
 //! for a load through `gs`, and take one store through it in a cycle instead of two (`docs/performance.md`). So the form is for loads into
-//! general registers, for which others wait, and for several stores in a row; and for what else goes through the same
+//! general registers, for which others wait (but not from a place that the same register goes back to), and for several stores in a row; and for what else goes through the same
 //! registers while `r11` holds them. Addresses with an index would need `leal` first, which takes back half of the gain and as
 //! many slots: measured, and left alone.
 
@@ -41,10 +41,16 @@ pub(crate) struct Through<'f, 'a> {
 impl<'f, 'a> Through<'f, 'a> {
     pub(crate) fn new(f: &'f Function<'a>) -> Self {
         let targets = targets(f);
-        let mut begins = f
-            .codes
-            .iter()
-            .map(|code| loads(code).then_some(0))
+        // A counter in memory: what the load waits for is the last store, and it may come too early for that.
+        let counts: HashSet<_> = (f.codes.iter())
+            .filter_map(|code| Some((stores(code)?, register(code.insn.ops().first()?)?)))
+            .collect();
+        let counter = |code: &Code<'_>| {
+            let loaded = place(code).zip(code.insn.ops().last().and_then(register));
+            loaded.is_some_and(|l| counts.contains(&l))
+        };
+        let mut begins = (f.codes.iter())
+            .map(|code| (loads(code) && !counter(code)).then_some(0))
             .collect::<Vec<_>>();
         stores_in_a_row(f, &targets, &mut begins);
         Through {
@@ -184,6 +190,21 @@ fn loads(code: &Code<'_>) -> bool {
     let base = |m: &Mem<'_>| m.index == NONE && !m.fs && !matches!(m.base, NONE | IP | RSP);
     matches!(code.insn.ops(), [Op::Mem(m), Op::Reg(r, _)]
         if code.class == Class::Plain && code.insn.mnemonic.starts_with("mov") && r.is_gpr() && base(m))
+}
+
+/// The general register that an operand is.
+fn register(op: &Op<'_>) -> Option<u8> {
+    match op {
+        Op::Reg(r, _) if r.is_gpr() => Some(r.n),
+        _ => None,
+    }
+}
+
+/// The registers and the displacement of an instruction's operand.
+fn place<'a>(code: &Code<'a>) -> Option<(Mem<'a>, i64)> {
+    code.insn
+        .mem()
+        .and_then(|m| Some((Mem { disp: "", ..*m }, m.number()?)))
 }
 
 /// The place that an instruction stores to, and does nothing else with: its registers, and the displacement.
