@@ -8,32 +8,12 @@ use ringfence_runtime::{
     CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, Module, ModuleError,
     Verdict,
 };
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use support::{call, unused_path};
+use support::call;
 
 fn build(name: &str, front: Front, flag: &str) -> Module {
-    let out = unused_path(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/modules/{name}"));
-    let sysroot = concat!(
-        "--sysroot-rf=",
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../build/sysroot"
-    );
-    let mut args: Vec<std::ffi::OsString> =
-        ["-O2", "-g", "-shared", "--import=host_note", sysroot, flag, "-o"]
-            .map(Into::into)
-            .into();
-    args.extend([out.clone().into(), source.into()]);
-    let status = ringfence_driver::cc(front, args);
-    assert_eq!(
-        status, 0,
-        "{name}; does it need the sysroot built anew? sysroot/build.sh"
-    );
-    let module = Module::open(&out, &LoadOptions::default()).unwrap();
-    let _ = std::fs::remove_file(out);
-    module
+    support::with_libc(name, front, &["--import=host_note", flag])
 }
 
 fn cxx() -> Module {

@@ -2,45 +2,22 @@
 
 mod support;
 
-use ringfence_runtime::{
-    CallError, Code, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict,
-};
-use std::path::Path;
+use ringfence_driver::args::Front;
+use ringfence_runtime::{CallError, Code, Domain, DomainOptions, FaultKind, Imports, Module, Verdict};
 use std::sync::{Arc, Mutex, OnceLock};
-use support::{call, fault, unused_path};
+use support::{call, fault};
 
-fn build(name: &str, imports: &str) -> Module {
-    build_with(name, imports, None)
-}
-
-fn build_with(name: &str, imports: &str, flag: Option<&str>) -> Module {
-    let out = unused_path(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/modules/{name}.cc"));
-    let sysroot = concat!(
-        "--sysroot-rf=",
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../build/sysroot"
-    );
-    let mut args: Vec<std::ffi::OsString> = ["-O2", "-g", "-shared", sysroot, "-o"].map(Into::into).into();
-    args.extend([
-        out.clone().into(),
-        source.into(),
-        format!("--import={imports}").into(),
-    ]);
-    args.extend(flag.map(Into::into));
-    let status = ringfence_driver::cc(ringfence_driver::args::Front::Cxx, args);
-    assert_eq!(
-        status, 0,
-        "{name}; does it need the sysroot built anew? sysroot/build.sh"
-    );
-    let module = Module::open(&out, &LoadOptions::default()).unwrap();
-    let _ = std::fs::remove_file(out);
-    module
+fn build(name: &str, imports: &str, flags: &[&str]) -> Module {
+    let imports = format!("--import={imports}");
+    let flags = [&[&*imports], flags].concat();
+    support::with_libc(&format!("{name}.cc"), Front::Cxx, &flags)
 }
 
 fn throwing() -> Module {
     static MODULE: OnceLock<Module> = OnceLock::new();
-    MODULE.get_or_init(|| build("throwing", "host_enter")).clone()
+    MODULE
+        .get_or_init(|| build("throwing", "host_enter", &[]))
+        .clone()
 }
 
 fn domain(enter: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Domain {
@@ -110,7 +87,7 @@ fn no_exception_crosses_the_host() {
 #[test]
 fn modules_of_a_domain_catch_each_other_s_exceptions() {
     let imports = || Imports::new().closure("host_enter", |_| Verdict::Return);
-    let catching = build("catching", "thrower,through");
+    let catching = build("catching", "thrower,through", &[]);
     for modules in [[catching.clone(), throwing()], [throwing(), catching.clone()]] {
         let d = Domain::new(&modules, imports(), &DomainOptions::default()).unwrap();
         for _ in 0..50 {
@@ -149,7 +126,7 @@ fn exceptions_pass_through_modules_that_came_later() {
     options.linkable = true;
     let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
-    let catching = build("catching", "thrower,through");
+    let catching = build("catching", "thrower,through", &[]);
     let sum = |d: &Domain| {
         for (kind, result) in [(1, 17), (2, 4), (3, u64::from(b'f')), (4, 4), (5, 5)] {
             assert_eq!(call(d, "catch_from_other", &[kind]).unwrap(), result, "{kind}");
@@ -167,7 +144,7 @@ fn exceptions_pass_through_modules_that_came_later() {
         assert_eq!(call(&d, "catches", &[1]).unwrap(), 17);
     }
     // Two that come and go in another order: the images behind the first change places.
-    let second = build("catching", "thrower,through");
+    let second = build("catching", "thrower,through", &[]);
     for round in 0..10 {
         let (first, second) = if round % 2 == 0 {
             (&catching, &second)
@@ -194,7 +171,7 @@ fn exceptions_pass_another_module_at_the_same_place() {
     options.linkable = true;
     let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
-    let modules = [None, Some("-DDEEP")].map(|flag| build_with("passing", "thrower", flag));
+    let modules = [&[][..], &["-DDEEP"]].map(|flags| build("passing", "thrower", flags));
     let mut places = Vec::new();
     for round in 0..6 {
         d.add("passing", &modules[round % 2]).unwrap();

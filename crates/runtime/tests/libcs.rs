@@ -3,30 +3,11 @@
 mod support;
 
 use ringfence_driver::args::Front;
-use ringfence_runtime::{CallError, Domain, DomainOptions, Imports, LoadOptions, Module};
-use std::path::Path;
-use support::{call, unused_path};
+use ringfence_runtime::{CallError, Domain, DomainOptions, Imports, Module};
+use support::call;
 
 fn heap(name: &str, flag: &str) -> Module {
-    let out = unused_path(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/modules/heap.c");
-    let sysroot = concat!(
-        "--sysroot-rf=",
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../build/sysroot"
-    );
-    let mut args: Vec<std::ffi::OsString> = ["-O2", "-g", "-shared", sysroot, flag].map(Into::into).into();
-    args.extend([
-        format!("-DNAME={name}").into(),
-        "-o".into(),
-        out.clone().into(),
-        source.into(),
-    ]);
-    let status = ringfence_driver::cc(Front::C, args);
-    assert_eq!(status, 0, "does it need the sysroot built anew? sysroot/build.sh");
-    let module = Module::open(&out, &LoadOptions::default()).unwrap();
-    let _ = std::fs::remove_file(out);
-    module
+    support::with_libc("heap.c", Front::C, &[flag, &format!("-DNAME={name}")])
 }
 
 /// A size of any kind: small blocks of all classes, large ones, none.

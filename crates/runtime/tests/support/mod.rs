@@ -3,6 +3,7 @@
 
 pub mod living;
 
+use ringfence_driver::args::Front;
 use ringfence_runtime::{
     Call, CallError, Domain, DomainOptions, Entry, Fault, Imports, LoadOptions, Module, Verdict,
 };
@@ -35,12 +36,32 @@ pub fn build_file(name: &str, flags: &[&str]) -> PathBuf {
     args.push(out.clone().into());
     args.push(source.into());
     args.extend(flags.iter().map(Into::into));
-    assert_eq!(
-        ringfence_driver::cc(ringfence_driver::args::Front::C, args),
-        0,
-        "ringfence cc {name}"
-    );
+    assert_eq!(ringfence_driver::cc(Front::C, args), 0, "ringfence cc {name}");
     out
+}
+
+/// Compiles a file under `tests/modules` with the libc, or the C++ library, of `build/sysroot`, and opens it.
+pub fn with_libc(name: &str, front: Front, flags: &[&str]) -> Module {
+    let out = unused_path(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/modules")
+        .join(name);
+    let sysroot = concat!(
+        "--sysroot-rf=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../build/sysroot"
+    );
+    let mut args: Vec<std::ffi::OsString> = ["-O2", "-g", "-shared", sysroot].map(Into::into).into();
+    args.extend(flags.iter().map(Into::into));
+    args.extend(["-o".into(), out.clone().into(), source.into()]);
+    assert_eq!(
+        ringfence_driver::cc(front, args),
+        0,
+        "{name}; does it need the sysroot built anew? sysroot/build.sh"
+    );
+    let module = Module::open(&out, &LoadOptions::default()).unwrap();
+    let _ = std::fs::remove_file(out);
+    module
 }
 
 pub fn bytes() -> &'static [u8] {
