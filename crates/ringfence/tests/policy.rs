@@ -10,16 +10,6 @@ use ringfence::{Domain, Imports, Module};
 
 /// Reads standard input, writes it to standard output twice, asks for a process number, exits with it.
 const PROGRAM: &str = r#"
-static long call(long n, long a, long b, long c)
-{
-	register long r10 __asm__("r10") = 0;
-	register long r8 __asm__("r8") = 0;
-	register long r9 __asm__("r9") = 0;
-	__asm__ volatile("call __rf_syscall" : "+a"(n), "+D"(a), "+S"(b), "+d"(c), "+r"(r10), "+r"(r8), "+r"(r9) : :
-		"rcx", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-		"xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-	return n;
-}
 int __rf_main(int argc, char **argv)
 {
 	char b[64];
@@ -31,17 +21,7 @@ int __rf_main(int argc, char **argv)
 "#;
 
 fn program() -> Module {
-    let dir = std::env::temp_dir().join(format!("rf-policy-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let (source, module) = (dir.join("p.c"), dir.join("p.rf"));
-    std::fs::write(&source, PROGRAM).unwrap();
-    let args = ["-O1", "--sysroot-rf=", "-o"].map(std::ffi::OsString::from);
-    let mut args = Vec::from(args);
-    args.extend([module.clone().into_os_string(), source.into_os_string()]);
-    assert_eq!(ringfence_driver::cc(ringfence_driver::args::Front::C, args), 0);
-    let module = Module::open(&module).unwrap();
-    let _ = std::fs::remove_dir_all(&dir);
-    module
+    support::from_text(PROGRAM, &[])
 }
 
 #[test]

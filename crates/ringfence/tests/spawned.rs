@@ -1,21 +1,13 @@
 //! Threads that a domain asks for: what a hostile one may try with them, and how the host ends them.
 
+mod support;
+
 use std::time::{Duration, Instant};
 
 use ringfence::policy::Policy;
 use ringfence::{CallError, Domain, DomainError, Imports, Module};
 
 const MODULE: &str = r#"
-static long call(long n, long a, long b, long c)
-{
-	register long r10 __asm__("r10") = 0;
-	register long r8 __asm__("r8") = 0;
-	register long r9 __asm__("r9") = 0;
-	__asm__ volatile("call __rf_syscall" : "+a"(n), "+D"(a), "+S"(b), "+d"(c), "+r"(r10), "+r"(r8), "+r"(r9) : :
-		"rcx", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-		"xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-	return n;
-}
 enum { CLONE = 56, FORK = 57, VM = 0x100, THREAD = 0x10000 };
 static volatile long told;
 static void spin(void) { for (;;) ; }
@@ -31,17 +23,7 @@ long what_was_told(void) { return told; }
 "#;
 
 fn module() -> Module {
-    let dir = std::env::temp_dir().join(format!("rf-spawned-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let thread = std::thread::current().name().unwrap_or("x").replace(':', "-");
-    let (source, module) = (dir.join(format!("{thread}.c")), dir.join(format!("{thread}.rf")));
-    std::fs::write(&source, MODULE).unwrap();
-    let mut args = Vec::from(["-O1", "-shared", "--sysroot-rf=", "-o"].map(std::ffi::OsString::from));
-    args.extend([module.clone().into_os_string(), source.into_os_string()]);
-    assert_eq!(ringfence_driver::cc(ringfence_driver::args::Front::C, args), 0);
-    let opened = Module::open(&module).unwrap();
-    let _ = std::fs::remove_file(&module);
-    opened
+    support::from_text(MODULE, &["-shared"])
 }
 
 fn domain(threads: usize) -> Domain {

@@ -5,6 +5,7 @@ pub mod guest;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ringfence::{Domain, Imports, Module};
@@ -90,4 +91,42 @@ pub fn line(name: &str, marker: &str) -> u32 {
         .position(|l| l.contains(&marker))
         .expect("the marker is there");
     at as u32 + 1
+}
+
+/// For modules whose text is in a test: `call`, which makes a system call.
+const SYSTEM_CALL: &str = r#"
+static long call(long n, long a, long b, long c)
+{
+	register long r10 __asm__("r10") = 0;
+	register long r8 __asm__("r8") = 0;
+	register long r9 __asm__("r9") = 0;
+	__asm__ volatile("call __rf_syscall" : "+a"(n), "+D"(a), "+S"(b), "+d"(c), "+r"(r10), "+r"(r8), "+r"(r9) : :
+		"rcx", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+		"xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+	return n;
+}
+"#;
+
+/// Compiles a module from its text, behind [`SYSTEM_CALL`] and without a libc, and opens it.
+pub fn from_text(text: &str, options: &[&str]) -> Module {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!(
+        "text-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    let (source, output) = (directory.join("p.c"), directory.join("p.rf"));
+    std::fs::write(&source, format!("{SYSTEM_CALL}{text}")).unwrap();
+    let mut arguments = Vec::from(["-O1", "--sysroot-rf=", "-o"].map(std::ffi::OsString::from));
+    arguments.extend([output.clone().into_os_string(), source.into_os_string()]);
+    arguments.extend(options.iter().map(Into::into));
+    assert_eq!(
+        ringfence_driver::cc(ringfence_driver::args::Front::C, arguments),
+        0
+    );
+    let module = Module::open(&output).unwrap();
+    let _ = std::fs::remove_dir_all(&directory);
+    module
 }
