@@ -190,7 +190,7 @@ macro_rules! others {
     };
 }
 
-// What no policy grants: the name only.
+// The name only.
 others! {
     SYS_epoll_create "epoll_create"; SYS_epoll_create1 "epoll_create1"; SYS_epoll_ctl "epoll_ctl";
     SYS_epoll_wait "epoll_wait"; SYS_epoll_pwait "epoll_pwait"; SYS_eventfd "eventfd"; SYS_eventfd2 "eventfd2";

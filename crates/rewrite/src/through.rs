@@ -2,9 +2,9 @@
 //!
 //! Behind `movl %eax, %r11d`, `8(%r14,%r11)` is the place that `%gs:8(%eax)` is: `r14` holds the window's base, and the verifier
 //! accepts that where nothing comes between. It takes an instruction more, but processors of one family need two cycles longer
-//! for a load through `gs`, and take one store through it in a cycle instead of two (`docs/performance.md`). So the form is for loads into
-//! general registers, for which others wait (but not from a place that the same register goes back to), and for several stores in a row; and for what else goes through the same
-//! registers while `r11` holds them. Addresses with an index would need `leal` first, which takes back half of the gain and as
+//! for a load through `gs`, and take one store through it in a cycle instead of two (`docs/performance.md`). So the form is for
+//! loads into general registers, for which others wait (but not from a place that the same register goes back to), and for several
+//! stores in a row; and for what else goes through the same registers while `r11` holds them. Addresses with an index would need `leal` first, which takes back half of the gain and as
 //! many slots: measured, and left alone.
 
 use std::collections::HashSet;
@@ -19,6 +19,7 @@ use ringfence_isa::window::HELD_REACH;
 
 /// As many stores through the same registers, in a row without a branch, are worth it.
 const STORES: usize = 3;
+
 /// What `r11` holds the lower half of.
 struct Held {
     /// The registers of the operand as it is printed, `%eax` or `%eax,%ecx,4`.
@@ -217,7 +218,7 @@ fn stores<'a>(code: &Code<'a>) -> Option<(Mem<'a>, i64)> {
                 && !m.fs
                 && !matches!(m.base, NONE | IP | RSP) =>
         {
-            Some((Mem { disp: "", ..*m }, m.number()?))
+            place(code)
         }
         _ => None,
     }
