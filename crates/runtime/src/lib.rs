@@ -50,6 +50,7 @@ mod sys;
 mod thunk;
 mod watchdog;
 mod window;
+pub mod work;
 mod world;
 
 pub use domain::{Call, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width};
@@ -65,3 +66,4 @@ pub use rights::Rights;
 pub use ringfence_isa::Isolation;
 pub use snapshot::{Image, SnapshotError};
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};
+pub use work::{Bound, Budget, Exceeded};
