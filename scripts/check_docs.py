@@ -72,7 +72,7 @@ def options(page):
 def main():
     if sys.argv[1:] == ["--copy-examples"]:
         return copy_examples()
-    pages = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("**/*.md"))]
     wrong = list(examples())
     for page in pages:
         wrong += [*named_files(page), *targets(page), *cargo_targets(page), *options(page)]

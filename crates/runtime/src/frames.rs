@@ -8,7 +8,7 @@
 //! live, from the return address of its own caller up to the gate in, with the depths that the verifier knows. It moves the
 //! stack pointer only to where it stands in one of these frames when the call in progress there returns, and sends control
 //! only to a landing pad of the same function, at the same depth: one that could have been reached by `ret`, for all that
-//! the stack can tell. `docs/security.md` has the argument.
+//! the stack can tell. `docs/security/exceptions.md` has the argument.
 
 use crate::domain::DomainRef;
 use crate::gate;

@@ -1,7 +1,7 @@
 //! Checks machine code against Ringfence's rules before it is mapped executable.
 //!
 //! What [`verify`] accepts is confined to its window, whoever made it; `docs/verifier.md` lists the
-//! rules as implemented and `docs/security.md` argues that they suffice. The crate is the
+//! rules as implemented and `docs/security/` argues that they suffice. The crate is the
 //! trusted part of the product: no `unsafe`, no I/O, no dependency beyond the shared constants, no panics on any
 //! input, time linear in the size of the text.
 

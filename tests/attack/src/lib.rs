@@ -1,4 +1,4 @@
-//! Attacks on Ringfence's boundary: see `docs/security.md` for what they established.
+//! Attacks on Ringfence's boundary: see `docs/security/history.md` for what they established.
 
 #![deny(missing_docs)]
 

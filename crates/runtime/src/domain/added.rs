@@ -1,7 +1,7 @@
 //! Modules that come to a living domain under a name, and go again.
 //!
 //! A module was verified when it was loaded, and its text is a sealed file. What keeps the rules while other threads run in the
-//! domain (`docs/security.md` has the argument):
+//! domain (`docs/security/life.md` has the argument):
 //!
 //! * *Adding*: its place was inaccessible before. Data and what is relocated come first, the text last: nobody can pass the
 //!   check of an indirect jump on data there. Its labels have numbers of their own in the whole process; so no module can be twice in
