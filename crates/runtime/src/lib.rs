@@ -16,49 +16,28 @@
 
 #![deny(missing_docs)]
 
-mod arena;
-mod budget;
 pub mod domain;
-mod elf;
-pub mod error;
-pub mod fault;
-mod fork;
-mod frames;
-mod gate;
-pub mod guarded;
-mod header;
-mod host;
-pub mod imports;
-mod jump;
-mod labels;
-mod lane;
-mod limits;
-pub mod link;
-mod memory;
-pub mod module;
-mod pages;
-pub mod policy;
-mod relocate;
-pub mod rights;
-mod room;
-mod signal;
-pub mod snapshot;
-mod stubs;
-pub mod supervisor;
-mod symbolize;
-mod sys;
-mod thunk;
-mod watchdog;
-mod window;
-pub mod work;
-mod world;
+mod gates;
+mod lanes;
+mod load;
+mod os;
+mod outcome;
+mod place;
+mod share;
 
+pub use domain::{imports, link, policy, snapshot};
+pub use gates::fault;
+pub use load::{module, work};
+pub use os::guarded;
+pub use outcome::error;
+pub use share::{rights, supervisor};
+
+pub use domain::limits::{LimitHit, OnLimit};
 pub use domain::{Call, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width};
 pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError, ModuleError};
 pub use fault::{Access, Fault, FaultKind, Frame, Registers};
-pub use frames::FramesError;
+pub use gates::frames::FramesError;
 pub use imports::{Imports, OutFrame, Verdict};
-pub use limits::{LimitHit, OnLimit};
 pub use link::{CalleeFailure, Grant, LinkError, OnFailure};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use policy::{NoPolicy, Policy, Syscall};

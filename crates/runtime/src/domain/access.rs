@@ -1,11 +1,12 @@
 //! A domain's memory, as the host uses it.
 
 use super::{Domain, Inner};
-use crate::error::MemoryError;
-use crate::lane::attention;
-use crate::limits::LimitHit;
-use crate::policy::{Answer, Syscall};
-use crate::{guarded, signal};
+use crate::domain::limits::LimitHit;
+use crate::domain::policy::{Answer, Syscall};
+use crate::lanes::lane::attention;
+use crate::lanes::signal;
+use crate::os::guarded;
+use crate::outcome::error::MemoryError;
 use ringfence_isa::{PAGE, window};
 use std::sync::atomic::Ordering;
 
@@ -201,7 +202,7 @@ impl<'a> DomainRef<'a> {
         let answer = || {
             let mut memory = self.0.memory();
             memory.take_refused();
-            let value = crate::memory::system_call(&mut memory, self.base(), call);
+            let value = crate::place::memory::system_call(&mut memory, self.base(), call);
             (value, memory.take_refused())
         };
         let (value, refused) = answer();

@@ -2,12 +2,13 @@
 
 use super::handles::Handles;
 use super::{Domain, MAX_STACK_WORDS, WeakDomain};
-use crate::error::CallError;
-use crate::gate::{self, RawCall};
-use crate::lane::{Target, gone};
-use crate::link::Link;
-use crate::thunk::Thunk;
-use crate::{fault, world};
+use crate::domain::link::Link;
+use crate::gates::fault;
+use crate::gates::gate::{self, RawCall};
+use crate::lanes::lane::{Target, gone};
+use crate::lanes::thunk::Thunk;
+use crate::lanes::world;
+use crate::outcome::error::CallError;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -14,10 +14,11 @@
 use super::handles::Handles;
 use super::quiet::{Grave, on_stack, quiet};
 use super::{Domain, Entry, Inner};
-use crate::arena::Arena;
-use crate::error::CodeError;
-use crate::world::{self, Guard};
-use crate::{host, sys, watchdog};
+use crate::lanes::watchdog;
+use crate::lanes::world::{self, Guard};
+use crate::os::{host, sys};
+use crate::outcome::error::CodeError;
+use crate::place::arena::Arena;
 use ringfence_isa::{identifier, window};
 use ringfence_verify::{Image, Rules, SegmentKind};
 use std::collections::HashMap;
@@ -105,7 +106,7 @@ impl Inner {
     }
 
     /// Drops all that was linked. Nobody is inside, and nobody enters.
-    pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), crate::error::HostError> {
+    pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), crate::outcome::error::HostError> {
         let mut linked = self.linked();
         for piece in linked.names.values() {
             piece.handles.kill();

@@ -1,10 +1,10 @@
 //! What the gate out calls when it is no plain function.
 
 use super::{DomainRef, Inner};
-use crate::fault;
-use crate::imports::{OutFrame, Verdict};
-use crate::lane::{Import, Lane};
-use crate::policy::{Answer, Syscall};
+use crate::domain::imports::{OutFrame, Verdict};
+use crate::domain::policy::{Answer, Syscall};
+use crate::gates::fault;
+use crate::lanes::lane::{Import, Lane};
 use ringfence_isa::window;
 
 /// Called by the gate out for everything that is not a plain function. 0: the domain goes on; 1: the call in ends.

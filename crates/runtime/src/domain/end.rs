@@ -1,8 +1,8 @@
 //! The end of a domain that has one: destructors run, as when a program exits or a library is closed.
 
 use super::{Call, Domain};
-use crate::error::{CallError, DomainError};
-use crate::world;
+use crate::lanes::world;
+use crate::outcome::error::{CallError, DomainError};
 use std::sync::atomic::Ordering;
 
 impl Domain {

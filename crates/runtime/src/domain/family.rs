@@ -1,8 +1,8 @@
 //! A module that was added, and the list of them that gates look at.
 
 use super::handles::Handles;
-use crate::module::ExportKind;
-use crate::relocate::Placed;
+use crate::domain::relocate::Placed;
+use crate::load::module::ExportKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 

@@ -1,10 +1,10 @@
 //! What the host calls code by that may go while the domain lives: a piece that was linked, or a module that was added.
 
 use super::{Inner, Signature};
-use crate::lane::{Target, gone};
-use crate::link::Link;
-use crate::thunk::Thunk;
-use crate::world;
+use crate::domain::link::Link;
+use crate::lanes::lane::{Target, gone};
+use crate::lanes::thunk::Thunk;
+use crate::lanes::world;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -83,7 +83,7 @@ impl Handles {
     }
 
     /// From now on the host's calls fail. Those that have looked at a target before look again: see
-    /// [`HOLD`](crate::lane::attention::HOLD).
+    /// [`HOLD`](crate::lanes::lane::attention::HOLD).
     pub(super) fn kill(&self) {
         let mut live = self.live();
         live.dead = true;

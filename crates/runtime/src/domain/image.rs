@@ -1,13 +1,14 @@
 //! Modules in a window: mapping, relocating, restoring, and the table of imports.
 
 use super::{Inner, PristinePages, Signature, avx};
-use crate::elf::{Load, Parsed};
-use crate::error::{DomainError, HostError};
-use crate::gate::{self, kind, vectors};
-use crate::imports::Binding;
-use crate::lane::Import;
-use crate::relocate::{self, Layout, Linker, Used};
-use crate::{link, pages, sys};
+use crate::domain::imports::Binding;
+use crate::domain::link;
+use crate::domain::relocate::{self, Layout, Linker, Used};
+use crate::gates::gate::{self, kind, vectors};
+use crate::lanes::lane::Import;
+use crate::load::elf::{Load, Parsed};
+use crate::os::{pages, sys};
+use crate::outcome::error::{DomainError, HostError};
 use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
 use std::collections::BTreeMap;

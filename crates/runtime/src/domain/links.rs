@@ -1,11 +1,12 @@
 //! A domain's side of links: what it may call in others, and what of it others may call.
 
 use super::{Domain, Entry, Inner, Shared};
-use crate::error::{CallError, DomainError};
-use crate::imports::Verdict;
-use crate::lane::{Import, attention};
-use crate::link::{CalleeFailure, Grant, Link, LinkError, Slot};
-use crate::{supervisor, watchdog};
+use crate::domain::imports::Verdict;
+use crate::domain::link::{CalleeFailure, Grant, Link, LinkError, Slot};
+use crate::lanes::lane::{Import, attention};
+use crate::lanes::watchdog;
+use crate::outcome::error::{CallError, DomainError};
+use crate::share::supervisor;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 

@@ -1,6 +1,6 @@
 //! Limits of a domain.
 
-use crate::error::DomainError;
+use crate::outcome::error::DomainError;
 use ringfence_isa::{PAGE, window};
 use std::time::Duration;
 

@@ -1,14 +1,17 @@
 //! Back to the beginning: resets, and the images that they may return to.
 
 use super::{Domain, Inner, LaneSet};
-use crate::error::{DomainError, HostError};
-use crate::imports::Imports;
-use crate::lane::{Lane, attention};
-use crate::limits::LimitHit;
-use crate::module::{ExportKind, Module};
-use crate::snapshot::{Area, Frozen, Kind, SnapshotError};
-use crate::sys::{self, View};
-use crate::{DomainOptions, guarded, pages, supervisor, watchdog, world};
+use crate::DomainOptions;
+use crate::domain::imports::Imports;
+use crate::domain::limits::LimitHit;
+use crate::domain::snapshot::{Area, Frozen, Kind, SnapshotError};
+use crate::lanes::lane::{Lane, attention};
+use crate::lanes::{watchdog, world};
+use crate::load::module::{ExportKind, Module};
+use crate::os::sys::{self, View};
+use crate::os::{guarded, pages};
+use crate::outcome::error::{DomainError, HostError};
+use crate::share::supervisor;
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -265,7 +268,7 @@ impl Domain {
             inner.policy.reset();
             inner.memory().set_limit(inner.options.heap_limit);
             if pooled {
-                inner.budget.renew(inner.options.call_limit, &set);
+                inner.call_credit.renew(inner.options.call_limit, &set);
                 inner.max_lanes.store(inner.options.max_lanes, Ordering::Relaxed);
             }
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
@@ -285,7 +288,7 @@ impl Domain {
                 let lost: &Lane = unsafe { &*lane };
                 set.lost.push(lost.slot);
                 set.calls += lost.calls();
-                inner.budget.take_back(lost);
+                inner.call_credit.take_back(lost);
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
                 // stack is not given back, because the lane's thread may still be between two checks.
                 unsafe { world::revoke(&mut world, inner.index, lane) };
@@ -380,7 +383,7 @@ impl Domain {
 
     /// The exported object before an offset in the window.
     pub(crate) fn object_at(&self, offset: u32) -> Option<String> {
-        let of = |p: &crate::relocate::Placed| {
+        let of = |p: &crate::domain::relocate::Placed| {
             let inner = &p.module.0;
             let within = offset
                 .checked_sub(p.offset)

@@ -1,8 +1,9 @@
 //! The end of a domain, with its last handle.
 
 use super::Inner;
-use crate::lane::attention;
-use crate::{host, watchdog, world};
+use crate::lanes::lane::attention;
+use crate::lanes::{watchdog, world};
+use crate::os::host;
 use std::mem::ManuallyDrop;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,7 @@ impl Inner {
         }
         self.kill_linked();
         let added = self.kill_added();
-        crate::supervisor::forget(self.base());
+        crate::share::supervisor::forget(self.base());
         let mut world = world::lock_plain();
         let set = std::mem::take(&mut *self.lanes());
         if !set.lanes.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::{Domain, Entry, Inner, Shared};
 use crate::domain::call::{Call, Returned};
-use crate::error::CallError;
+use crate::outcome::error::CallError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! The block of thread-local variables that each lane has in the window.
 
 use super::{ABOVE_THREAD_POINTER, DomainOptions, Inner};
-use crate::{guarded, relocate, sys};
+use crate::domain::relocate;
+use crate::os::{guarded, sys};
 
 impl Inner {
     pub(super) fn thread_pointer_offset(&self) -> u64 {

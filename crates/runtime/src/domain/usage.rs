@@ -1,9 +1,10 @@
 //! What a domain has used.
 
 use super::{Domain, Inner};
-use crate::error::HostError;
-use crate::lane::{Lane, attention};
-use crate::{sys, watchdog, world};
+use crate::lanes::lane::{Lane, attention};
+use crate::lanes::{watchdog, world};
+use crate::os::sys;
+use crate::outcome::error::HostError;
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -107,7 +108,7 @@ impl Domain {
             // SAFETY: as above; its thread is not in, and cannot come in by this lane any more.
             unsafe {
                 set.calls += (*lane).calls();
-                inner.budget.take_back(&*lane);
+                inner.call_credit.take_back(&*lane);
                 set.free.push((*lane).slot);
                 world::revoke(&mut world, inner.index, lane);
             }

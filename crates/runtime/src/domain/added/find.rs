@@ -2,9 +2,9 @@
 
 use crate::domain::family::Added;
 use crate::domain::{Domain, DomainRef, Entry, Inner};
-use crate::error::DomainError;
-use crate::module::ExportKind;
-use crate::world;
+use crate::lanes::world;
+use crate::load::module::ExportKind;
+use crate::outcome::error::DomainError;
 use std::sync::Arc;
 
 impl Inner {

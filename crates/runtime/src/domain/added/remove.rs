@@ -3,12 +3,12 @@
 use super::{Family, State};
 use crate::domain::family::Added;
 use crate::domain::quiet::{Grave, on_stack, quiet};
+use crate::domain::relocate::GAP;
 use crate::domain::{Domain, Inner};
-use crate::error::{HostError, ModuleError};
-use crate::lane::Lane;
-use crate::relocate::GAP;
-use crate::world::{self, Guard};
-use crate::{host, sys};
+use crate::lanes::lane::Lane;
+use crate::lanes::world::{self, Guard};
+use crate::os::{host, sys};
+use crate::outcome::error::{HostError, ModuleError};
 use std::sync::{Arc, PoisonError};
 
 impl Family {

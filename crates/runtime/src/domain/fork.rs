@@ -1,0 +1,106 @@
+//! Children: a forked child has private copies of all windows, one thread, and no watchdog.
+
+use crate::domain::{Inner, LaneSet, Thunks};
+use crate::lanes::world::{self, Guard};
+use crate::lanes::{signal, thunk, watchdog};
+use crate::load::labels;
+use crate::outcome::error::HostError;
+use crate::place::memory::Memory;
+use crate::place::window;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::sync::MutexGuard;
+
+/// Locks held across `fork`, so that the child finds them free and what they guard consistent. The last field first: the
+/// order of dropping is the reverse of that of taking.
+struct Locks {
+    /// Those under which no other of ours is taken.
+    _leaves: [Box<dyn Any>; 5],
+    _domains: Vec<OfDomain>,
+    world: Guard,
+}
+
+type OfDomain = (
+    MutexGuard<'static, Thunks>,
+    MutexGuard<'static, Memory>,
+    MutexGuard<'static, LaneSet>,
+);
+
+struct Held(UnsafeCell<Option<Locks>>);
+// SAFETY: touched by the thread that forks, which holds the locks meanwhile.
+unsafe impl Sync for Held {}
+
+static HELD: Held = Held(UnsafeCell::new(None));
+
+pub(crate) fn install() -> Result<(), HostError> {
+    // SAFETY: registers three functions that stay.
+    let e = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    if e != 0 {
+        let source = std::io::Error::from_raw_os_error(e);
+        return Err(HostError::Os {
+            what: "registering for fork",
+            source,
+        });
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn prepare() {
+    let world = world::lock();
+    crate::place::arena::freeze();
+    let Some(world) = world else { return };
+    let mut domains: Vec<*const Inner> = world
+        .all
+        .iter()
+        // SAFETY: lanes are never unmapped; their domains change under the world's lock only.
+        .map(|&lane| unsafe { (*lane).domain.cast::<Inner>() })
+        .filter(|domain| !domain.is_null())
+        .collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let take = |domain: *const Inner| {
+        // SAFETY: a domain with a lane lives; it cannot go while the world is locked, which it is until the guards go.
+        let domain: &'static Inner = unsafe { &*domain };
+        let lanes = domain.lanes();
+        let memory = domain.memory();
+        (domain.thunks(), memory, lanes)
+    };
+    let domains = domains.into_iter().map(take).collect();
+    let leaves = [
+        watchdog::hold(),
+        signal::hold(),
+        window::hold(),
+        labels::hold(),
+        thunk::hold(),
+    ];
+    // SAFETY: we hold the world's lock.
+    unsafe {
+        *HELD.0.get() = Some(Locks {
+            _leaves: leaves,
+            _domains: domains,
+            world,
+        })
+    };
+}
+
+unsafe extern "C" fn parent() {
+    // SAFETY: set by this thread in `prepare`.
+    drop(unsafe { (*HELD.0.get()).take() });
+}
+
+unsafe extern "C" fn child() {
+    // SAFETY: as above.
+    let held = unsafe { (*HELD.0.get()).take() };
+    crate::lanes::watchdog::forget();
+    crate::os::pages::forget();
+    if let Some(Locks {
+        _leaves: leaves,
+        _domains: domains,
+        mut world,
+    }) = held
+    {
+        drop(leaves);
+        drop(domains);
+        world::after_fork(&mut world);
+    }
+}

@@ -1,0 +1,221 @@
+//! What a host gives to a domain.
+
+use crate::domain::limits::{LimitHit, LimitHook, OnLimit};
+use crate::domain::link::{CalleeFailure, OnFailure};
+use crate::domain::policy::Policy;
+use crate::domain::{Domain, DomainRef, Signature};
+use crate::lanes::lane::Lane;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// What a domain passed to a host function, and where the function leaves its results.
+#[repr(C, align(16))]
+#[derive(Debug)]
+pub struct OutFrame {
+    /// `rdi rsi rdx rcx r8 r9`.
+    pub ints: [u64; 6],
+    /// `rax`: the number of vector arguments of a variadic call, or a system call's number.
+    pub rax: u64,
+    /// `r10`.
+    pub r10: u64,
+    /// Low 16 bytes of `xmm0` to `xmm7`.
+    pub vectors: [[u64; 2]; 8],
+    /// Result in `rax` and `rdx`; 0 when not set.
+    pub result: [u64; 2],
+    /// Result in `xmm0` and `xmm1`; 0 when not set.
+    pub vector_result: [[u64; 2]; 2],
+    /// The domain's data stack pointer: stack arguments stand from here on, in the window.
+    pub stack: u64,
+    pub(crate) import: u64,
+    pub(crate) lane: *const c_void,
+}
+
+impl OutFrame {
+    /// Floating-point argument `index` (0 to 7) as a double.
+    #[must_use]
+    pub fn double(&self, index: usize) -> f64 {
+        f64::from_bits(self.vectors[index][0])
+    }
+
+    /// The calling domain.
+    #[must_use]
+    pub fn domain(&self) -> DomainRef<'_> {
+        // SAFETY: the gate stored the lane, which lives longer than the frame.
+        DomainRef::of(unsafe { &*self.lane.cast::<Lane>() }.domain())
+    }
+
+    /// Stack argument `index` (the seventh integer argument is 0). `None` if the domain has nothing there.
+    #[must_use]
+    pub fn stack_argument(&self, index: usize) -> Option<u64> {
+        let at = self.stack.checked_add((index as u64).checked_mul(8)?)?;
+        let mut word = [0; 8];
+        self.domain().read(at, &mut word).ok()?;
+        Some(u64::from_le_bytes(word))
+    }
+}
+
+/// What happens after a host function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The domain goes on.
+    Return,
+    /// The call into the domain ends with [`FaultKind::Host`](crate::FaultKind::Host).
+    Fail(String),
+    /// The call into the domain ends with [`CallError::Exit`](crate::CallError::Exit).
+    Exit(i32),
+    /// The call into the domain ends with [`FaultKind::Abort`](crate::FaultKind::Abort).
+    Abort(i32),
+    /// The call into the domain ends with [`FaultKind::Uncaught`](crate::FaultKind::Uncaught): an exception of this type.
+    Uncaught(String),
+    /// The call into the domain ends with [`FaultKind::OutOfMemory`](crate::FaultKind::OutOfMemory).
+    OutOfMemory,
+}
+
+/// Named host functions and other things that a domain may use.
+#[derive(Default)]
+pub struct Imports {
+    pub(crate) functions: HashMap<String, Binding>,
+    pub(crate) policy: Option<Arc<dyn Policy>>,
+    pub(crate) hook: Option<Arc<Hook>>,
+    pub(crate) limits: Option<Arc<LimitHook>>,
+}
+
+/// What the host does when a call of another domain has failed.
+pub(crate) type Hook = dyn Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync;
+
+/// A closure as an import.
+pub type Closure = dyn Fn(&mut OutFrame) -> Verdict + Send + Sync;
+
+#[derive(Clone)]
+pub(crate) enum Binding {
+    /// Called with the register arguments as they are.
+    Plain { function: usize, signature: Signature },
+    /// Called with a frame.
+    Closure(Arc<Closure>),
+    /// An export of another domain.
+    Slot {
+        /// What is in at first.
+        entry: Option<(Domain, String)>,
+        signature: Signature,
+        on_failure: OnFailure,
+    },
+}
+
+impl Imports {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives a plain C function, called with the register arguments as they are.
+    ///
+    /// # Safety
+    /// `function` is a C function with no stack arguments that is sound for *any* argument values in registers, from any
+    /// thread, for as long as the domain lives, and that neither unwinds nor jumps out.
+    #[must_use]
+    pub unsafe fn plain(mut self, name: &str, function: *const c_void, signature: Signature) -> Self {
+        self.functions.insert(
+            name.into(),
+            Binding::Plain {
+                function: function as usize,
+                signature,
+            },
+        );
+        self
+    }
+
+    /// Gives a closure. If it panics, the call into the domain fails with the panic's message.
+    #[must_use]
+    pub fn closure(
+        mut self,
+        name: &str,
+        f: impl Fn(&mut OutFrame) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.functions.insert(name.into(), Binding::Closure(Arc::new(f)));
+        self
+    }
+
+    /// Gives an export of another domain, called with the register arguments as they are. The other domain lives as long as
+    /// this one.
+    ///
+    /// If a call fails, the calling domain is told, see [`OnFailure::Tell`]. The host can
+    /// [revoke](Domain::revoke) the function and [grant](Domain::grant) another.
+    #[must_use]
+    pub fn domain(self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
+        self.domain_or(name, domain, export, signature, OnFailure::default())
+    }
+
+    /// As [`domain`](Self::domain), and says what becomes of this domain if a call fails.
+    #[must_use]
+    pub fn domain_or(
+        mut self,
+        name: &str,
+        domain: &Domain,
+        export: &str,
+        signature: Signature,
+        on_failure: OnFailure,
+    ) -> Self {
+        let binding = Binding::Slot {
+            entry: Some((domain.clone(), export.into())),
+            signature,
+            on_failure,
+        };
+        self.functions.insert(name.into(), binding);
+        self
+    }
+
+    /// Names an import that takes functions of other domains, given with [`Domain::grant`] while the domain lives. Until then
+    /// calls of it fail.
+    #[must_use]
+    pub fn slot(mut self, name: &str, signature: Signature, on_failure: OnFailure) -> Self {
+        let binding = Binding::Slot {
+            entry: None,
+            signature,
+            on_failure,
+        };
+        self.functions.insert(name.into(), binding);
+        self
+    }
+
+    /// Sets what is called when a call of another domain has failed, on the thread that made it, before the calling domain
+    /// goes on. It may reset the domain that failed. [`Verdict::Return`] leaves it at what the link says; everything
+    /// else ends the calling domain's call. A panic does, too.
+    #[must_use]
+    pub fn on_callee_failure(
+        mut self,
+        hook: impl Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what is called when the domain has reached a limit, besides the error that somebody gets for it. Some limits it may
+    /// raise: see [`LimitHit`].
+    ///
+    /// It runs on the thread that reached the limit, and on several at once if several do; no lock of the runtime's is held. It may use
+    /// the domain's memory, and call other domains, except when a call has run out of time: then such calls may fail with
+    /// [`CallError::Inside`](crate::CallError::Inside). A call into the domain itself counts as nested, or fails with the domain. What it does
+    /// reaches limits without being told. A panic in it leaves the limit as it is. It must not wait for other calls of the domain to end.
+    #[must_use]
+    pub fn on_limit(
+        mut self,
+        hook: impl Fn(&DomainRef<'_>, &LimitHit) -> OnLimit + Send + Sync + 'static,
+    ) -> Self {
+        self.limits = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets who answers system calls. Without one, [`NoPolicy`](crate::domain::policy::NoPolicy) does.
+    #[must_use]
+    pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// The names given so far.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
+    }
+}

@@ -1,0 +1,574 @@
+//! Domains: running instances of modules.
+
+use crate::domain::imports::{Binding, Closure, Hook, Imports};
+use crate::domain::limits::LimitHook;
+use crate::domain::policy::{NoPolicy, Policy};
+use crate::domain::relocate::{Layout, Linker, Used};
+use crate::domain::snapshot::Frozen;
+use crate::gates::gate;
+use crate::lanes::credit::CallCredit;
+use crate::lanes::lane::{Import, Lane, Slot, Target, attention};
+use crate::lanes::thunk::Thunk;
+use crate::lanes::{lane, signal, watchdog, world};
+use crate::load::module::{ExportKind, Module};
+use crate::os::{host, sys};
+use crate::outcome::error::{CallError, DomainError};
+use crate::place::memory::Memory;
+use crate::place::window::Window;
+use image::{import_table, map_image, relocate_all};
+use ringfence_isa::{PAGE, window};
+use std::collections::{BTreeMap, HashMap};
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+mod access;
+mod added;
+mod call;
+mod code;
+mod dispatch;
+mod end;
+mod family;
+pub(crate) mod fork;
+mod handles;
+mod image;
+pub mod imports;
+pub(crate) mod limits;
+pub mod link;
+mod links;
+mod options;
+pub mod policy;
+mod quiet;
+pub(crate) mod relocate;
+mod reset;
+mod retire;
+pub mod snapshot;
+mod spawn;
+mod thread_block;
+mod usage;
+
+pub use access::DomainRef;
+pub use call::{Call, Entry, Narrow, Returned, Signature, Width, current_tag, last_status, take_error};
+pub use code::Code;
+pub(crate) use dispatch::dispatch;
+pub(crate) use links::WeakDomain;
+pub use options::DomainOptions;
+pub(crate) use retire::Shared;
+use thread_block::thread_area;
+pub use usage::Usage;
+
+/// How deeply host and domains may call each other on one lane.
+pub const MAX_NESTING: u32 = 100;
+
+/// How many words of stack arguments a call may have.
+pub const MAX_STACK_WORDS: usize = 128;
+
+/// What stands above a lane's thread pointer: room for a libc's own thread data.
+const ABOVE_THREAD_POINTER: u64 = PAGE;
+
+/// A running instance. Cheap to clone; it goes when the last clone, [`Entry`] included, is dropped.
+pub struct Domain(Arc<Shared>);
+
+/// Lanes and what is left of lanes.
+#[derive(Default)]
+pub(crate) struct LaneSet {
+    pub lanes: Vec<*mut Lane>,
+    /// Slots without a lane, used before.
+    pub free: Vec<Slot>,
+    /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
+    pub lost: Vec<Slot>,
+    /// Numbers of slots below `next` of which nothing is mapped.
+    pub empty: Vec<u32>,
+    /// Calls on lanes that are gone.
+    pub calls: u64,
+    /// Slots below this number were used.
+    pub next: u32,
+}
+
+// SAFETY: lanes are never unmapped; what is not atomic in them is written by their owner under the world's lock.
+unsafe impl Send for LaneSet {}
+
+/// Function pointers by entry and type.
+pub(crate) type Thunks = HashMap<(u64, Signature), Thunk>;
+
+pub(crate) struct Inner {
+    /// The domain itself, for those who only borrow it.
+    me: Weak<Shared>,
+    /// How many [`Domain`]s there are, and how many of them threads hold that the domain has asked for ([`Entry::spawn`]).
+    handles: AtomicUsize,
+    spawned: AtomicUsize,
+    pub index: u32,
+    window: ManuallyDrop<Window>,
+    pub layout: Layout,
+    pub options: DomainOptions,
+    imports: Vec<Import>,
+    used: Vec<Used>,
+    /// Imports that take functions of other domains, by their place in `imports`.
+    slots: BTreeMap<usize, link::Slot>,
+    /// Functions of this domain that others may call.
+    granted: Mutex<Vec<Weak<link::Link>>>,
+    hook: Option<Arc<Hook>>,
+    on_limit: Option<Arc<LimitHook>>,
+    asks_call_status: bool,
+    policy: Arc<dyn Policy>,
+    lanes: Mutex<LaneSet>,
+    memory: Mutex<Memory>,
+    faulted: AtomicBool,
+    resets: AtomicU64,
+    /// After how many resets its destructors have run.
+    ended: AtomicU64,
+    pub faults: AtomicU64,
+    /// Nanoseconds in the domain's code, as sampled, and how many there may be.
+    pub time_used: AtomicU64,
+    pub time_budget: AtomicU64,
+    tag: AtomicU64,
+    pub time_limit: AtomicU64,
+    /// How often it may fault and be reset.
+    fault_limit: AtomicU64,
+    /// How many calls it may get.
+    pub call_credit: CallCredit,
+    /// How many threads may have a lane.
+    pub max_lanes: AtomicU32,
+    /// How many threads tell the host of a limit, without a call in progress.
+    pub stays: AtomicU32,
+    thunks: Mutex<Thunks>,
+    /// Code that came after the domain was made. Locked with the world locked.
+    linked: Mutex<code::Linked>,
+    /// Modules that came after the domain was made. Locked with the world locked.
+    family: Mutex<added::Family>,
+    /// The same, for threads in the domain.
+    added: family::Chain,
+    /// Whether one of them can learn how its calls of other domains went.
+    asks_later: AtomicBool,
+    /// Writable pages as they are after relocation.
+    pristine: Vec<(u64, Box<[u8]>)>,
+    uses_vectors: bool,
+    uses_x87: bool,
+    mappings: u64,
+    /// What a reset returns to, if it is not the pristine image.
+    initial: Mutex<Option<Arc<Frozen>>>,
+}
+
+// SAFETY: raw pointers in it are to lanes and import tables; see `LaneSet` and `Import`.
+unsafe impl Send for Inner {}
+// SAFETY: as above; everything mutable is behind locks or atomic.
+unsafe impl Sync for Inner {}
+
+impl Inner {
+    pub(crate) fn base(&self) -> u64 {
+        self.window.base()
+    }
+
+    pub(crate) fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    pub(crate) fn lanes(&self) -> MutexGuard<'_, LaneSet> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn thunks(&self) -> MutexGuard<'_, Thunks> {
+        self.thunks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn faulted(&self) -> bool {
+        self.faulted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn limit_hook(&self) -> Option<&Arc<LimitHook>> {
+        self.on_limit.as_ref()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.layout.placed.first().map_or("", |p| p.module.name())
+    }
+
+    /// The module whose image holds the window's byte at `offset`, and the offset in that image.
+    ///
+    /// # Safety
+    /// The calling thread has a call in progress in the domain, or holds the world's lock, until it is done with the result.
+    pub(crate) unsafe fn image_at(&self, offset: u64) -> Option<(&relocate::Placed, u32)> {
+        self.layout.find(offset).or_else(|| {
+            // SAFETY: the caller's promise.
+            unsafe { self.added.iter() }.find_map(|p| {
+                let inside = offset.checked_sub(p.offset.into())?;
+                (inside < u64::from(p.module.0.parsed.image_len)).then_some((p, inside as u32))
+            })
+        })
+    }
+
+    /// All modules with their addresses.
+    ///
+    /// # Safety
+    /// As for [`image_at`](Self::image_at).
+    pub(crate) unsafe fn images(&self) -> Vec<(u64, Module)> {
+        // SAFETY: the caller's promise.
+        let added = unsafe { self.added.iter() };
+        let at = |p: &relocate::Placed| (self.base() + u64::from(p.offset), p.module.clone());
+        self.layout.placed.iter().chain(added).map(at).collect()
+    }
+
+    /// From now on the domain refuses calls, and calls in progress end.
+    pub(crate) fn set_faulted(&self, by: Option<*const Lane>) {
+        let set = self.lanes();
+        self.faulted.store(true, Ordering::Release);
+        let mut kick = false;
+        for &lane in &set.lanes {
+            // SAFETY: lanes in the list are this domain's.
+            let lane = unsafe { &*lane };
+            lane.attention.fetch_or(attention::FAULTED, Ordering::AcqRel);
+            if by != Some(&raw const *lane) && lane.active() {
+                lane.expired
+                    .store(lane.sequence.load(Ordering::Acquire), Ordering::Release);
+                lane.attention.fetch_or(attention::ELSEWHERE, Ordering::AcqRel);
+                kick = true;
+            }
+        }
+        drop(set);
+        if kick {
+            let _ = watchdog::wake();
+        }
+    }
+
+    fn closure(&self, number: usize) -> Option<&Arc<Closure>> {
+        let used = self
+            .used
+            .get(number.checked_sub(window::STUB_FIRST_IMPORT as usize)?)?;
+        match &used.binding {
+            Binding::Closure(f) => Some(f),
+            _ => None,
+        }
+    }
+
+    fn target(&self, entry: u64, flags: u32, words: u32, x87: u32, gate: u64) -> Target {
+        Target {
+            index: AtomicU64::new(u64::from(self.index) * 8),
+            base: self.base(),
+            entry,
+            flags,
+            words,
+            x87: if self.uses_x87 { x87 } else { 0 },
+            revoked: AtomicU32::new(0),
+            gate,
+            domain: std::ptr::from_ref(self).cast(),
+        }
+    }
+
+    /// How many x87 results a call of unknown type may have.
+    fn x87_results(&self) -> u32 {
+        if self.uses_x87 { 2 } else { 0 }
+    }
+
+    /// What the gate needs to call `entry` with a given signature.
+    pub(crate) fn target_for(&self, entry: u64, s: &Signature) -> Target {
+        let floats = s.floats > 0 || s.variadic;
+        let mut flags = 0;
+        if !self.uses_vectors {
+            flags |= gate::flag::NO_VECTORS;
+        }
+        if avx() {
+            flags |= gate::flag::AVX;
+        }
+        if floats {
+            flags |= gate::flag::KEEP_ARGUMENTS;
+        }
+        let gate = if self.uses_x87 {
+            gate::__rf_in_x87 as *const () as u64
+        } else if s.stack > 0 || s.variadic {
+            gate::__rf_in_full as *const () as u64
+        } else if !self.uses_vectors {
+            gate::__rf_in_bare as *const () as u64
+        } else if !floats && avx() {
+            gate::__rf_in_zero as *const () as u64
+        } else {
+            gate::__rf_in_full as *const () as u64
+        };
+        self.target(entry, flags, s.stack.into(), s.x87_results.into(), gate)
+    }
+
+    fn find(&self, name: &str) -> Option<(u64, ExportKind, usize, u32)> {
+        self.layout.placed.iter().enumerate().find_map(|(i, p)| {
+            let inner = &p.module.0;
+            let export = &inner.exports[*inner.by_name.get(name)?];
+            let address = self.base() + u64::from(p.offset) + u64::from(export.offset);
+            Some((address, export.kind, i, export.offset))
+        })
+    }
+}
+
+fn avx() -> bool {
+    std::arch::is_x86_feature_detected!("avx")
+}
+
+impl Domain {
+    /// Makes a domain of one module or several linked together, and runs their constructors.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub fn new(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
+        let domain = Self::prepare(modules, imports, options)?;
+        domain.construct()?;
+        Ok(domain)
+    }
+
+    /// A domain whose constructors have not run.
+    fn prepare(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
+        options.check()?;
+        host::check()?;
+        signal::install()?;
+        let layout = relocate::place(modules)?;
+        let rest = u64::from(window::LANE_SLOT) - thread_area(&layout, options);
+        if u64::from(options.data_stack) + DATA_STACK_GAP > rest {
+            return Err(DomainError::Option {
+                option: "data_stack",
+                reason: format!(
+                    "must be at most {} bytes here, for the modules' thread-local variables lie below it",
+                    (rest - DATA_STACK_GAP) & !(sys::PAGE as u64 - 1)
+                ),
+            });
+        }
+        let mappings = layout.placed.iter().map(image::mappings).sum();
+        host::take_mappings(mappings)?;
+        let made = Self::build(layout, imports, options, mappings);
+        if made.is_err() {
+            host::give_mappings(mappings);
+        }
+        made
+    }
+
+    fn build(
+        layout: Layout,
+        imports: Imports,
+        options: &DomainOptions,
+        mappings: u64,
+    ) -> Result<Domain, DomainError> {
+        let images: Vec<_> = layout
+            .placed
+            .iter()
+            .map(|p| (p.offset, p.module.0.parsed.image_len))
+            .collect();
+        let window = Window::new(options.processors, &images)?;
+        let base = window.base();
+        for p in &layout.placed {
+            map_image(p, base, || Ok(()))?;
+        }
+        let mut linker = Linker::new(&layout, &imports);
+        let pristine = relocate_all(&layout, &mut linker, base)?;
+        if options.linkable {
+            linker.bind_rest()?;
+        }
+        let used = std::mem::take(&mut linker.used);
+        let asks_call_status = linker.asks_call_status;
+        let uses_vectors = options.linkable || layout.placed.iter().any(|p| p.module.report().uses_vector);
+        let uses_x87 = layout.placed.iter().any(|p| p.module.report().uses_x87);
+        let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
+        let index = world::lock_plain().take_index()?;
+        let inner = |me: &Weak<Shared>| Inner {
+            me: me.clone(),
+            handles: AtomicUsize::new(0),
+            spawned: AtomicUsize::new(0),
+            index,
+            window: ManuallyDrop::new(window),
+            layout,
+            options: options.clone(),
+            imports: table,
+            used,
+            slots,
+            granted: Mutex::default(),
+            hook: imports.hook,
+            on_limit: imports.limits,
+            asks_call_status,
+            policy: imports.policy.unwrap_or_else(|| Arc::new(NoPolicy)),
+            lanes: Mutex::default(),
+            memory: Mutex::new(Memory::new(base, options.heap_limit)),
+            faulted: AtomicBool::new(false),
+            resets: AtomicU64::new(0),
+            ended: AtomicU64::new(u64::MAX),
+            faults: AtomicU64::new(0),
+            time_used: AtomicU64::new(0),
+            time_budget: AtomicU64::new(options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t)))),
+            tag: AtomicU64::new(0),
+            time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
+            fault_limit: AtomicU64::new(options.fault_limit.unwrap_or(u64::MAX)),
+            call_credit: CallCredit::new(options.call_limit),
+            max_lanes: AtomicU32::new(options.max_lanes),
+            stays: AtomicU32::new(0),
+            thunks: Mutex::default(),
+            linked: Mutex::default(),
+            family: Mutex::default(),
+            added: family::Chain::default(),
+            asks_later: AtomicBool::new(false),
+            pristine,
+            uses_vectors,
+            uses_x87,
+            mappings,
+            initial: Mutex::default(),
+        };
+        Ok(Domain::of(Arc::new_cyclic(|me| {
+            Shared(ManuallyDrop::new(Box::new(inner(me))))
+        })))
+    }
+
+    /// Runs the modules' constructors, in the order in which the modules were given.
+    fn construct(&self) -> Result<(), DomainError> {
+        let any = |p: &relocate::Placed| !p.module.0.parsed.constructors.is_empty();
+        if self.0.layout.placed.iter().any(any) && self.0.lanes().next == 0 {
+            // Whether there is room for the stacks that they need: said here, the reason is no constructor's failure.
+            host::take_mappings(lane::MAPPINGS)?;
+            host::give_mappings(lane::MAPPINGS);
+        }
+        for p in &self.0.layout.placed {
+            for &offset in &p.module.0.parsed.constructors {
+                let failed = |source| DomainError::Init {
+                    module: p.module.name().into(),
+                    source: Box::new(source),
+                };
+                if !p.module.0.is_entry(offset) {
+                    return Err(failed(CallError::Lane(
+                        "a constructor is no function's entry".into(),
+                    )));
+                }
+                let entry = self.entry_at(self.0.base() + u64::from(p.offset) + u64::from(offset));
+                entry.call(&mut Call::default()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry_at(&self, address: u64) -> Entry {
+        let signature = Signature {
+            stack: 1,
+            ..Signature::UNKNOWN
+        };
+        Entry {
+            domain: self.clone(),
+            target: Arc::new(self.0.target_for(address, &signature)),
+            linked: None,
+        }
+    }
+
+    /// Finds an exported function: of the modules that the domain was made of, of those that were added since, or one that was
+    /// linked.
+    ///
+    /// # Errors
+    /// [`DomainError::NoExport`], [`DomainError::NotFunction`].
+    pub fn entry(&self, name: &str) -> Result<Entry, DomainError> {
+        match self.0.find(name) {
+            None => self.entry_in_added(name).unwrap_or_else(|| {
+                self.lookup(name)
+                    .map_err(|_| DomainError::NoExport { name: name.into() })
+            }),
+            Some((address, ExportKind::Function, module, offset))
+                if self.0.layout.placed[module].module.0.is_entry(offset) =>
+            {
+                Ok(self.entry_at(address))
+            }
+            Some(_) => Err(DomainError::NotFunction { name: name.into() }),
+        }
+    }
+
+    /// The function that starts at `address`: what a function pointer that the domain hands out stands for.
+    ///
+    /// # Errors
+    /// [`DomainError::NoEntry`] if the verifier knows no function that starts there.
+    pub fn entry_by_address(&self, address: u64) -> Result<Entry, DomainError> {
+        let offset = address.wrapping_sub(self.0.base());
+        let known = self.0.layout.placed.iter().any(|p| {
+            let start = u64::from(p.offset);
+            let image = &p.module.0;
+            offset >= start
+                && offset - start < u64::from(image.parsed.image_len)
+                && image.is_entry((offset - start) as u32)
+        });
+        if known {
+            return Ok(self.entry_at(address));
+        }
+        self.added_at(address)
+            .or_else(|| self.linked_at(address))
+            .ok_or(DomainError::NoEntry { address })
+    }
+
+    /// Whether this is the only handle: no other clone and no [`Entry`] of it is left.
+    #[must_use]
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    /// A number of the host's own that [`current_tag`] finds again. 0 at first.
+    pub fn set_tag(&self, tag: u64) {
+        self.0.tag.store(tag, Ordering::Relaxed);
+    }
+
+    /// Address of an exported variable or function.
+    #[must_use]
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        self.as_ref().find(None, name)
+    }
+
+    /// The borrowed form, which has the memory operations.
+    #[must_use]
+    pub fn as_ref(&self) -> DomainRef<'_> {
+        DomainRef(&self.0)
+    }
+
+    /// Ends all calls in progress with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted). From any thread.
+    pub fn interrupt(&self) {
+        let mut any = false;
+        for &lane in &self.0.lanes().lanes {
+            // SAFETY: lanes in the list are this domain's.
+            let lane = unsafe { &*lane };
+            if lane.active() {
+                lane.expired
+                    .store(lane.sequence.load(Ordering::Acquire), Ordering::Release);
+                lane.attention.fetch_or(attention::INTERRUPT, Ordering::AcqRel);
+                any = true;
+            }
+        }
+        if any {
+            let _ = watchdog::wake();
+        }
+    }
+
+    /// Whether the domain refuses calls until it is reset.
+    #[must_use]
+    pub fn faulted(&self) -> bool {
+        self.0.faulted()
+    }
+
+    /// The time limit of calls that start from now on.
+    pub fn set_time_limit(&self, limit: Option<Duration>) {
+        let limit = nanoseconds(limit);
+        let set = self.0.lanes();
+        self.0.time_limit.store(limit, Ordering::Relaxed);
+        for &lane in &set.lanes {
+            // SAFETY: lanes in the list are this domain's.
+            unsafe {
+                (*lane).limit.store(limit, Ordering::Relaxed);
+                (*lane).attention.fetch_or(attention::WAKE, Ordering::AcqRel);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Domain")
+            .field("name", &self.0.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is inaccessible between a lane's thread block and its data stack at least, so that a stack's end is a fault.
+const DATA_STACK_GAP: u64 = 64 << 10;
+
+/// Addresses of pages and what they hold before the domain runs.
+type PristinePages = Vec<(u64, Box<[u8]>)>;
+
+fn nanoseconds(limit: Option<Duration>) -> u64 {
+    limit.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX).max(1))
+}

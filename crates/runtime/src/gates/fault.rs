@@ -1,0 +1,427 @@
+//! How calls end that fail: what the gates and the signal handler noted becomes an error.
+
+use crate::domain::DomainRef;
+use crate::domain::imports::{OutFrame, Verdict};
+use crate::domain::link::{self, OnFailure};
+use crate::gates::frames;
+use crate::gates::gate::{self, status};
+use crate::lanes::lane::{Lane, attention};
+use crate::load::module::Module;
+use crate::outcome::error::CallError;
+use ringfence_isa::window;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+mod report;
+
+pub(crate) use report::Trace;
+pub use report::{Access, Fault, FaultKind, Frame, Registers};
+
+/// What the signal handler writes down; everything else is found out after the call has been left.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct RawFault {
+    pub signal: i32,
+    pub code: i32,
+    pub error: u64,
+    pub address: u64,
+    pub rsp: u64,
+    pub registers: Registers,
+    /// Attention bits that made the handler act, when it was no crash.
+    pub bits: u32,
+}
+
+impl RawFault {
+    /// Whether the processor told an address: SEGV_MAPERR, SEGV_ACCERR, or a bus error. What the kernel raises by itself
+    /// (a signal for which there is no room on the stack), and general protection, have none.
+    pub(crate) fn has_address(&self) -> bool {
+        match self.signal {
+            libc::SIGSEGV => matches!(self.code, 1 | 2),
+            _ => self.signal == libc::SIGBUS && self.code > 1 && self.code < 0x80,
+        }
+    }
+}
+
+/// Backtraces stop after so many frames, inlined ones included.
+const MOST_FRAMES: usize = 64;
+
+thread_local! {
+    static ERROR: RefCell<Option<CallError>> = const { RefCell::new(None) };
+}
+
+/// Fills the calling thread's slot and sets its status.
+pub(crate) fn set_error(error: CallError) {
+    let _ = ERROR.try_with(|slot| slot.try_borrow_mut().map(|mut s| *s = Some(error)));
+    // SAFETY: our own thread's words.
+    unsafe { (*gate::tls()).status = status::SLOT };
+}
+
+/// The last failed call's error.
+pub(crate) fn take_error() -> Option<CallError> {
+    // SAFETY: our own thread's words.
+    let code = unsafe { std::mem::take(&mut (*gate::tls()).status) };
+    match code {
+        0 => None,
+        status::FAULTED => Some(CallError::Faulted),
+        status::GONE => Some(CallError::Gone),
+        status::REVOKED => Some(CallError::Revoked),
+        status::INSIDE => Some(CallError::Inside),
+        status::SIGNAL_STACK => Some(CallError::SignalStack),
+        status::ENDING => Some(CallError::Ending),
+        status::UNLINKED => Some(CallError::Unlinked),
+        _ => ERROR.try_with(|slot| slot.try_borrow_mut().ok()?.take()).ok()?,
+    }
+}
+
+fn images(lane: &Lane) -> Vec<(u64, Module)> {
+    // SAFETY: the lane is the calling thread's, with the failed call still in progress.
+    unsafe { lane.domain().images() }
+}
+
+/// Walks the control stack: the verifier knows how deep it is at every instruction.
+fn walk(lane: &Lane, images: &[(u64, Module)], rip: u64, rsp: u64, in_frame: &gate::InFrame) -> Vec<u64> {
+    let mut addresses = vec![rip];
+    // The gate's own return address; nothing of the domain is above it.
+    let end = in_frame.top - 24;
+    let (low, high) = (lane.slot.control_low(), lane.slot.control_top());
+    let (mut rip, mut rsp) = (rip, rsp);
+    while addresses.len() < MOST_FRAMES {
+        let image = images
+            .iter()
+            .find(|(base, module)| (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip));
+        let depth = match image {
+            Some((base, module)) => module.0.depth_at((rip - base) as u32),
+            // In a stub, or nowhere after a jump to something that is no code.
+            None if addresses.len() == 1 => Some(0),
+            None => None,
+        };
+        let Some(depth) = depth else { break };
+        let at = rsp.wrapping_add(depth.into());
+        if at >= end || at < low || at + 8 > high || at % 8 != 0 {
+            break;
+        }
+        // SAFETY: on the lane's control stack, which is mapped and which nobody but this thread uses.
+        rip = unsafe { (at as *const u64).read() };
+        if rip == gate::hook() {
+            // SAFETY: as for the stack itself.
+            match unsafe { &*lane.records.get() }.original(at) {
+                Some(original) => rip = original,
+                None => break,
+            }
+        }
+        rsp = at + 8;
+        addresses.push(rip);
+    }
+    addresses
+}
+
+fn build(lane: &Lane, kind: FaultKind, registers: Registers, rsp: u64, in_frame: &gate::InFrame) -> Fault {
+    let images = images(lane);
+    let addresses = walk(lane, &images, registers.rip, rsp, in_frame);
+    let domain = lane.domain().name().to_string();
+    Fault {
+        kind,
+        registers,
+        domain,
+        trace: Arc::new(Trace { images, addresses }),
+    }
+}
+
+/// A fault at a call out: `top` is where the domain's stack stands, its return address on it.
+fn at_call_out(lane: &Lane, kind: FaultKind, top: u64, general: [u64; 16], host_sp: u64) -> Fault {
+    // SAFETY: the gate saved the top of this lane's control stack; the word there is the return address into the domain.
+    let rip = unsafe { (top as *const u64).read() };
+    // SAFETY: the gate's frame at `host_sp`.
+    let in_frame = unsafe { &*(host_sp as *const gate::InFrame) };
+    let mut fault = build(
+        lane,
+        kind,
+        Registers {
+            general,
+            rip,
+            rflags: 0,
+        },
+        top + 8,
+        in_frame,
+    );
+    // The address is a return address already, as those of the frames above are.
+    if let Some(trace) = Arc::get_mut(&mut fault.trace) {
+        trace.addresses[0] = rip - 1;
+    }
+    fault
+}
+
+fn fail(lane: &Lane, fault: Fault) {
+    // No frame of this lane ever goes on.
+    // SAFETY: the lane's own thread, outside the domain.
+    unsafe { (*lane.records.get()).clear() };
+    lane.domain().faults.fetch_add(1, Ordering::Relaxed);
+    lane.domain().set_faulted(Some(lane));
+    if fault.kind == FaultKind::TimeLimit {
+        lane.domain().tell_time();
+    }
+    set_error(CallError::Fault(Box::new(fault)));
+}
+
+/// Which of several reasons to end a call is told.
+fn kind_of(bits: u32) -> FaultKind {
+    if bits & attention::INTERRUPT != 0 {
+        FaultKind::Interrupted
+    } else if bits & attention::TIME != 0 {
+        FaultKind::TimeLimit
+    } else {
+        FaultKind::Elsewhere
+    }
+}
+
+/// The thread has left the domain after a signal; `host_sp` is still that of the failed call.
+pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
+    // SAFETY: the landing passes the lane that the handler gave it.
+    let lane = unsafe { &*lane };
+    // SAFETY: written by this thread's handler, before.
+    let raw = unsafe { *lane.fault.get() };
+    // SAFETY: the gate's frame.
+    let in_frame = unsafe { &*(lane.host_sp.load(Ordering::Relaxed) as *const gate::InFrame) };
+    // `top` is 0 while the thread is inside, and so no handler can have entered since.
+    let kind = if raw.bits == 0 {
+        classify(lane, &raw)
+    } else {
+        kind_of(raw.bits)
+    };
+    let fault = build(lane, kind, raw.registers, raw.rsp, in_frame);
+    fail(lane, fault);
+}
+
+/// Modules built with `--check` trap with the address in r11 when it lies outside the window.
+fn outside(lane: &Lane, raw: &RawFault) -> Option<FaultKind> {
+    let (rip, address) = (raw.registers.rip, raw.registers.general[11]);
+    let checked = images(lane).iter().any(|(base, module)| {
+        (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip)
+            && module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK != 0
+    });
+    // Other traps of the module, `__builtin_trap` for one, have anything in r11.
+    use ringfence_isa::sequence::CHECK_TRAP;
+    let mut code = [0; CHECK_TRAP.len()];
+    let start = rip.wrapping_sub(CHECK_TRAP.len() as u64 - 2);
+    let marked = DomainRef::of(lane.domain()).read(start, &mut code).is_ok() && code == CHECK_TRAP;
+    (checked && marked && address.wrapping_sub(lane.base) >= window::SIZE)
+        .then_some(FaultKind::OutsideWindow { address })
+}
+
+fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
+    match raw.signal {
+        libc::SIGFPE if matches!(raw.code, 1 | 2) => FaultKind::Division,
+        libc::SIGFPE => FaultKind::FloatingPoint,
+        libc::SIGILL => outside(lane, raw).unwrap_or(FaultKind::IllegalInstruction),
+        libc::SIGTRAP => FaultKind::Trap,
+        _ if !raw.has_address() => {
+            // A signal for which there was no room left on the control stack arrives like this.
+            if raw.rsp < lane.slot.control_low() + (32 << 10) {
+                FaultKind::ControlStack
+            } else {
+                FaultKind::Protection
+            }
+        }
+        _ => {
+            let address = raw.address;
+            let slot = lane.slot.start(lane.base);
+            let domain = lane.domain();
+            let low = slot + u64::from(window::LANE_SLOT) - u64::from(domain.options.data_stack);
+            if lane.slot.below_control(address) {
+                FaultKind::ControlStack
+            } else if (slot + domain.thread_area()..low).contains(&address) {
+                FaultKind::DataStack
+            } else if checks_target(lane, raw.registers.rip) {
+                FaultKind::BadTarget
+            } else if raw.error & 16 != 0 {
+                if address.wrapping_sub(lane.base) < u64::from(window::NULL_END) {
+                    FaultKind::BadTarget
+                } else {
+                    FaultKind::BadAccess {
+                        address,
+                        access: Access::Execute,
+                    }
+                }
+            } else {
+                let access = if raw.error & 2 != 0 {
+                    Access::Write
+                } else {
+                    Access::Read
+                };
+                FaultKind::BadAccess { address, access }
+            }
+        }
+    }
+}
+
+/// Whether the instruction is the compare of a checked indirect jump or call: its target is not even mapped.
+fn checks_target(lane: &Lane, rip: u64) -> bool {
+    use ringfence_isa::sequence::CMP;
+    let mut code = [0; CMP.len()];
+    DomainRef::of(lane.domain()).read(rip, &mut code).is_ok() && code == CMP
+}
+
+/// The gate out does not let a call through.
+pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u64, out_frame: *const u64) {
+    // SAFETY: the gate passes its lane and frame; the second word is the domain's stack top.
+    let (lane, top) = unsafe { (&*lane, *out_frame.add(1)) };
+    let kind = match reason {
+        gate::refused::DATA_STACK => FaultKind::DataStack,
+        gate::refused::NESTING => FaultKind::Nesting,
+        _ => FaultKind::Unbound(stub as u32),
+    };
+    fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+}
+
+/// A host function, or a runtime stub, ends the call in.
+pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) {
+    let kind = match why {
+        Ok(Verdict::Exit(status)) => {
+            lane.domain().set_faulted(Some(lane));
+            return set_error(CallError::Exit(status));
+        }
+        Ok(Verdict::Abort(reason)) => FaultKind::Abort(reason),
+        Ok(Verdict::Uncaught(name)) => {
+            if frames::through_linked(lane, lane.top.load(Ordering::Relaxed)) {
+                FaultKind::NotUnwound(name)
+            } else {
+                FaultKind::Uncaught(name)
+            }
+        }
+        Ok(Verdict::Fail(why)) => FaultKind::Host(why),
+        Ok(Verdict::OutOfMemory) => FaultKind::OutOfMemory,
+        Ok(Verdict::Return) => return,
+        Err(stub) => FaultKind::Unbound(stub),
+    };
+    let mut general = [0; 16];
+    for (value, register) in frame.ints.iter().zip([7, 6, 2, 1, 8, 9]) {
+        general[register] = *value;
+    }
+    (general[0], general[10], general[15]) = (frame.rax, frame.r10, frame.stack);
+    let top = lane.top.load(Ordering::Relaxed);
+    fail(
+        lane,
+        at_call_out(lane, kind, top, general, lane.host_sp.load(Ordering::Relaxed)),
+    );
+}
+
+/// Ends the call in from a stub that knows its own frame.
+pub(crate) fn end_call_at(lane: &Lane, kind: FaultKind, top: u64) {
+    fail(
+        lane,
+        at_call_out(lane, kind, top, [0; 16], lane.host_sp.load(Ordering::Relaxed)),
+    );
+}
+
+/// What the gate does after a failed call of another domain.
+#[repr(C)]
+pub(crate) struct AfterFailure {
+    /// Not 0: the call in ends.
+    end: u64,
+    /// The result, if it does not.
+    value: u64,
+}
+
+/// A domain that this one called failed; the thread's slot has its error.
+pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *const u64) -> AfterFailure {
+    let goes_on = |value| AfterFailure { end: 0, value };
+    // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame of four words.
+    let (lane, [_, top, import, _]) = unsafe { (&*lane, *out_frame.cast::<[u64; 4]>()) };
+    // On another thread or out of order: what the gate looks at next tells it so, and this lane is not ours.
+    if lane.thread.load(Ordering::Relaxed) != gate::thread_pointer()
+        || lane.top.load(Ordering::Relaxed) != top
+        || lane.host_sp.load(Ordering::Relaxed) != out_frame as u64 + 32
+    {
+        return goes_on(0);
+    }
+    let error = take_error().unwrap_or(CallError::Gone);
+    let domain = lane.domain();
+    lane.linked.store(0, Ordering::Relaxed);
+    lane.call_status.store(link::code(&error), Ordering::Relaxed);
+    let number =
+        (import - domain.imports().as_ptr() as u64) as usize / size_of::<crate::lanes::lane::Import>();
+    let slot = domain.slot(number);
+    let verdict = domain.tell(slot, &error);
+    // The hook may have called domains itself.
+    // SAFETY: our own thread's words.
+    unsafe { (*gate::tls()).status = 0 };
+    let kind = match (verdict, slot.map(|s| s.on_failure)) {
+        (Verdict::Return, Some(OnFailure::Return(value))) => return goes_on(value),
+        (Verdict::Return, Some(OnFailure::Tell)) if domain.asks_call_status() => return goes_on(0),
+        (Verdict::Return, _) => match error {
+            CallError::Fault(fault) => FaultKind::Callee(fault),
+            other => FaultKind::Host(format!("a domain that it called: {other}")),
+        },
+        (Verdict::Exit(status), _) => {
+            domain.set_faulted(Some(lane));
+            set_error(CallError::Exit(status));
+            return AfterFailure { end: 1, value: 0 };
+        }
+        (Verdict::Abort(reason), _) => FaultKind::Abort(reason),
+        (Verdict::Fail(why), _) => FaultKind::Host(why),
+        (Verdict::Uncaught(name), _) => FaultKind::Uncaught(name),
+        (Verdict::OutOfMemory, _) => FaultKind::OutOfMemory,
+    };
+    fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+    AfterFailure { end: 1, value: 0 }
+}
+
+/// On the way back into the domain something is amiss. 0: go on; 1: the call in ends.
+pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
+    // SAFETY: the gate passes its lane.
+    let lane = unsafe { &*lane };
+    let bits = lane.attention.load(Ordering::Acquire);
+    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+    let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
+    if bits & attention::FAULTED == 0 && !current {
+        lane.attention.fetch_and(!ending, Ordering::AcqRel);
+        return 0;
+    }
+    let kind = if current && bits & ending != 0 {
+        kind_of(bits)
+    } else {
+        FaultKind::Elsewhere
+    };
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    fail(
+        lane,
+        at_call_out(lane, kind, lane.top.load(Ordering::Relaxed), [0; 16], host_sp),
+    );
+    1
+}
+
+/// A host function returned on another thread or out of order. `in_frame` is the frame of the call in that ends here.
+pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gate::InFrame) {
+    // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame.
+    let (lane, in_frame) = unsafe { (&*lane, &*in_frame) };
+    lane.poisoned.store(1, Ordering::Release);
+    let _ = lane.host_sp.compare_exchange(
+        std::ptr::from_ref(in_frame) as u64,
+        in_frame.previous,
+        Ordering::AcqRel,
+        Ordering::Relaxed,
+    );
+    lane.domain().set_faulted(None);
+    set_error(without_trace(lane, FaultKind::OutOfOrder));
+}
+
+/// A frame of the domain has returned to a hook whose record a fault has ended. The call in ends.
+pub(crate) fn lost(lane: &Lane) {
+    lane.domain().set_faulted(Some(lane));
+    set_error(without_trace(lane, FaultKind::Elsewhere));
+}
+
+/// A fault where nothing is known of the domain's frames.
+fn without_trace(lane: &Lane, kind: FaultKind) -> CallError {
+    let trace = Arc::new(Trace {
+        images: Vec::new(),
+        addresses: Vec::new(),
+    });
+    CallError::Fault(Box::new(Fault {
+        kind,
+        registers: Registers::default(),
+        domain: lane.domain().name().to_string(),
+        trace,
+    }))
+}

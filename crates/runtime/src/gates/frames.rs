@@ -1,0 +1,211 @@
+//! Exceptions: what a domain learns of its own frames, and how it resumes in one of them.
+//!
+//! An unwinder needs return addresses and saved registers. They are on the control stack, where no code of a domain can
+//! read; so the gate hands out copies of the words that the present call in has put there, and of no others. All of them
+//! are the domain's own: return addresses into its text, and registers that its code pushed.
+//!
+//! To resume at a landing pad the control stack pointer has to move up. The gate finds out by itself which frames are
+//! live, from the return address of its own caller up to the gate in, with the depths that the verifier knows. It moves the
+//! stack pointer only to where it stands in one of these frames when the call in progress there returns, and sends control
+//! only to a landing pad of the same function, at the same depth: one that could have been reached by `ret`, for all that
+//! the stack can tell. `docs/security/exceptions.md` has the argument.
+
+use crate::domain::DomainRef;
+use crate::gates::gate;
+use crate::gates::jump::{JumpFrame, OutWords, Records};
+use crate::lanes::lane::Lane;
+use ringfence_isa::frames::{HEAD, RECORD, WORDS};
+use ringfence_isa::window;
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+/// Why a domain does not learn of a frame, or cannot resume in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FramesError {
+    /// The memory to write to, or to read the record from, is not the domain's.
+    Pointer,
+    /// No frame of this call has its stack pointer there: it has returned, it belongs to another call or lane, or it never
+    /// was.
+    NoFrame,
+    /// The place to resume at is no landing pad.
+    NoPad,
+    /// The landing pad belongs to another function than the frame.
+    OtherFunction,
+    /// The landing pad expects another depth than the frame has.
+    OtherDepth,
+}
+
+impl fmt::Display for FramesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FramesError::Pointer => "a bad pointer",
+            FramesError::NoFrame => "no such frame in this call",
+            FramesError::NoPad => "no landing pad there",
+            FramesError::OtherFunction => "the landing pad belongs to another function",
+            FramesError::OtherDepth => "the landing pad is at another depth than the frame",
+        })
+    }
+}
+
+/// Where the return address to the gate in stands: the first word that is not the domain's.
+fn end(lane: &Lane) -> u64 {
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    // SAFETY: the gate's frame of the innermost call in, which is in progress.
+    unsafe { (*(host_sp as *const gate::InFrame)).top - 24 }
+}
+
+/// The stub `UNWIND`.
+pub(crate) fn tell(
+    lane: &Lane,
+    records: &Records,
+    frame: &JumpFrame,
+    out: &OutWords,
+) -> Result<(), FramesError> {
+    // A fault, one in a host's signal handler too, has ended all records: hooks are not known any more. The gate ends the
+    // call on its way back.
+    if lane.domain().faulted() {
+        return Ok(());
+    }
+    let end = end(lane);
+    let start = match frame.rsi {
+        0 => out.top,
+        distance => end
+            .checked_sub(distance)
+            .filter(|at| at.is_multiple_of(8) && (out.top..end).contains(at))
+            .ok_or(FramesError::NoFrame)?,
+    };
+    let count = WORDS.min(((end - start) / 8) as usize);
+    let mut told = [0; HEAD + WORDS];
+    told[..5].copy_from_slice(&frame.saved);
+    (told[5], told[6]) = (end - start, count as u64);
+    for (i, word) in told[HEAD..HEAD + count].iter_mut().enumerate() {
+        // SAFETY: between the domain's stack pointer and the gate's own words, on the lane's control stack.
+        *word = unsafe { ((start + 8 * i as u64) as *const u64).read() };
+    }
+    // A hook is an address of the host's. It is looked up by its slot: comparing words with it would tell a domain that
+    // pushes guesses when one is right.
+    for (slot, original) in records.hooked(start, start + 8 * count as u64) {
+        told[HEAD + ((slot - start) / 8) as usize] = original;
+    }
+    let mut bytes = [0; 8 * (HEAD + WORDS)];
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(&told[..HEAD + count]) {
+        chunk.copy_from_slice(&word.to_le_bytes());
+    }
+    let domain = DomainRef::of(lane.domain());
+    domain
+        .write(domain.translate(frame.rdi), &bytes[..8 * (HEAD + count)])
+        .map_err(|_| FramesError::Pointer)
+}
+
+/// The stub `RESUME`.
+pub(crate) fn resume(
+    lane: &Lane,
+    records: &mut Records,
+    frame: &mut JumpFrame,
+    out: &mut OutWords,
+) -> Result<(), FramesError> {
+    let domain = DomainRef::of(lane.domain());
+    let mut bytes = [0; 8 * RECORD];
+    // Copied once: another thread may be writing there.
+    domain
+        .read(domain.translate(frame.rdi), &mut bytes)
+        .map_err(|_| FramesError::Pointer)?;
+    let mut record = [0; RECORD];
+    for (word, chunk) in record.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(chunk.try_into().expect("8 bytes"));
+    }
+    let [distance, pad, rax, rdx, saved @ ..] = record;
+    // SAFETY: the calling thread is in the domain.
+    let image_at = |offset| unsafe { lane.domain().image_at(offset) };
+    let end = end(lane);
+
+    let mut at = out.top;
+    let (placed, offset, depth) = loop {
+        // SAFETY: a slot of a return address on the lane's control stack: the first is the gate's caller's, each further one
+        // stands where the depth that the verifier knows puts it.
+        let found = unsafe { (at as *const u64).read() };
+        let rip = if found == gate::hook() {
+            records.original(at).ok_or(FramesError::NoFrame)?
+        } else {
+            found
+        };
+        let (placed, offset) = rip
+            .checked_sub(lane.base)
+            .and_then(image_at)
+            .ok_or(FramesError::NoFrame)?;
+        let depth = placed.module.0.depth_at(offset).ok_or(FramesError::NoFrame)?;
+        let here = end.checked_sub(at + 8).ok_or(FramesError::NoFrame)?;
+        if here == distance {
+            break (placed, offset, depth);
+        }
+        let next = at + 8 + u64::from(depth);
+        if here < distance || next >= end {
+            return Err(FramesError::NoFrame);
+        }
+        at = next;
+    };
+
+    let (sp, report) = (at + 8, &placed.module.0.report);
+    let (other, pad_offset) = pad
+        .checked_sub(lane.base)
+        .and_then(image_at)
+        .ok_or(FramesError::NoPad)?;
+    let pad_depth = other
+        .module
+        .0
+        .report
+        .pad_depth(pad_offset)
+        .ok_or(FramesError::NoPad)?;
+    // Functions do not overlap: what lies between a function's entry and its end belongs to it.
+    let in_function = |f: &ringfence_verify::Function| (f.entry..f.end).contains(&pad_offset);
+    if other.offset != placed.offset || !report.function_at(offset).is_some_and(in_function) {
+        return Err(FramesError::OtherFunction);
+    }
+    if pad_depth != depth {
+        return Err(FramesError::OtherDepth);
+    }
+
+    records.leave_below(sp + u64::from(depth));
+    frame.saved = saved;
+    frame.result = [rax, rdx];
+    // Back through the gate as if the call in progress had returned to the pad.
+    out.top = at;
+    // SAFETY: where the return address of the frame's callee stood, which is left.
+    unsafe { (at as *mut u64).write(pad) };
+    Ok(())
+}
+
+/// Whether code that was linked into the domain is among the frames of this call, from its call out at `top` up: it has no unwind
+/// tables, so no unwinder passes it. For a message only.
+pub(crate) fn through_linked(lane: &Lane, top: u64) -> bool {
+    let kept = lane.top.load(Ordering::Relaxed);
+    // No handler may enter the lane and change its records meanwhile.
+    lane.top.store(0, Ordering::Relaxed);
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
+    let records = unsafe { &*lane.records.get() };
+    let (end, mut at, mut linked) = (end(lane), top, false);
+    while at < end {
+        // SAFETY: as in `resume`: slots of return addresses on the lane's control stack, below the gate's.
+        let found = unsafe { (at as *const u64).read() };
+        let rip = if found == gate::hook() {
+            records.original(at)
+        } else {
+            Some(found)
+        };
+        let Some(offset) = rip.and_then(|rip| rip.checked_sub(lane.base)) else {
+            break;
+        };
+        linked = (u64::from(window::LINKED)..u64::from(window::HEAP)).contains(&offset);
+        // SAFETY: the calling thread is in the domain.
+        let image = unsafe { lane.domain().image_at(offset) };
+        match image.and_then(|(placed, offset)| placed.module.0.depth_at(offset)) {
+            Some(depth) => at += 8 + u64::from(depth),
+            None => break,
+        }
+    }
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    lane.top.store(kept, Ordering::Relaxed);
+    linked
+}

@@ -1,0 +1,259 @@
+//! `setjmp` and `longjmp`.
+//!
+//! A domain cannot restore its control stack pointer: it has no way to name it. So the gate keeps the records. A record
+//! must die with the frame of the function that called `setjmp`; to learn of that, the gate *hooks* this function's
+//! return address, which lies on the control stack, out of the domain's reach, at a depth that the verifier knows.
+//! When the function returns, the hook drops the records of its frame and goes on to the true return address.
+//!
+//! `longjmp` needs a live record of the same lane and of the same call in, above the present stack pointer, with the hook
+//! still in its slot. It drops all records of frames that it leaves: all whose slot is below the record's *slot*, not only
+//! those below its stack pointer, for a frame can call at a smaller depth than it had at `setjmp`.
+//!
+//! All of this runs while the lane's top is 0: no signal handler can enter the lane and change the records meanwhile.
+
+use crate::domain::DomainRef;
+use crate::gates::fault::{self, FaultKind};
+use crate::gates::{frames, gate};
+use crate::lanes::lane::{Import, Lane};
+use ringfence_isa::window::stub;
+use std::sync::atomic::Ordering;
+
+/// Most records that a lane may have at one time.
+const MOST: usize = 4096;
+
+/// What `longjmp` restores.
+#[derive(Clone, Copy)]
+struct Record {
+    /// What stands in the domain's `jmp_buf`.
+    id: u64,
+    /// Low half of the `jmp_buf`'s address.
+    buffer: u32,
+    /// The call in that it belongs to.
+    host_sp: u64,
+    /// The control stack pointer after `setjmp` has returned.
+    rsp: u64,
+    /// Where `setjmp` returns to.
+    rip: u64,
+    /// Where the calling function's return address stands, and what it was.
+    slot: u64,
+    original: u64,
+    /// `rbx rbp r12 r13 r15`.
+    saved: [u64; 5],
+}
+
+/// The records of a lane.
+#[derive(Default)]
+pub(crate) struct Records {
+    list: Vec<Record>,
+    next: u64,
+}
+
+/// What the gate passes: registers of the domain, in and out.
+#[repr(C)]
+pub(crate) struct JumpFrame {
+    /// `rbx rbp r12 r13 r15`.
+    pub saved: [u64; 5],
+    pub rdi: u64,
+    pub rsi: u64,
+    /// `rax rdx`.
+    pub result: [u64; 2],
+    /// Keeps the gate's frame aligned.
+    _pad: u64,
+}
+
+/// The words of a call out that matter here.
+#[repr(C)]
+pub(crate) struct OutWords {
+    _data_top: u64,
+    /// The domain's stack pointer; its return address stands there.
+    pub top: u64,
+}
+
+impl Records {
+    /// Forgets everything: the frames are gone.
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    /// The return address that a hook stands for.
+    pub(crate) fn original(&self, slot: u64) -> Option<u64> {
+        self.list
+            .iter()
+            .rev()
+            .find(|r| r.slot == slot)
+            .map(|r| r.original)
+    }
+
+    /// Whether any record leads to an address of a kind: a `longjmp`, or a return that the hook stands for.
+    pub(crate) fn mention(&self, kind: impl Fn(u64) -> bool) -> bool {
+        self.list.iter().any(|r| kind(r.rip) || kind(r.original))
+    }
+
+    /// The hooked slots among the words from `low` up to `high`, with what stood there.
+    pub(crate) fn hooked(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)> {
+        self.list
+            .iter()
+            .filter(move |r| (low..high).contains(&r.slot))
+            .map(|r| (r.slot, r.original))
+    }
+
+    /// Drops the records of all frames below the one whose return address stands at `slot`: they are left.
+    pub(crate) fn leave_below(&mut self, slot: u64) {
+        // Where their return addresses stood may now count as words that the remaining frame has pushed (it may have been
+        // deeper then than when it called them): no hook, which is an address of the host's, is left there, and no record
+        // that a value pushed in its place could bring back to life.
+        for dead in self.list.iter().filter(|r| r.slot < slot) {
+            // SAFETY: between the present stack pointer and the remaining frame, on the lane's control stack.
+            unsafe { (dead.slot as *mut u64).write(0) };
+        }
+        self.list.retain(|r| r.slot >= slot);
+    }
+}
+
+/// The depth at a return address, if its function may call `setjmp`.
+fn depth(lane: &Lane, rip: u64) -> Option<u32> {
+    // SAFETY: the calling thread is in the domain.
+    let (placed, offset) = unsafe { lane.domain().image_at(rip.checked_sub(lane.base)?)? };
+    // A tail call would leave the function without a return.
+    let place = placed.module.0.place_at(offset).filter(|p| !p.tail_calls)?;
+    Some(place.depth)
+}
+
+/// The gate out, for these stubs and those of exceptions. 0: goes on with `result`; 1: the call in ends.
+pub(crate) unsafe extern "C" fn jump(
+    lane: *const Lane,
+    frame: *mut JumpFrame,
+    import: *const Import,
+    out: *mut OutWords,
+) -> u32 {
+    // SAFETY: the gate passes its lane, its frames and an entry of the lane's own table.
+    let (lane, frame, out) = unsafe { (&*lane, &mut *frame, &mut *out) };
+    let number = (import as usize - lane.imports as usize) / size_of::<Import>();
+    // SAFETY: only the lane's own thread uses its records, and only with the lane's top at 0.
+    let records = unsafe { &mut *lane.records.get() };
+    frame.result = [0; 2];
+    let host = |why: &str| FaultKind::Host(why.into());
+    let done = match number as u32 {
+        stub::SETJMP => set(lane, records, frame, out).map_err(host),
+        stub::LONGJMP => long(lane, records, frame, out).map_err(host),
+        stub::UNWIND => frames::tell(lane, records, frame, out).map_err(FaultKind::Frames),
+        _ => frames::resume(lane, records, frame, out).map_err(FaultKind::Frames),
+    };
+    match done {
+        Ok(()) => 0,
+        Err(why) => {
+            fault::end_call_at(lane, why, out.top);
+            1
+        }
+    }
+}
+
+fn set(
+    lane: &Lane,
+    records: &mut Records,
+    frame: &mut JumpFrame,
+    out: &OutWords,
+) -> Result<(), &'static str> {
+    // SAFETY: the domain's return address stands at the top of its control stack.
+    let rip = unsafe { (out.top as *const u64).read() };
+    let Some(depth) = depth(lane, rip) else {
+        return Err("setjmp called by a function that also leaves by a tail call");
+    };
+    let rsp = out.top + 8;
+    let slot = rsp + u64::from(depth);
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    let buffer = frame.rdi as u32;
+    // SAFETY: the slot is on the lane's control stack, below the gate's own words: the verifier knows the depth.
+    let found = unsafe { (slot as *const u64).read() };
+    let original = if found == gate::hook() {
+        records
+            .original(slot)
+            .ok_or("the control stack has a hook without a record")?
+    } else {
+        found
+    };
+    // No frame below the calling function's is live. And the same buffer in the same frame again: the old record cannot be
+    // meant any more.
+    records
+        .list
+        .retain(|r| r.slot >= slot && (r.slot != slot || r.buffer != buffer));
+    if records.list.len() >= MOST {
+        return Err("too many live setjmp records");
+    }
+    records.next += 1;
+    let id = records.next;
+    let domain = DomainRef::of(lane.domain());
+    if domain
+        .write(domain.translate(frame.rdi), &id.to_le_bytes())
+        .is_err()
+    {
+        return Err("setjmp with a bad pointer");
+    }
+    records.list.push(Record {
+        id,
+        buffer,
+        host_sp,
+        rsp,
+        rip,
+        slot,
+        original,
+        saved: frame.saved,
+    });
+    // SAFETY: as above; from now on the record exists.
+    unsafe { (slot as *mut u64).write(gate::hook()) };
+    Ok(())
+}
+
+fn long(
+    lane: &Lane,
+    records: &mut Records,
+    frame: &mut JumpFrame,
+    out: &mut OutWords,
+) -> Result<(), &'static str> {
+    let domain = DomainRef::of(lane.domain());
+    let mut id = [0; 8];
+    if domain.read(domain.translate(frame.rdi), &mut id).is_err() {
+        return Err("longjmp with a bad pointer");
+    }
+    let id = u64::from_le_bytes(id);
+    let dead = "longjmp to a function that has returned, or with a buffer that setjmp has not filled";
+    let record = *records.list.iter().rev().find(|r| r.id == id).ok_or(dead)?;
+    if record.host_sp != lane.host_sp.load(Ordering::Relaxed) {
+        return Err("longjmp across a call of the host");
+    }
+    // Above the present stack pointer: what stands between is what the function itself has pushed.
+    if record.rsp < out.top + 8 {
+        return Err(dead);
+    }
+    // SAFETY: the slot is on the lane's control stack.
+    if unsafe { (record.slot as *const u64).read() } != gate::hook() {
+        return Err(dead);
+    }
+    records.leave_below(record.slot);
+    frame.saved = record.saved;
+    frame.result[0] = match frame.rsi as u32 {
+        0 => 1,
+        value => value.into(),
+    };
+    // Back through the gate as from the call of setjmp: its return address once more where it stood.
+    out.top = record.rsp - 8;
+    // SAFETY: below the record's frame, where only frames that are left now have been.
+    unsafe { (out.top as *mut u64).write(record.rip) };
+    Ok(())
+}
+
+/// A hooked function has returned; `rsp` is what it is after the return. Gives the true return address, or 0: the call ends.
+pub(crate) unsafe extern "C" fn unhook(lane: *const Lane, rsp: u64) -> u64 {
+    // SAFETY: the gate passes its lane; see `jump`.
+    let (lane, records) = unsafe { (&*lane, &mut *(*lane).records.get()) };
+    let slot = rsp - 8;
+    let original = records.original(slot);
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    records.list.retain(|r| r.slot > slot || r.host_sp != host_sp);
+    if original.is_none() {
+        // A fault ends all records of a lane. One in a signal handler of the host's, which came after the gate had looked for
+        // faults on its way back into the domain, leaves frames that go on until their hook.
+        fault::lost(lane);
+    }
+    original.unwrap_or(0)
+}

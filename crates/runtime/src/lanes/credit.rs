@@ -1,0 +1,121 @@
+//! How many calls a domain may still get.
+//!
+//! The limit holds exactly, for all threads together, and calls of domains without one pay nothing for it. The bit
+//! [`COUNTED`](crate::lanes::lane::attention::COUNTED) keeps a limited domain's lanes on the gate's second path, which takes one from the lane's
+//! [`credit`](Lane::credit) for each outermost call that begins. Credit is handed out in batches, with the world locked; the last
+//! ones are taken back from lanes that do not need them.
+
+use crate::domain::{Inner, LaneSet};
+use crate::lanes::lane::Lane;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+/// Most calls that a lane is given at once.
+const BATCH: u64 = 256;
+
+/// What a domain has left. Changed with the world locked.
+pub(crate) struct CallCredit {
+    /// No limit is `u64::MAX`, here and below.
+    limit: AtomicU64,
+    /// Calls that no lane was given yet.
+    left: AtomicU64,
+}
+
+impl CallCredit {
+    pub(crate) fn new(limit: Option<u64>) -> CallCredit {
+        let limit = limit.unwrap_or(u64::MAX);
+        CallCredit {
+            limit: limit.into(),
+            left: limit.into(),
+        }
+    }
+
+    /// Whether calls are counted.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit() != u64::MAX
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// The limit is higher from now on.
+    pub(crate) fn raise(&self, to: u64) {
+        // One that was limited stays so: its lanes have the bit.
+        let to = to.min(u64::MAX - 1);
+        let more = to.saturating_sub(self.limit());
+        self.limit.fetch_add(more, Ordering::Relaxed);
+        self.left.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Takes back what a lane has left.
+    pub(crate) fn take_back(&self, lane: &Lane) {
+        // Below 0 while its thread finds out that there is none.
+        let some = |credit: i64| (credit > 0).then_some(0);
+        let old = lane
+            .credit
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, some);
+        self.left
+            .fetch_add(old.map_or(0, i64::unsigned_abs), Ordering::Relaxed);
+    }
+
+    /// Gives a lane more. False if there is no more.
+    fn hand_out(&self, set: &LaneSet, lane: &Lane) -> bool {
+        if self.left.load(Ordering::Relaxed) == 0 {
+            for &other in &set.lanes {
+                // SAFETY: lanes in the list are this domain's; only atomics are used.
+                self.take_back(unsafe { &*other });
+            }
+        }
+        let left = self.left.load(Ordering::Relaxed);
+        let some = left.min(BATCH);
+        self.left.store(left - some, Ordering::Relaxed);
+        lane.credit.fetch_add(some as i64, Ordering::AcqRel);
+        some > 0
+    }
+
+    /// As when the domain was made, with nobody inside.
+    pub(crate) fn renew(&self, limit: Option<u64>, set: &LaneSet) {
+        let limit = limit.unwrap_or(u64::MAX);
+        for &lane in &set.lanes {
+            // SAFETY: lanes in the list are this domain's; only atomics are used.
+            unsafe { (*lane).credit.store(0, Ordering::Release) };
+        }
+        self.limit.store(limit, Ordering::Relaxed);
+        self.left.store(limit, Ordering::Relaxed);
+    }
+}
+
+/// The credit of a lane.
+pub(crate) type Credit = AtomicI64;
+
+impl Inner {
+    /// A lane has no credit left. With the world locked; false if nobody has.
+    pub(crate) fn replenish(&self, lane: &Lane) -> bool {
+        self.call_credit.hand_out(&self.lanes(), lane)
+    }
+
+    /// Keeps the domain from going while the host is told of a limit by a thread that has no call in progress in it. With the world
+    /// locked.
+    pub(crate) fn stay(&self) -> Stay {
+        self.stays.fetch_add(1, Ordering::AcqRel);
+        Stay(self)
+    }
+}
+
+/// A domain that stays; for ever, if its last handle is dropped meanwhile, as when a host function drops it that the domain called.
+pub(crate) struct Stay(*const Inner);
+
+impl std::ops::Deref for Stay {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        // SAFETY: it was alive with the world locked, and whoever retires a domain with the world locked sees the number.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let stays: &AtomicU32 = &self.stays;
+        stays.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,357 @@
+//! The watchdog: ends calls that take too long or were interrupted.
+//!
+//! Gates only count calls. A thread of ours looks at the counts about once a millisecond while calls with a limit are in
+//! progress, and sleeps otherwise; the first call after that wakes it (`WAKE` sends it the slow way in). A call that has to
+//! end is marked; if the domain's own code is running, a signal makes it leave; if not, the gate looks at the mark
+//! on the way back.
+
+use crate::lanes::lane::{Lane, attention};
+use crate::lanes::{signal, world};
+use crate::outcome::error::HostError;
+use std::mem::{offset_of, zeroed};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+const NONE: u32 = 0;
+const RUNNING: u32 = 1;
+const PARKED: u32 = 2;
+
+static STATE: AtomicU32 = AtomicU32::new(NONE);
+static STARTING: Mutex<()> = Mutex::new(());
+
+const TICK_NS: u64 = 1_000_000;
+/// How soon a signal that found the thread in a gate is sent again.
+const AGAIN_NS: u64 = 100_000;
+/// So many quiet ticks, and the watchdog goes to sleep.
+const QUIET: u32 = 50;
+
+/// What marks the signals as ours.
+pub(crate) const MAGIC: usize = 0x5246_7761_7463_6821;
+
+/// Starts the watchdog or makes it look now.
+pub(crate) fn wake() -> Result<(), HostError> {
+    if STATE.load(Ordering::Acquire) == NONE {
+        start()?;
+    }
+    let _ = STATE.compare_exchange(PARKED, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
+    futex_wake();
+    Ok(())
+}
+
+/// In a child: its watchdog did not come along.
+pub(crate) fn forget() {
+    STATE.store(NONE, Ordering::Release);
+}
+
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(STARTING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn start() -> Result<(), HostError> {
+    let _guard = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if STATE.load(Ordering::Acquire) != NONE {
+        return Ok(());
+    }
+    barrier();
+    // No signal of the host's is to be handled by our thread.
+    // SAFETY: changes the calling thread's mask and puts it back.
+    unsafe {
+        let mut all: libc::sigset_t = zeroed();
+        let mut old: libc::sigset_t = zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        STATE.store(RUNNING, Ordering::Release);
+        let made = std::thread::Builder::new()
+            .name("ringfence-watch".into())
+            .stack_size(128 << 10)
+            .spawn(run);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, null_mut());
+        if let Err(source) = made {
+            STATE.store(NONE, Ordering::Release);
+            return Err(HostError::Os {
+                what: "starting the watchdog",
+                source,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn run() {
+    // SAFETY: sets the calling thread's own timer slack.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 20_000u64, 0u64, 0u64, 0u64) };
+    let mut quiet = 0;
+    loop {
+        let now = now();
+        let (busy, next) = look(now);
+        quiet = if busy { 0 } else { quiet + 1 };
+        if quiet > QUIET {
+            STATE.store(PARKED, Ordering::SeqCst);
+            if !park() {
+                futex_wait(PARKED, None);
+            }
+            STATE.store(RUNNING, Ordering::Release);
+            LAST.store(0, Ordering::Relaxed);
+            LOOKS.fetch_add(1, Ordering::Relaxed);
+            quiet = 0;
+            continue;
+        }
+        futex_wait(RUNNING, Some(next.saturating_sub(now).clamp(1_000, TICK_NS)));
+    }
+}
+
+/// Makes the next call in every lane wake us; then looks once more. Whether a call is in progress.
+fn park() -> bool {
+    let world = world::lock_plain();
+    for &lane in &world.all {
+        // SAFETY: lanes are never unmapped; only atomics are used.
+        let lane = unsafe { &*lane };
+        if lane.watched() {
+            lane.attention.fetch_or(attention::WAKE, Ordering::SeqCst);
+        }
+    }
+    drop(world);
+    // The gate stores `host_sp` and then loads `attention`, without a fence between: this is the fence.
+    barrier();
+    look(now()).0
+}
+
+/// A round of the watchdog.
+#[derive(Clone, Copy)]
+struct Look {
+    number: u64,
+    /// Nanoseconds since the one before; 0 if the watchdog has slept.
+    since: u64,
+}
+
+/// When the watchdog looked last, 0 if it has slept since; and how often it has looked.
+static LAST: AtomicU64 = AtomicU64::new(0);
+static LOOKS: AtomicU64 = AtomicU64::new(1);
+
+/// One round: who has to end, and when to look again. Whether anything has to be watched.
+fn look(now: u64) -> (bool, u64) {
+    let world = world::lock_plain();
+    let this = Look {
+        number: LOOKS.fetch_add(1, Ordering::Relaxed) + 1,
+        since: match LAST.swap(now, Ordering::Relaxed) {
+            0 => 0,
+            last => now.saturating_sub(last),
+        },
+    };
+    let (mut busy, mut next) = (false, now + TICK_NS);
+    for &lane in &world.all {
+        // SAFETY: lanes are never unmapped; only atomics are used.
+        let lane = unsafe { &*lane };
+        if !lane.active() {
+            continue;
+        }
+        let sequence = lane.sequence.load(Ordering::Acquire);
+        let limit = lane.limit.load(Ordering::Relaxed);
+        if lane.timed.load(Ordering::Relaxed) != 0 {
+            busy = true;
+            if charge(lane, this) {
+                mark(lane, sequence, attention::TIME);
+            }
+        }
+        if limit != 0 {
+            busy = true;
+            if lane.seen.load(Ordering::Relaxed) != sequence {
+                lane.seen.store(sequence, Ordering::Relaxed);
+                lane.since.store(now, Ordering::Relaxed);
+            }
+            let deadline = lane.since.load(Ordering::Relaxed).saturating_add(limit);
+            if deadline <= now {
+                mark(lane, sequence, attention::TIME);
+            } else {
+                next = next.min(deadline);
+            }
+        }
+        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+        if lane.attention.load(Ordering::Acquire) & ending != 0
+            && lane.expired.load(Ordering::Acquire) == sequence
+        {
+            busy = true;
+            // In the domain, or about to be; when it is out in the host the gate looks on the way back.
+            if lane.top.load(Ordering::Acquire) == 0 {
+                send(lane.tid.load(Ordering::Relaxed));
+                next = next.min(now + AGAIN_NS);
+            } else if let Some(callee) = along(&world.all, lane) {
+                // It waits for another domain, which has to end first.
+                mark(callee, callee.sequence.load(Ordering::Acquire), attention::TIME);
+                send(callee.tid.load(Ordering::Relaxed));
+                next = next.min(now + AGAIN_NS);
+            }
+        }
+    }
+    (busy, next)
+}
+
+/// The lane in which the thread of `lane` is now, if it got there by calls from domain to domain only: a limit holds for what
+/// a domain has others do. What the host does in between ends when it returns.
+fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
+    let tid = lane.tid.load(Ordering::Relaxed);
+    let mut from = lane;
+    loop {
+        if from.linked.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let below = from.host_sp.load(Ordering::Acquire);
+        // The next call in on the same stack, which grows down.
+        let next = all
+            .iter()
+            // SAFETY: lanes are never unmapped; only atomics are used.
+            .map(|&l| unsafe { &*l })
+            .filter(|l| l.tid.load(Ordering::Relaxed) == tid && l.active())
+            .filter(|l| l.host_sp.load(Ordering::Acquire) < below)
+            .max_by_key(|l| l.host_sp.load(Ordering::Acquire))?;
+        if next.top.load(Ordering::Acquire) == 0 {
+            return Some(next);
+        }
+        from = next;
+    }
+}
+
+/// Charges the domain for the time since the last look if the thread is in the domain's own code now: over many looks each
+/// gets its share. Whether the domain's time is used up.
+fn charge(lane: &Lane, look: Look) -> bool {
+    let inside = lane.top.load(Ordering::Acquire) == 0;
+    let used = thread_time(lane.tid.load(Ordering::Relaxed));
+    let before = lane.processor.swap(used, Ordering::Relaxed);
+    let again = lane.looked.swap(look.number, Ordering::Relaxed) + 1 == look.number;
+    let ran = match (inside, again) {
+        (false, _) => 0,
+        // The thread may have waited for a processor.
+        (true, true) => used.saturating_sub(before).min(2 * TICK_NS),
+        (true, false) => look.since.min(TICK_NS),
+    };
+    // The world is locked, so a lane with a call in progress has its domain.
+    lane.domain().charge(ran)
+}
+
+/// Processor time of a thread of this process in nanoseconds; 0 if it is gone.
+fn thread_time(tid: i32) -> u64 {
+    // As the kernel numbers them: the thread, and the clock of what the scheduler saw.
+    let clock = !tid << 3 | 4 | 2;
+    // SAFETY: reads a clock.
+    unsafe {
+        let mut t: libc::timespec = zeroed();
+        if libc::clock_gettime(clock, &raw mut t) != 0 {
+            return 0;
+        }
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    }
+}
+
+fn mark(lane: &Lane, sequence: u64, bit: u32) {
+    lane.expired.store(sequence, Ordering::Release);
+    lane.attention.fetch_or(bit, Ordering::AcqRel);
+}
+
+/// The fields of a queued signal, as the kernel lays them out.
+#[repr(C)]
+struct Queued {
+    signo: i32,
+    errno: i32,
+    code: i32,
+    pad: i32,
+    pid: i32,
+    uid: u32,
+    value: usize,
+    rest: [u64; 12],
+}
+
+const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
+// The handler's entry knows these places.
+const _: () = assert!(offset_of!(Queued, code) == 8 && offset_of!(Queued, value) == 24);
+
+/// Sends a thread of this process a tick. Async-signal-safe.
+pub(crate) fn send(tid: i32) {
+    // SAFETY: sends a signal to a thread of this process; if it is gone, nothing happens.
+    unsafe {
+        let info = Queued {
+            signo: signal::TICK,
+            errno: 0,
+            code: libc::SI_QUEUE,
+            pad: 0,
+            pid: libc::getpid(),
+            uid: libc::getuid(),
+            value: MAGIC,
+            rest: [0; 12],
+        };
+        libc::syscall(
+            libc::SYS_rt_tgsigqueueinfo,
+            libc::getpid(),
+            tid,
+            signal::TICK,
+            &raw const info,
+        );
+    }
+}
+
+/// Whether a signal is one of the watchdog's.
+pub(crate) fn is_ours(info: &libc::siginfo_t) -> bool {
+    // SAFETY: same size; for SI_QUEUE the kernel fills in these fields.
+    let queued = unsafe { &*std::ptr::from_ref(info).cast::<Queued>() };
+    queued.code == libc::SI_QUEUE && queued.value == MAGIC
+}
+
+/// A full fence in every thread of the process: the other half of the gate's missing fence.
+pub(crate) fn barrier() {
+    const REGISTER: i32 = 1 << 4;
+    const EXPEDITED: i32 = 1 << 3;
+    // SAFETY: system calls without pointers.
+    unsafe {
+        if libc::syscall(libc::SYS_membarrier, EXPEDITED, 0, 0) != 0 {
+            libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0);
+            if libc::syscall(libc::SYS_membarrier, EXPEDITED, 0, 0) != 0 {
+                // The slow kind, known since Linux 4.3.
+                libc::syscall(libc::SYS_membarrier, 1, 0, 0);
+            }
+        }
+    }
+}
+
+/// A full fence and a serialising instruction in every thread of the process: from here on all of them fetch what was
+/// written before.
+pub(crate) fn serialise() -> Result<(), HostError> {
+    const REGISTER: i32 = 1 << 6;
+    const SYNC_CORE: i32 = 1 << 5;
+    // SAFETY: system calls without pointers.
+    unsafe {
+        if libc::syscall(libc::SYS_membarrier, SYNC_CORE, 0, 0) != 0 {
+            libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0);
+            if libc::syscall(libc::SYS_membarrier, SYNC_CORE, 0, 0) != 0 {
+                return Err(HostError::last("serialising all threads (membarrier)"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn now() -> u64 {
+    // SAFETY: reads a clock.
+    unsafe {
+        let mut t: libc::timespec = zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut t);
+        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    }
+}
+
+fn futex_wait(value: u32, timeout: Option<u64>) {
+    let t = timeout.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    });
+    let t = t.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let op = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time outlive the call.
+    unsafe { libc::syscall(libc::SYS_futex, STATE.as_ptr(), op, value, t, 0, 0) };
+}
+
+fn futex_wake() {
+    let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is static.
+    unsafe { libc::syscall(libc::SYS_futex, STATE.as_ptr(), op, 1, 0, 0, 0) };
+}

@@ -1,0 +1,331 @@
+//! What all domains and threads share: who has which index, which thread has which lanes.
+
+use crate::gates::gate::{self, MAX_DOMAINS};
+use crate::lanes::lane::Lane;
+use crate::lanes::signal;
+use crate::os::sys;
+use crate::outcome::error::{CallError, HostError};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(crate) struct World {
+    /// Free domain indices below `next`.
+    free: Vec<u32>,
+    next: u32,
+    /// Lanes whose first owner is gone: may be given to anybody.
+    pub(crate) orphans: Vec<*mut Lane>,
+    /// Every lane that was ever made, for the watchdog. They are never unmapped.
+    pub(crate) all: Vec<*mut Lane>,
+}
+
+// SAFETY: the pointers are to memory that is never unmapped, and used under the lock.
+unsafe impl Send for World {}
+
+static WORLD: Mutex<World> = Mutex::new(World {
+    free: Vec::new(),
+    next: 1,
+    orphans: Vec::new(),
+    all: Vec::new(),
+});
+
+/// `None` only while it is dropped.
+pub(crate) struct Guard(Option<MutexGuard<'static, World>>);
+
+impl std::ops::Deref for Guard {
+    type Target = World;
+    fn deref(&self) -> &World {
+        self.0.as_ref().expect("there until the guard is dropped")
+    }
+}
+
+impl std::ops::DerefMut for Guard {
+    fn deref_mut(&mut self) -> &mut World {
+        self.0.as_mut().expect("there until the guard is dropped")
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0 = None;
+        set_locking(false);
+    }
+}
+
+/// Notes for the thread's signal handlers that it holds the lock, is about to, or has only just given it back.
+fn set_locking(locking: bool) {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: our own thread's words.
+    unsafe { (&raw mut (*gate::tls()).locking).write_volatile(locking.into()) };
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// The lock, or `None` if this very thread has it in hand, in the code that a signal handler interrupted: that must not wait
+/// for itself.
+pub(crate) fn lock() -> Option<Guard> {
+    // SAFETY: our own thread's words.
+    if unsafe { (&raw const (*gate::tls()).locking).read_volatile() } != 0 {
+        return None;
+    }
+    set_locking(true);
+    Some(Guard(Some(WORLD.lock().unwrap_or_else(PoisonError::into_inner))))
+}
+
+/// The lock, for callers that are never in a signal handler.
+pub(crate) fn lock_plain() -> Guard {
+    lock().expect("domains are not made or dropped from signal handlers")
+}
+
+impl World {
+    pub(crate) fn take_index(&mut self) -> Result<u32, HostError> {
+        if let Some(index) = self.free.pop() {
+            return Ok(index);
+        }
+        if self.next as usize >= MAX_DOMAINS {
+            return Err(HostError::NoWindow { live: MAX_DOMAINS });
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+
+    pub(crate) fn give_index(&mut self, index: u32) {
+        self.free.push(index);
+    }
+}
+
+/// What a thread that entered a domain once has.
+pub(crate) struct Thread {
+    /// Its lanes by domain index, as the gate reads them.
+    table: *mut AtomicPtr<Lane>,
+    /// Lanes that it had and gave back.
+    blank: Vec<*mut Lane>,
+    tid: i32,
+    _stack: Option<signal::AltStack>,
+}
+
+impl Thread {
+    fn new() -> Result<Thread, CallError> {
+        let os = |e: HostError| CallError::Lane(e.to_string());
+        let stack = signal::prepare_thread()?;
+        let bytes = (MAX_DOMAINS * size_of::<usize>()) as u64;
+        // SAFETY: a fresh mapping.
+        let table = unsafe { sys::map_anonymous(0, bytes, libc::PROT_READ | libc::PROT_WRITE, false) }
+            .map_err(os)? as *mut _;
+        signal::install().map_err(os)?;
+        // SAFETY: our own thread's words; the table stays until the thread ends.
+        unsafe { (*gate::tls()).lanes = table };
+        // SAFETY: asks for the thread's number.
+        let tid = unsafe { libc::gettid() };
+        Ok(Thread {
+            table,
+            blank: Vec::new(),
+            tid,
+            _stack: stack,
+        })
+    }
+}
+
+/// Access to the calling thread's state, with the world locked.
+pub(crate) struct ThisThread(*mut Thread);
+
+impl ThisThread {
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "the world's lock, not the handle, makes the access exclusive"
+    )]
+    fn get(&self) -> &mut Thread {
+        // SAFETY: the thread's own state, which lives until the thread ends, used under the world's lock and never
+        // held across a call that gets it again.
+        unsafe { &mut *self.0 }
+    }
+
+    pub(crate) fn tid(&self) -> i32 {
+        self.get().tid
+    }
+
+    /// A lane that is in use nowhere.
+    pub(crate) fn blank_lane(&self, world: &mut World) -> *mut Lane {
+        if let Some(lane) = self.get().blank.pop().or_else(|| world.orphans.pop()) {
+            return lane;
+        }
+        let mut lane = Box::new(std::mem::MaybeUninit::<Lane>::zeroed());
+        // SAFETY: all-zero is valid for the rest of a lane: integers, null pointers, atomics.
+        let lane = unsafe {
+            (&raw mut (*lane.as_mut_ptr()).records).write(Default::default());
+            Box::into_raw(lane).cast::<Lane>()
+        };
+        world.all.push(lane);
+        lane
+    }
+
+    pub(crate) fn bind(&self, index: u32, lane: *mut Lane) {
+        // SAFETY: indices are below the table's length.
+        unsafe { (*self.get().table.add(index as usize)).store(lane, Ordering::Release) };
+    }
+}
+
+struct Slot(RefCell<Option<Box<Thread>>>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let Some(thread) = self.0.borrow_mut().take() else {
+            return;
+        };
+        let mut world = lock_plain();
+        let me = &raw const *thread;
+        THREADS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|e| e.0.cast_const() != me);
+        let tls = gate::tls();
+        // SAFETY: our own thread's words and table. From here on the thread has no lanes.
+        unsafe {
+            (*tls).lanes = gate::no_lanes();
+            (*tls).current = gate::no_lane();
+            (*tls).alt_size = 0;
+            let used = world.next;
+            for index in 1..used {
+                let lane = (*thread.table.add(index as usize)).load(Ordering::Acquire);
+                if !lane.is_null() {
+                    release(lane);
+                    world.orphans.push(lane);
+                }
+            }
+            world.orphans.extend(thread.blank.iter());
+            libc::munmap(thread.table.cast(), MAX_DOMAINS * size_of::<usize>());
+        }
+    }
+}
+
+/// Gives a lane's slot back to its domain.
+///
+/// # Safety
+/// The lane has a live domain, and its thread is not inside. The world is locked.
+unsafe fn release(lane: *mut Lane) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let domain = (*lane).domain();
+        let mut set = domain.lanes();
+        set.lanes.retain(|&l| l != lane);
+        set.calls += (*lane).calls();
+        domain.call_credit.take_back(&*lane);
+        if (*lane).poisoned.load(Ordering::Relaxed) == 0 && !(*lane).active() {
+            set.free.push((*lane).slot);
+        }
+        blank(lane);
+    }
+}
+
+/// Marks a lane as nobody's.
+unsafe fn blank(lane: *mut Lane) {
+    // SAFETY: the caller owns the lane.
+    unsafe {
+        (*lane).limit.store(0, Ordering::Relaxed);
+        (*lane).timed.store(0, Ordering::Relaxed);
+        (*lane).host_sp.store(0, Ordering::Relaxed);
+        (*lane).top.store(1, Ordering::Release);
+        (*lane).domain = std::ptr::null();
+    }
+}
+
+/// Takes a lane from its thread: the domain goes, or abandons it. The lane's memory is kept for that thread.
+///
+/// # Safety
+/// The thread is not inside, and does not enter the domain any more. The world is locked.
+pub(crate) unsafe fn revoke(world: &mut World, index: u32, lane: *mut Lane) {
+    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: threads in the list are alive: they leave it, under the world's lock, before they end.
+    unsafe {
+        for thread in threads.iter_mut() {
+            let place = &*(*thread.0).table.add(index as usize);
+            if place.load(Ordering::Acquire) == lane {
+                place.store(std::ptr::null_mut(), Ordering::Release);
+                blank(lane);
+                (*thread.0).blank.push(lane);
+                return;
+            }
+        }
+        blank(lane);
+        world.orphans.push(lane);
+    }
+}
+
+struct Entry(*mut Thread);
+// SAFETY: used under the world's lock only.
+unsafe impl Send for Entry {}
+
+static THREADS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static THREAD: Slot = const { Slot(RefCell::new(None)) };
+}
+
+/// The calling thread's state, made when it is first needed.
+pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
+    THREAD
+        .try_with(|slot| {
+            let mut slot = slot.0.try_borrow_mut().map_err(|_| CallError::Inside)?;
+            if slot.is_none() {
+                let thread = Box::new(Thread::new()?);
+                let thread = slot.insert(thread);
+                THREADS
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(Entry(&raw mut **thread));
+            }
+            Ok(ThisThread(&raw mut **slot.as_mut().expect("made above")))
+        })
+        .unwrap_or_else(|_| Err(CallError::Lane("the thread is ending".into())))
+}
+
+/// The calling thread's lane whose call out is the innermost: the last one on the host's stack.
+pub(crate) fn innermost() -> Option<&'static Lane> {
+    let used = lock()?.next;
+    let in_progress = |slot: &Slot| {
+        let thread = slot.0.try_borrow().ok()?;
+        let table = thread.as_ref()?.table;
+        (1..used)
+            // SAFETY: the thread's own table; indices are below its length; lanes are never unmapped.
+            .filter_map(|i| unsafe { (*table.add(i as usize)).load(Ordering::Relaxed).as_ref() })
+            .filter(|l| l.active() && l.depth.load(Ordering::Relaxed) > 0)
+            .min_by_key(|l| l.host_sp.load(Ordering::Relaxed))
+    };
+    THREAD.try_with(in_progress).ok().flatten()
+}
+
+/// In a forked child: only the calling thread is left.
+pub(crate) fn after_fork(world: &mut World) {
+    let me = gate::thread_pointer();
+    // SAFETY: asks for the thread's new number.
+    let tid = unsafe { libc::gettid() };
+    let mut mine = std::ptr::null_mut();
+    let _ = THREAD.try_with(|slot| {
+        if let Ok(mut slot) = slot.0.try_borrow_mut()
+            && let Some(thread) = slot.as_mut()
+        {
+            thread.tid = tid;
+            mine = &raw mut **thread;
+        }
+    });
+    // The others' tables are left to lie: nobody will ever look at them again.
+    if let Ok(mut threads) = THREADS.try_lock() {
+        threads.retain(|e| e.0 == mine);
+    }
+    for lane in world.all.clone() {
+        // SAFETY: lanes are never unmapped; their threads are gone, but for ours.
+        unsafe {
+            if (*lane).domain.is_null() {
+                continue;
+            }
+            if (*lane).thread.load(Ordering::Relaxed) == me {
+                (*lane).tid.store(tid, Ordering::Relaxed);
+                (*lane)
+                    .attention
+                    .fetch_or(crate::lanes::lane::attention::WAKE, Ordering::AcqRel);
+            } else {
+                release(lane);
+                world.orphans.push(lane);
+            }
+        }
+    }
+}

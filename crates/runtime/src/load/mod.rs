@@ -1,0 +1,7 @@
+//! From a file to a verified module, and names for its addresses.
+
+pub(crate) mod elf;
+pub(crate) mod labels;
+pub mod module;
+pub(crate) mod symbolize;
+pub mod work;

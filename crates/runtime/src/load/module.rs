@@ -1,0 +1,551 @@
+//! Modules: verified images.
+//!
+//! A file is read once, taken apart by [`crate::load::elf`], and laid out in a sealed memory file: text with its label
+//! identifiers moved to numbers that no other module of the process uses and every byte behind it `int3`, pristine
+//! data. What is verified is that memory, which nobody can change any more, and domains map that memory.
+
+use crate::load::elf::{self, Parsed, RelocationKind, Symbol};
+use crate::load::labels;
+use crate::os::host;
+use crate::os::sys::{self, View};
+use crate::outcome::error::{HostError, LoadError};
+use object::elf as e;
+use ringfence_isa::{Isolation, identifier, note};
+use ringfence_verify::{Image, Report, Rules, SegmentKind};
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What the host accepts.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct LoadOptions {
+    /// Accept modules that confine stores and jumps only.
+    pub allow_integrity: bool,
+    /// Accept code that reads the time-stamp counter.
+    pub allow_tsc: bool,
+}
+
+/// What the module's note claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// ABI version.
+    pub abi: u32,
+    /// [`ringfence_isa::note::flag`] bits.
+    pub flags: u32,
+    /// [`ringfence_isa::window::feature`] bits.
+    pub features: u32,
+}
+
+/// What an export is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportKind {
+    /// A function that the verifier knows as an entry: can be called.
+    Function,
+    /// A variable.
+    Object,
+    /// A thread-local variable.
+    ThreadLocal,
+}
+
+/// A symbol that the module defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ExportKind,
+    /// Offset in the image; for thread-local variables in the thread-local segment.
+    pub offset: u32,
+    /// Size in bytes, as claimed.
+    pub size: u64,
+}
+
+/// A symbol that the module needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// Its plain name, without [`ringfence_isa::note::IMPORT_PREFIX`].
+    pub name: String,
+    /// Whether it is a function (has the prefix) or data. A weak symbol without the prefix may be either.
+    pub function: bool,
+    /// Whether it may stay undefined.
+    pub weak: bool,
+}
+
+/// A loadable segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Offset in the image.
+    pub offset: u32,
+    /// Length in memory.
+    pub len: u32,
+    /// Length in the file.
+    pub file_len: u32,
+    /// What it holds.
+    pub kind: SegmentKind,
+}
+
+/// A verified image, ready to become domains. Cheap to clone.
+#[derive(Clone)]
+pub struct Module(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub name: String,
+    pub parsed: Parsed,
+    pub file: OwnedFd,
+    pub report: Report,
+    pub exports: Vec<Export>,
+    pub by_name: HashMap<String, usize>,
+    pub imports: Vec<Import>,
+    pub isolation: Isolation,
+    segments: Vec<Segment>,
+    text: Text,
+    verify_segments: Vec<ringfence_verify::Segment>,
+    /// The file itself: its symbols and debug information serve messages.
+    original: Vec<u8>,
+    pub debug: OnceLock<Option<crate::load::symbolize::Debug>>,
+    /// The whole image, for resets to copy from.
+    image: OnceLock<Option<View>>,
+    places: OnceLock<Places>,
+    /// Keeps the numbers of its labels from being handed out again.
+    _labels: labels::Range,
+}
+
+impl Module {
+    /// Reads and verifies a module file.
+    ///
+    /// # Errors
+    /// [`LoadError`] tells what is wrong with the file.
+    pub fn open(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Module, LoadError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|source| LoadError::Read {
+            name: name.clone(),
+            source,
+        })?;
+        Module::load(name, bytes, options)
+    }
+
+    /// Verifies a module file that is in memory. `name` is for messages.
+    ///
+    /// # Errors
+    /// [`LoadError`] tells what is wrong with the bytes.
+    pub fn from_bytes(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Module, LoadError> {
+        Module::load(name.into(), bytes.to_vec(), options)
+    }
+
+    fn load(name: String, bytes: Vec<u8>, options: &LoadOptions) -> Result<Module, LoadError> {
+        let host = host::check()?;
+        let parsed = elf::parse(&name, &bytes)?;
+        let isolation = match parsed.note.flags & note::flag::INTEGRITY {
+            0 => Isolation::Full,
+            _ if options.allow_integrity => Isolation::Integrity,
+            _ => return Err(LoadError::Integrity { name }),
+        };
+        check_features(&name, parsed.note.features, host.features)?;
+
+        let text = parsed.loads[parsed.text];
+        let from = &bytes[text.file_offset..text.file_offset + text.file_len as usize];
+        let rejected = |reason: String| LoadError::Rejected {
+            name: name.clone(),
+            reason,
+        };
+        let places = match ringfence_verify::may_hold_labels(from) {
+            true => ringfence_verify::identifiers(from, text.start).map_err(|r| rejected(r.to_string()))?,
+            false => Vec::new(),
+        };
+        let mut numbers: BTreeMap<u32, u32> = places.iter().map(|p| (p.id, 0)).collect();
+        let range = labels::Range::take(numbers.len()).map_err(|free| LoadError::Identifiers {
+            name: name.clone(),
+            wanted: numbers.len(),
+            free,
+        })?;
+        for (new, number) in numbers.values_mut().zip(range.numbers()) {
+            *new = identifier::label(number).expect("ranges hold label numbers only");
+        }
+
+        let pages = (text.page_end() - text.start) as usize;
+        let mut code = Vec::with_capacity(pages);
+        code.extend_from_slice(from);
+        code.resize(pages, 0xCC);
+        for place in &places {
+            let at = (place.offset - text.start) as usize;
+            code[at..at + 4].copy_from_slice(&numbers[&place.id].to_le_bytes());
+        }
+        let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(parsed.loads.len());
+        for load in &parsed.loads {
+            let bytes = &bytes[load.file_offset..load.file_offset + load.file_len as usize];
+            pieces.push((load.start.into(), bytes));
+        }
+        pieces[parsed.text].1 = &code;
+        let file = sys::sealed_file_of(&memory_name(&name), u64::from(parsed.image_len), &pieces)?;
+        let text = Text::new(code, &file, text.start)?;
+        let verify_segments: Vec<_> = parsed
+            .loads
+            .iter()
+            .map(|l| ringfence_verify::Segment {
+                start: l.start,
+                len: l.len,
+                kind: l.kind,
+            })
+            .collect();
+        let rules = Rules {
+            isolation,
+            label_numbers: range.inclusive(),
+            allow_tsc: options.allow_tsc,
+            ..Rules::default()
+        };
+        let image = Image {
+            text: text.bytes(),
+            text_address: parsed.loads[parsed.text].start,
+            segments: &verify_segments,
+            image_offset: None,
+        };
+        let report = ringfence_verify::verify(&image, &entries(&parsed), &rules)
+            .map_err(|r| rejected(describe(&r, &parsed.symbols)))?;
+        check_features(&name, report.features, host.features)?;
+
+        let exports = exports(&parsed, &report);
+        let by_name = exports
+            .iter()
+            .enumerate()
+            .map(|(i, x)| (x.name.clone(), i))
+            .collect();
+        let imports = imports(&parsed);
+        let segments = parsed
+            .loads
+            .iter()
+            .map(|l| Segment {
+                offset: l.start,
+                len: l.len,
+                file_len: l.file_len,
+                kind: l.kind,
+            })
+            .collect();
+        Ok(Module(Arc::new(Inner {
+            name,
+            parsed,
+            file,
+            report,
+            exports,
+            by_name,
+            imports,
+            isolation,
+            segments,
+            text,
+            verify_segments,
+            original: bytes,
+            debug: OnceLock::new(),
+            image: OnceLock::new(),
+            places: OnceLock::new(),
+            _labels: range,
+        })))
+    }
+
+    /// The name it was loaded under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Defined symbols of default visibility.
+    #[must_use]
+    pub fn exports(&self) -> &[Export] {
+        &self.0.exports
+    }
+
+    /// Undefined symbols.
+    #[must_use]
+    pub fn imports(&self) -> &[Import] {
+        &self.0.imports
+    }
+
+    /// Loadable segments in order of address.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.0.segments
+    }
+
+    /// Instruction-set extensions that the code uses ([`ringfence_isa::window::feature`] bits), as the verifier found.
+    #[must_use]
+    pub fn features(&self) -> u32 {
+        self.report().features
+    }
+
+    /// What its memory accesses are confined to.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.0.isolation
+    }
+
+    /// What its note claims.
+    #[must_use]
+    pub fn note(&self) -> Note {
+        self.0.parsed.note
+    }
+
+    /// What the verifier found out.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.0.report
+    }
+
+    /// The bytes it was made of.
+    #[must_use]
+    pub fn original(&self) -> &[u8] {
+        &self.0.original
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if matches!(self.image.get(), Some(Some(_))) {
+            host::give_mappings(1);
+        }
+    }
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.0.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// `len` bytes of the pristine image. `None` if there is no room for a view of it.
+    pub(crate) fn pristine(&self, offset: u32, len: usize) -> Option<&[u8]> {
+        let view = self.image.get_or_init(|| {
+            host::take_mappings(1).ok()?;
+            View::new(&self.file, 0, self.parsed.image_len.into())
+                .inspect_err(|_| host::give_mappings(1))
+                .ok()
+        });
+        view.as_ref()?.bytes().get(offset as usize..offset as usize + len)
+    }
+
+    /// Bytes on the control stack at an instruction, the return address not counted.
+    pub(crate) fn depth_at(&self, offset: u32) -> Option<u32> {
+        self.place_at(offset).map(|p| p.depth)
+    }
+
+    /// What is known of an instruction: its depth, and its function's tail calls.
+    pub(crate) fn place_at(&self, offset: u32) -> Option<Place> {
+        self.places
+            .get_or_init(Places::new)
+            .get(offset, || self.find_place(offset))
+    }
+
+    fn find_place(&self, offset: u32) -> Option<Place> {
+        let function = self.report.function_at(offset)?;
+        let image = Image {
+            text: self.text.bytes(),
+            text_address: self.parsed.loads[self.parsed.text].start,
+            segments: &self.verify_segments,
+            image_offset: None,
+        };
+        let depth = ringfence_verify::depth_at(&image, function, offset)?;
+        Some(Place {
+            depth,
+            tail_calls: function.tail_calls,
+        })
+    }
+
+    /// Whether the host may enter at `offset`.
+    pub(crate) fn is_entry(&self, offset: u32) -> bool {
+        self.report.function_with_entry(offset).is_some()
+    }
+}
+
+/// What the verifier checks, and looks at again later: memory that nobody changes any more.
+enum Text {
+    /// The very bytes that the sealed file was made of. Faster than a mapping while there are few.
+    Copy(Box<[u8]>),
+    /// The sealed file itself.
+    View(View),
+}
+
+impl Text {
+    /// Largest text that is kept as a copy.
+    const COPIED: usize = 64 << 10;
+
+    fn new(code: Vec<u8>, file: &OwnedFd, start: u32) -> Result<Text, HostError> {
+        if code.len() <= Self::COPIED {
+            return Ok(Text::Copy(code.into()));
+        }
+        Ok(Text::View(View::new(file, start.into(), code.len() as u64)?))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Text::Copy(code) => code,
+            Text::View(view) => view.bytes(),
+        }
+    }
+}
+
+/// What is known of an instruction that something returns to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The bytes pushed there since the function's entry: a multiple of 8.
+    pub depth: u32,
+    /// Whether its function leaves by a tail call anywhere.
+    pub tail_calls: bool,
+}
+
+/// Places that were asked for lately: finding one means decoding a function. Each is one word, so threads need no
+/// lock: the offset in the upper half; below it 1, or 2, 4 for tail calls and the depth if there is one.
+struct Places(Box<[AtomicU64]>);
+
+impl Places {
+    const COUNT: usize = 4096;
+    const NONE: u32 = 1;
+    const SOME: u32 = 2;
+    const TAIL_CALLS: u32 = 4;
+
+    fn new() -> Places {
+        Places((0..Self::COUNT).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn get(&self, offset: u32, find: impl FnOnce() -> Option<Place>) -> Option<Place> {
+        // Return addresses are anywhere; neighbours shall not share a word.
+        let word = &self.0[(offset ^ offset >> 12) as usize % Self::COUNT];
+        let known = word.load(Ordering::Relaxed);
+        let low = known as u32;
+        if (known >> 32) as u32 == offset && low & (Self::NONE | Self::SOME) != 0 {
+            return (low & Self::SOME != 0).then_some(Place {
+                depth: low & !7,
+                tail_calls: low & Self::TAIL_CALLS != 0,
+            });
+        }
+        let place = find();
+        let value = place.map_or(Self::NONE, |p| {
+            p.depth & !7 | Self::SOME | if p.tail_calls { Self::TAIL_CALLS } else { 0 }
+        });
+        word.store(u64::from(offset) << 32 | u64::from(value), Ordering::Relaxed);
+        place
+    }
+}
+
+fn check_features(name: &str, needs: u32, has: u32) -> Result<(), LoadError> {
+    match needs & !has {
+        0 => Ok(()),
+        missing => Err(LoadError::Features {
+            name: name.into(),
+            missing,
+        }),
+    }
+}
+
+/// Where the host may enter: exported functions, constructors and destructors.
+fn entries(parsed: &Parsed) -> Vec<u32> {
+    let text = &parsed.loads[parsed.text];
+    let mut entries: Vec<u32> = parsed
+        .symbols
+        .iter()
+        .filter(|s| s.exported && s.kind == e::STT_FUNC.0 && text.contains(s.value.into(), 1))
+        .map(|s| s.value)
+        .chain(parsed.constructors.iter().copied())
+        .chain(parsed.destructors.iter().copied())
+        .collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
+fn exports(parsed: &Parsed, report: &Report) -> Vec<Export> {
+    let export = |s: &Symbol| {
+        let kind = if s.kind == e::STT_TLS.0 {
+            parsed.tls.filter(|t| s.value <= t.len)?;
+            ExportKind::ThreadLocal
+        } else if s.kind == e::STT_FUNC.0 {
+            report.function_with_entry(s.value)?;
+            ExportKind::Function
+        } else {
+            parsed
+                .loads
+                .iter()
+                .find(|l| l.kind != SegmentKind::Text && l.contains(s.value.into(), 0))?;
+            ExportKind::Object
+        };
+        Some(Export {
+            name: s.name.clone(),
+            kind,
+            offset: s.value,
+            size: s.size,
+        })
+    };
+    parsed
+        .symbols
+        .iter()
+        .filter(|s| s.exported)
+        .filter_map(export)
+        .collect()
+}
+
+fn imports(parsed: &Parsed) -> Vec<Import> {
+    let mut used: Vec<u32> = parsed
+        .relocations
+        .iter()
+        .filter(|r| r.kind != RelocationKind::Relative && r.symbol != 0)
+        .map(|r| r.symbol)
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    used.iter()
+        .map(|&i| &parsed.symbols[i as usize])
+        .filter(|s| !s.defined)
+        .map(|s| match s.name.strip_prefix(note::IMPORT_PREFIX) {
+            Some(name) => Import {
+                name: name.into(),
+                function: true,
+                weak: s.weak,
+            },
+            None => Import {
+                name: s.name.clone(),
+                function: false,
+                weak: s.weak,
+            },
+        })
+        .collect()
+}
+
+/// Rejections with the names of the functions they are in, one a line.
+fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol]) -> String {
+    const SHOWN: usize = 10;
+    let mut text = String::from("the verifier rejects the code:");
+    for r in rejected.rejections.iter().take(SHOWN) {
+        let inside = |s: &&Symbol| {
+            s.defined
+                && s.kind == e::STT_FUNC.0
+                && r.offset
+                    .checked_sub(s.value)
+                    .is_some_and(|inside| u64::from(inside) < s.size)
+        };
+        let function = symbols
+            .iter()
+            .find(inside)
+            .map(|s| format!(" in {}", s.name))
+            .unwrap_or_default();
+        text += &format!("\n  {r}{function}");
+    }
+    let more = rejected.rejections.len().saturating_sub(SHOWN);
+    if more > 0 || rejected.truncated {
+        text += &format!(
+            "\n  and {more}{} more",
+            if rejected.truncated { " or" } else { "" }
+        );
+    }
+    text
+}
+
+/// The name that debuggers and profilers find in the process's map: `ringfence:` and the file's own name.
+fn memory_name(name: &str) -> std::ffi::CString {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let plain: String = file.chars().filter(|c| c.is_ascii_graphic()).take(200).collect();
+    // No NUL is graphic.
+    std::ffi::CString::new(format!("ringfence:{plain}")).unwrap_or_default()
+}

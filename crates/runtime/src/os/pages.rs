@@ -1,0 +1,246 @@
+//! Which pages of a range hold something of their own: memory that was written since it was mapped.
+//!
+//! A private mapping shows its file, or zeroes, until a page is written; then the page is the mapping's own ("anonymous").
+//! The kernel tells which pages are (`PAGEMAP_SCAN`, Linux 6.7), for about a microsecond. So a reset restores these pages
+//! where they are, and neither it nor the next user pays for page faults. A page that was restored stays in the list: what is
+//! told is more than what has changed, never less. Where the kernel cannot tell, pages are dropped, which is always right.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Areas with more pages of their own than this are dropped: copying would take longer than it saves, and domains that nobody uses
+/// would hold much memory.
+pub(crate) const KEEP: usize = 64;
+
+/// Ranges that one look may find; an area that is more scattered is dropped.
+const RANGES: usize = 32;
+
+/// `struct page_region`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Found {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// `struct pm_scan_arg`.
+#[repr(C)]
+#[derive(Default)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+const FILE: u64 = 1 << 2;
+const PRESENT: u64 = 1 << 3;
+const SWAPPED: u64 = 1 << 4;
+const ZERO_PAGE: u64 = 1 << 5;
+/// `_IOWR('f', 16, struct pm_scan_arg)`
+const PAGEMAP_SCAN: u64 = 3 << 30 | (size_of::<Scan>() as u64) << 16 | (b'f' as u64) << 8 | 16;
+
+/// The process's page tables: the number of the process that opened them, and the descriptor. A forked child must not look
+/// at its parent's. No lock: a child may be made at any moment.
+static TABLES: AtomicU64 = AtomicU64::new(0);
+
+/// In a child, which may have its parent's number, in a name space of its own.
+pub(crate) fn forget() {
+    TABLES.store(0, Ordering::Release);
+}
+
+/// Stands for a descriptor that could not be had.
+const NONE: u32 = u32::MAX;
+
+/// The descriptor for this process.
+fn tables() -> Option<i32> {
+    // SAFETY: asks for a number.
+    let pid = unsafe { libc::getpid() } as u32;
+    let known = TABLES.load(Ordering::Acquire);
+    let fd = if (known >> 32) as u32 == pid {
+        known as u32
+    } else {
+        // SAFETY: a C string.
+        let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        let new = u64::from(pid) << 32 | u64::from(fd as u32);
+        match TABLES.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => fd as u32,
+            Err(other) => {
+                // Another thread was faster.
+                // SAFETY: our own fresh descriptor, or -1, which is refused.
+                unsafe { libc::close(fd) };
+                other as u32
+            }
+        }
+    };
+    (fd != NONE).then_some(fd as i32)
+}
+
+/// Ranges of whole pages, in order.
+pub(crate) struct Ranges {
+    list: [(u64, u64); RANGES],
+    len: usize,
+}
+
+impl Ranges {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.list[..self.len].iter().copied()
+    }
+}
+
+/// The pages of `start..end` that are not as they were mapped, if there are at most [`KEEP`] and the kernel can tell.
+pub(crate) fn own(start: u64, end: u64) -> Option<Ranges> {
+    let file = tables()?;
+    let mut found = [Found::default(); RANGES];
+    let mut scan = Scan {
+        size: size_of::<Scan>() as u64,
+        start,
+        end,
+        vec: found.as_mut_ptr() as u64,
+        vec_len: RANGES as u64,
+        // One more than are kept: more tells that there are too many.
+        max_pages: KEEP as u64 + 1,
+        category_inverted: FILE | ZERO_PAGE,
+        category_mask: FILE | ZERO_PAGE,
+        category_anyof_mask: PRESENT | SWAPPED,
+        ..Scan::default()
+    };
+    // SAFETY: the structure and the array that it names are ours; a descriptor that is no page table refuses the request.
+    let count = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut scan) };
+    let Ok(len) = usize::try_from(count) else {
+        // An old kernel, or somebody closed our descriptor: this process does not ask again.
+        TABLES.fetch_or(u64::from(NONE), Ordering::AcqRel);
+        return None;
+    };
+    let pages: u64 = found[..len]
+        .iter()
+        .map(|f| (f.end - f.start) / crate::os::sys::PAGE as u64)
+        .sum();
+    if scan.walk_end != end || pages > KEEP as u64 {
+        return None;
+    }
+    let mut list = [(0, 0); RANGES];
+    for (to, from) in list.iter_mut().zip(&found[..len]) {
+        *to = (from.start, from.end);
+    }
+    Some(Ranges { list, len })
+}
+
+/// Zeroes private anonymous memory, in place if that is the shorter way.
+///
+/// # Safety
+/// The range is mapped writable, and nobody relies on the contents.
+pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), crate::outcome::error::HostError> {
+    let Some(ranges) = own(start, start + len) else {
+        // SAFETY: the caller's promise.
+        return unsafe { crate::os::sys::drop_pages(start, len) };
+    };
+    for (start, end) in ranges.iter() {
+        // SAFETY: pages in the caller's range.
+        unsafe { std::ptr::write_bytes(start as *mut u8, 0, (end - start) as usize) };
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::sys::{self, PAGE};
+
+    const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+    fn fresh(pages: usize) -> u64 {
+        // SAFETY: a fresh mapping.
+        unsafe { sys::map_anonymous(0, (pages * PAGE) as u64, RW, false) }.expect("memory")
+    }
+
+    fn write(at: u64, page: usize, value: u8) {
+        // SAFETY: in a mapping of the test's own.
+        unsafe { ((at as usize + page * PAGE) as *mut u8).write_volatile(value) };
+    }
+
+    fn read(at: u64, page: usize) -> u8 {
+        // SAFETY: as above.
+        unsafe { ((at as usize + page * PAGE) as *const u8).read_volatile() }
+    }
+
+    #[test]
+    fn what_was_written_is_told_and_what_was_read_is_not() {
+        let at = fresh(512);
+        let end = at + 512 * PAGE as u64;
+        let Some(none) = own(at, end) else {
+            // A kernel that cannot tell: `zero` drops, which the next test covers.
+            return;
+        };
+        assert_eq!(none.iter().count(), 0);
+        for page in [7, 8, 300] {
+            write(at, page, 1);
+        }
+        assert_eq!(read(at, 100), 0);
+        let page = |n: u64| at + n * PAGE as u64;
+        let told: Vec<_> = own(at, end).expect("few").iter().collect();
+        assert_eq!(told, [(page(7), page(9)), (page(300), page(301))]);
+        for n in 0..=KEEP {
+            write(at, n, 1);
+        }
+        assert!(own(at, end).is_none(), "too many");
+    }
+
+    #[test]
+    fn copies_of_a_file_are_told_and_its_own_pages_are_not() {
+        let file = sys::sealed_file(c"ringfence-test", 8 * PAGE as u64, |b| b.fill(7)).expect("file");
+        let at = fresh(8);
+        // SAFETY: over the test's own mapping.
+        unsafe { sys::map_file(at, 8 * PAGE as u64, RW, &file, 0) }.expect("mapped");
+        assert_eq!(read(at, 2), 7);
+        write(at, 5, 1);
+        if let Some(told) = own(at, at + 8 * PAGE as u64) {
+            let page = at + 5 * PAGE as u64;
+            assert_eq!(told.iter().collect::<Vec<_>>(), [(page, page + PAGE as u64)]);
+        }
+    }
+
+    #[test]
+    fn zeroing_leaves_nothing_few_pages_or_many() {
+        for count in [1, 3, KEEP, KEEP + 1, 400] {
+            let at = fresh(512);
+            for page in 0..count {
+                write(at, page * 511 / count, 0xEE);
+            }
+            // SAFETY: the test's own mapping.
+            unsafe { zero(at, 512 * PAGE as u64) }.expect("zeroed");
+            assert!((0..512).all(|page| read(at, page) == 0), "{count} pages");
+        }
+    }
+
+    /// A forked child has page tables of its own; the parent's would not tell what the child wrote.
+    #[test]
+    fn a_child_looks_at_its_own_pages() {
+        let at = fresh(4);
+        let end = at + 4 * PAGE as u64;
+        if own(at, end).is_none() {
+            return;
+        }
+        // SAFETY: the child only touches memory, asks the kernel, and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            write(at, 3, 1);
+            let told = own(at, end).is_none_or(|r| r.iter().eq([(end - PAGE as u64, end)]));
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!told)) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for our own child.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0);
+        assert_eq!(own(at, end).expect("few").iter().count(), 0);
+    }
+}

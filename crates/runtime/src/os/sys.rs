@@ -1,0 +1,217 @@
+//! The few system calls the runtime lives on, with their errors as values.
+
+use crate::outcome::error::HostError;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+pub(crate) const PAGE: usize = ringfence_isa::PAGE as usize;
+
+pub(crate) fn page_up(n: u64) -> u64 {
+    (n + (PAGE as u64 - 1)) & !(PAGE as u64 - 1)
+}
+
+pub(crate) fn page_down(n: u64) -> u64 {
+    n & !(PAGE as u64 - 1)
+}
+
+/// Maps anonymous private memory, at `at` exactly if `fixed`.
+///
+/// # Safety
+/// With `fixed`, whatever is mapped in the range goes away.
+pub(crate) unsafe fn map_anonymous(at: u64, len: u64, prot: i32, fixed: bool) -> Result<u64, HostError> {
+    let flags = libc::MAP_PRIVATE
+        | libc::MAP_ANONYMOUS
+        | libc::MAP_NORESERVE
+        | if fixed { libc::MAP_FIXED } else { 0 };
+    // SAFETY: the caller answers for what was mapped there.
+    let p = unsafe { libc::mmap(at as *mut _, len as usize, prot, flags, -1, 0) };
+    if p == libc::MAP_FAILED {
+        Err(HostError::last("mapping memory"))
+    } else {
+        Ok(p as u64)
+    }
+}
+
+/// Maps a piece of a file privately over `at`.
+///
+/// # Safety
+/// Whatever is mapped in the range goes away.
+pub(crate) unsafe fn map_file(
+    at: u64,
+    len: u64,
+    prot: i32,
+    file: &OwnedFd,
+    offset: u64,
+) -> Result<(), HostError> {
+    // SAFETY: the caller answers for what was mapped there.
+    let p = unsafe {
+        libc::mmap(
+            at as *mut _,
+            len as usize,
+            prot,
+            libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
+            file.as_raw_fd(),
+            offset as i64,
+        )
+    };
+    if p == libc::MAP_FAILED {
+        Err(HostError::last("mapping a module"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Changes rights.
+///
+/// # Safety
+/// Nobody relies on the old rights of the range.
+pub(crate) unsafe fn protect(at: u64, len: u64, prot: i32) -> Result<(), HostError> {
+    // SAFETY: see above.
+    if unsafe { libc::mprotect(at as *mut _, len as usize, prot) } != 0 {
+        return Err(HostError::last("changing the rights of memory"));
+    }
+    Ok(())
+}
+
+/// Drops private copies of pages: anonymous memory reads as zero, file memory as the file again.
+///
+/// # Safety
+/// Nobody relies on the contents.
+pub(crate) unsafe fn drop_pages(at: u64, len: u64) -> Result<(), HostError> {
+    if len == 0 {
+        return Ok(());
+    }
+    // SAFETY: see above.
+    if unsafe { libc::madvise(at as *mut _, len as usize, libc::MADV_DONTNEED) } != 0 {
+        return Err(HostError::last("dropping pages"));
+    }
+    Ok(())
+}
+
+/// An empty memory file that may be mapped executable.
+pub(crate) fn memory_file(name: &std::ffi::CStr, len: u64) -> Result<OwnedFd, HostError> {
+    const MFD_EXEC: u32 = 0x10;
+    let base = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name is a C string; kernels before 6.3 do not know MFD_EXEC and need none.
+    let mut fd = unsafe { libc::memfd_create(name.as_ptr(), base | MFD_EXEC) };
+    if fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        // SAFETY: as above.
+        fd = unsafe { libc::memfd_create(name.as_ptr(), base) };
+    }
+    if fd < 0 {
+        return Err(HostError::last("making a memory file"));
+    }
+    // SAFETY: a fresh descriptor that nobody else owns.
+    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::ftruncate(fd, len as i64) } != 0 {
+        return Err(HostError::last("sizing a memory file"));
+    }
+    Ok(file)
+}
+
+/// A memory file that is written through `fill` and then sealed: from here on nobody can change it.
+pub(crate) fn sealed_file(
+    name: &std::ffi::CStr,
+    len: u64,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<OwnedFd, HostError> {
+    let file = memory_file(name, len)?;
+    let fd = file.as_raw_fd();
+    // SAFETY: a fresh mapping at an address the kernel chooses.
+    let p = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            len as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            fd,
+            0,
+        )
+    };
+    if p == libc::MAP_FAILED {
+        return Err(HostError::last("mapping a memory file"));
+    }
+    // SAFETY: the mapping is `len` bytes long and ours alone until it is unmapped below.
+    fill(unsafe { std::slice::from_raw_parts_mut(p.cast::<u8>(), len as usize) });
+    // SAFETY: unmaps what was mapped above; sealing against writing needs it gone.
+    unsafe { libc::munmap(p, len as usize) };
+    seal(&file)?;
+    Ok(file)
+}
+
+/// As [`sealed_file`], with these bytes at these offsets and zeroes elsewhere. Faster for small files: no page faults.
+pub(crate) fn sealed_file_of(
+    name: &std::ffi::CStr,
+    len: u64,
+    pieces: &[(u64, &[u8])],
+) -> Result<OwnedFd, HostError> {
+    let file = std::fs::File::from(memory_file(name, len)?);
+    for (offset, bytes) in pieces {
+        file.write_all_at(bytes, *offset)
+            .map_err(|source| HostError::Os {
+                what: "writing a memory file",
+                source,
+            })?;
+    }
+    let file = OwnedFd::from(file);
+    seal(&file)?;
+    Ok(file)
+}
+
+/// From here on nobody can change the file.
+fn seal(file: &OwnedFd) -> Result<(), HostError> {
+    let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(HostError::last("sealing a memory file"));
+    }
+    Ok(())
+}
+
+/// A read-only view of a file, unmapped on drop.
+pub(crate) struct View {
+    at: *mut libc::c_void,
+    len: usize,
+}
+
+impl View {
+    pub(crate) fn new(file: &OwnedFd, offset: u64, len: u64) -> Result<View, HostError> {
+        // SAFETY: a fresh mapping at an address the kernel chooses.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len as usize,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE,
+                file.as_raw_fd(),
+                offset as i64,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(HostError::last("mapping a module to verify it"));
+        }
+        Ok(View {
+            at,
+            len: len as usize,
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped for as long as `self` lives, of a sealed file that nobody can change.
+        unsafe { std::slice::from_raw_parts(self.at.cast::<u8>(), self.len) }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: unmaps our own mapping.
+        unsafe { libc::munmap(self.at, self.len) };
+    }
+}
+
+// SAFETY: an immutable mapping.
+unsafe impl Send for View {}
+// SAFETY: an immutable mapping.
+unsafe impl Sync for View {}

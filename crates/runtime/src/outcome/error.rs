@@ -1,0 +1,566 @@
+//! Errors of loading, of making domains, of calls and of memory access.
+
+use crate::gates::fault::Fault;
+use std::io;
+
+/// Why this process cannot host domains at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The kernel or the processor does not offer `wrgsbase` to programs.
+    #[error(
+        "this system does not let programs set the gs base (needs Linux 5.9 and a processor with FSGSBASE)"
+    )]
+    NoFsgsbase,
+    /// Every readable page would be executable.
+    #[error(
+        "the process runs with READ_IMPLIES_EXEC; link the host program without an executable stack, \
+         or clear the flag with setarch"
+    )]
+    ReadImpliesExec,
+    /// The processor checks return addresses against a second stack, which two stacks cannot live with.
+    #[error(
+        "the process runs with a user shadow stack; start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"
+    )]
+    ShadowStack,
+    /// A system call that the runtime cannot do without failed.
+    #[error("{what}: {source}")]
+    Os {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The process is near the system's limit of memory mappings.
+    #[error(
+        "{used} memory mappings would be in use, and {limit} are allowed for a process; raise the limit \
+         (sysctl -w vm.max_map_count=1048576, 7 for each domain and 8 for each thread in it are usual), trim idle domains, or use fewer"
+    )]
+    Mappings {
+        /// Mappings that the runtime has made and an estimate of the host's own.
+        used: u64,
+        /// `vm.max_map_count`.
+        limit: u64,
+    },
+    /// No room for another window in the address space, or no free domain number.
+    #[error("no room for another window: {live} domains are alive")]
+    NoWindow {
+        /// How many domains there are.
+        live: usize,
+    },
+}
+
+impl HostError {
+    pub(crate) fn last(what: &'static str) -> Self {
+        HostError::Os {
+            what,
+            source: io::Error::last_os_error(),
+        }
+    }
+}
+
+/// Why a file did not become a [`Module`](crate::Module).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("{name}: {source}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not a module at all: another format, another processor, no Ringfence note.
+    #[error("{name}: not a Ringfence module: {reason}")]
+    NotModule {
+        /// The file.
+        name: String,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// The file claims to be a module but breaks the format.
+    #[error("{name}: malformed module at offset {offset:#x}: {reason}")]
+    Malformed {
+        /// The file.
+        name: String,
+        /// Offset in the file, or address in the image, where it goes wrong.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// The module was built for another version of the interface.
+    #[error("{name}: built for ABI version {found}, this runtime speaks {expected}; build it again")]
+    Version {
+        /// The file.
+        name: String,
+        /// What the module's note says.
+        found: u32,
+        /// What this runtime needs.
+        expected: u32,
+    },
+    /// The module was compiled for a processor with more extensions than this one has.
+    #[error("{name}: needs processor features that this machine lacks (bits {missing:#x})")]
+    Features {
+        /// The file.
+        name: String,
+        /// The missing [`ringfence_isa::window::feature`] bits.
+        missing: u32,
+    },
+    /// An integrity-only module was not expressly allowed.
+    #[error(
+        "{name}: confines stores only (--isolation=integrity); set LoadOptions::allow_integrity to load it"
+    )]
+    Integrity {
+        /// The file.
+        name: String,
+    },
+    /// The verifier refused the code.
+    #[error("{name}: {reason}")]
+    Rejected {
+        /// The file.
+        name: String,
+        /// Every rejection, one a line.
+        reason: String,
+    },
+    /// All label identifiers of the process are taken by loaded modules.
+    #[error("{name}: needs {wanted} label identifiers, {free} are free; drop modules that are not needed")]
+    Identifiers {
+        /// The file.
+        name: String,
+        /// How many the module needs.
+        wanted: usize,
+        /// How many are left, in one piece.
+        free: usize,
+    },
+    /// The process cannot host modules, or a system call failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why a [`Domain`](crate::Domain) was not made, not reset, or has no such entry.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DomainError {
+    /// No module was given, or more than fit.
+    #[error("the modules do not fit into one window: {reason}")]
+    Layout {
+        /// What does not fit.
+        reason: String,
+    },
+    /// A symbol that nobody defines.
+    #[error(
+        "{module} needs {symbol}, which nobody gives: name it among the imports, or add a module that exports it"
+    )]
+    Unresolved {
+        /// The module that needs it.
+        module: String,
+        /// The symbol.
+        symbol: String,
+    },
+    /// More imports than there are stubs.
+    #[error("{count} host imports, {limit} fit into one window")]
+    TooManyImports {
+        /// How many there are.
+        count: usize,
+        /// How many fit.
+        limit: usize,
+    },
+    /// An option has a value that cannot work.
+    #[error("domain option {option}: {reason}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No such export.
+    #[error("no export {name:?}; 'ringfence inspect' lists what a module exports")]
+    NoExport {
+        /// What was asked for.
+        name: String,
+    },
+    /// No module was added under that name.
+    #[error("no module was added under the name {name:?}")]
+    NoModule {
+        /// What was asked for.
+        name: String,
+    },
+    /// The export is not a function whose entry the verifier knows.
+    #[error("export {name:?} is not a function that can be called")]
+    NotFunction {
+        /// What was asked for.
+        name: String,
+    },
+    /// No function starts at the address.
+    #[error("no function of the domain starts at {address:#x}")]
+    NoEntry {
+        /// What was given.
+        address: u64,
+    },
+    /// A link to another domain could not be made.
+    #[error(transparent)]
+    Link(#[from] crate::domain::link::LinkError),
+    /// The domain could not start from its image.
+    #[error(transparent)]
+    Image(Box<crate::domain::snapshot::SnapshotError>),
+    /// Something that the domain was made with was revoked or is gone.
+    #[error(
+        "{import:?}, with which the domain was made, was revoked or is gone: the domain cannot be like new"
+    )]
+    Spent {
+        /// The import.
+        import: String,
+    },
+    /// The domain has faulted as often as it may.
+    #[error(
+        "the domain has faulted {faults} times, {limit} are allowed; make a new one, or raise DomainOptions::fault_limit"
+    )]
+    Faults {
+        /// How often it faulted.
+        faults: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Calls are in progress; a reset has to wait for them.
+    #[error("{lanes} calls are in progress in the domain")]
+    Busy {
+        /// How many lanes have a call in progress.
+        lanes: usize,
+    },
+    /// A static constructor of the module failed.
+    #[error("initialising {module}: {source}")]
+    Init {
+        /// The module.
+        module: String,
+        /// What happened.
+        source: Box<CallError>,
+    },
+    /// A destructor of the module failed. Those behind it have not run.
+    #[error("{module}: a destructor failed: {source}")]
+    Fini {
+        /// The module.
+        module: String,
+        /// What happened.
+        source: Box<CallError>,
+    },
+    /// Not enough memory under the domain's limit.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The process cannot host domains, or a system call failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why code was not linked into a living domain, not found, or not unlinked. Nothing has changed then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodeError {
+    /// The domain already has something of that name: an export of its modules, or linked code.
+    #[error("the domain already has a {name:?}; unlink it first, or choose another name")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// Nothing was linked under that name.
+    #[error("nothing was linked under the name {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The verifier refused the code.
+    #[error("{name}: {reason}")]
+    Rejected {
+        /// The name.
+        name: String,
+        /// Every rejection, one a line.
+        reason: String,
+    },
+    /// There is no code.
+    #[error("{name}: there is no code")]
+    Empty {
+        /// The name.
+        name: String,
+    },
+    /// The code uses registers that the domain's gates do not look after.
+    #[error("{name}: uses {what} registers, and the domain was made without them; {remedy}")]
+    Registers {
+        /// The name.
+        name: String,
+        /// `vector` or `x87`.
+        what: &'static str,
+        /// How to make a domain that takes such code.
+        remedy: &'static str,
+    },
+    /// The code needs extensions that this processor lacks.
+    #[error("{name}: needs processor features that this machine lacks (bits {missing:#x})")]
+    Features {
+        /// The name.
+        name: String,
+        /// The missing [`ringfence_isa::window::feature`] bits.
+        missing: u32,
+    },
+    /// No room for so much code under the domain's limit.
+    #[error(
+        "{wanted} bytes of code do not fit: the domain's limit is {limit}, {used} are in use; raise DomainOptions::link_limit, or unlink something"
+    )]
+    Full {
+        /// Bytes that the code takes.
+        wanted: u32,
+        /// Bytes in use, those included that wait for a call in progress to end.
+        used: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The code is in the middle of a call on the calling thread: something below it on the stack returns into it.
+    #[error("{name} is on the stack of the calling thread; let it return first")]
+    OnStack {
+        /// The name.
+        name: String,
+    },
+    /// Other threads are inside the domain and did not leave it in time, so nobody knows whether they are in this code.
+    #[error("{name}: {lanes} other threads are inside the domain; try again, or interrupt their calls")]
+    Busy {
+        /// The name.
+        name: String,
+        /// How many.
+        lanes: usize,
+    },
+    /// Called from a signal handler that interrupted the runtime.
+    #[error("code cannot be linked or unlinked from a signal handler that interrupted the runtime")]
+    Handler,
+    /// A system call failed, or the process is out of mappings.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why a module was not added to a living domain, or not removed. Nothing has changed then, unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// The name is taken by a module that was added.
+    #[error("the domain already has a module {name:?}; remove it first, or choose another name")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// Nothing was added under that name.
+    #[error("no module was added under the name {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The domain has this very module: two copies would have the same label identifiers.
+    #[error("{name}: the domain has this module already; load its file once more for a second one")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// The code uses registers that the domain's gates do not look after.
+    #[error("{name}: uses {what} registers, and the domain was made without them; {remedy}")]
+    Registers {
+        /// The name.
+        name: String,
+        /// `vector` or `x87`.
+        what: &'static str,
+        /// How to make a domain that takes such code.
+        remedy: &'static str,
+    },
+    /// No room for so large an image under the domain's limit, or in its window.
+    #[error(
+        "{name}: an image of {wanted} bytes does not fit: the domain's limit is {limit}, {used} are in use; raise DomainOptions::module_limit, or remove a module"
+    )]
+    Full {
+        /// The name.
+        name: String,
+        /// Bytes that the image takes.
+        wanted: u64,
+        /// Bytes in use, those included that wait for a call in progress to end.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not enough room in the lanes for its thread-local variables.
+    #[error(
+        "{name}: {wanted} bytes of thread-local variables, aligned to {align}, do not fit into what lanes keep for modules that are added; set DomainOptions::linkable, or raise thread_local_reserve"
+    )]
+    ThreadLocal {
+        /// The name.
+        name: String,
+        /// How many bytes.
+        wanted: u32,
+        /// Their alignment.
+        align: u32,
+    },
+    /// A symbol that nobody gives. Host functions are those that the domain was made with: the ones that its modules need,
+    /// or all if [`DomainOptions::linkable`](crate::DomainOptions::linkable) is set.
+    #[error("{name}: {source}")]
+    Link {
+        /// The name.
+        name: String,
+        /// What is missing.
+        source: Box<DomainError>,
+    },
+    /// Another module was linked against this one.
+    #[error("{name} is needed by {by}; remove that first")]
+    Needed {
+        /// The name.
+        name: String,
+        /// The name of the other one.
+        by: String,
+    },
+    /// Something on the stack of the calling thread returns into the module.
+    #[error("{name} is on the stack of the calling thread; let it return first")]
+    OnStack {
+        /// The name.
+        name: String,
+    },
+    /// Other threads are inside the domain and did not leave it in time, so nobody knows whether they are in this module. If they
+    /// came while its destructors ran, these do not run again at the next try.
+    #[error("{name}: {lanes} other threads are inside the domain; try again, or interrupt their calls")]
+    Busy {
+        /// The name.
+        name: String,
+        /// How many.
+        lanes: usize,
+    },
+    /// Its constructors or destructors are running.
+    #[error("{name} is being added or removed at this moment")]
+    Changing {
+        /// The name.
+        name: String,
+    },
+    /// A constructor failed. The module is gone again; if the error is a fault, the domain has faulted.
+    #[error("initialising {name}: {source}")]
+    Init {
+        /// The name.
+        name: String,
+        /// What happened.
+        source: Box<CallError>,
+    },
+    /// A destructor failed. The module is still there, and its destructors that have run do not run again; if the error is a
+    /// fault, the domain has faulted, and its reset will take the module away.
+    #[error("{name}: a destructor failed: {source}")]
+    Fini {
+        /// The name.
+        name: String,
+        /// What happened.
+        source: Box<CallError>,
+    },
+    /// The domain has faulted. A reset removes all that was added.
+    #[error("the domain has faulted; reset it first, which removes all modules that were added")]
+    Faulted,
+    /// Called from a signal handler that interrupted the runtime.
+    #[error("modules cannot be added or removed from a signal handler that interrupted the runtime")]
+    Handler,
+    /// Its data does not fit under the domain's memory limit.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// A system call failed, or the process is out of mappings.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The domain's code failed during this call. The domain refuses calls until it is reset.
+    #[error(transparent)]
+    Fault(Box<Fault>),
+    /// The domain asked to exit. It refuses calls until it is reset.
+    #[error("the module called exit({0})")]
+    Exit(i32),
+    /// The domain failed in an earlier call and was not reset.
+    #[error("the domain has faulted; reset it first")]
+    Faulted,
+    /// The domain no longer exists.
+    #[error("the domain is gone")]
+    Gone,
+    /// The function was revoked, or not handed out yet.
+    #[error("the function was revoked, or not handed out yet")]
+    Revoked,
+    /// The function was linked into the living domain, and has been unlinked since.
+    #[error("the function has been unlinked")]
+    Unlinked,
+    /// The thread is inside a domain: a signal handler tried to enter one.
+    #[error("a domain cannot be entered from a signal handler that interrupted one")]
+    Inside,
+    /// The caller runs on the alternate signal stack, which a fault would overwrite.
+    #[error("a domain cannot be entered from a handler that runs on the alternate signal stack")]
+    SignalStack,
+    /// The call that this one is nested in has run out of time, or was interrupted.
+    #[error("the call in progress on this thread has to end")]
+    Ending,
+    /// The domain has had all the calls that it may get.
+    #[error(
+        "the domain has had the {limit} calls that it may get; make a new one, or raise DomainOptions::call_limit"
+    )]
+    Calls {
+        /// The limit.
+        limit: u64,
+    },
+    /// All lanes of the domain are taken by other threads.
+    #[error(
+        "{limit} threads already have a lane in this domain; let one of them end, trim the domain, or raise DomainOptions::max_lanes (63 at most)"
+    )]
+    NoLane {
+        /// The limit.
+        limit: u32,
+    },
+    /// The arguments do not fit.
+    #[error("{given} words of stack arguments, at most {limit} are allowed")]
+    Arguments {
+        /// How many were given.
+        given: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// The lane could not be made.
+    #[error("making a lane: {0}")]
+    Lane(String),
+}
+
+/// Why an access to a domain's memory failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The range is not inside the domain's window.
+    #[error("{len} bytes at {address:#x} are not inside the domain's window")]
+    Outside {
+        /// First byte.
+        address: u64,
+        /// Length.
+        len: u64,
+    },
+    /// Nothing is mapped there, or not with these rights.
+    #[error("{len} bytes at {address:#x} are not accessible in the domain")]
+    Unmapped {
+        /// First byte.
+        address: u64,
+        /// Length.
+        len: u64,
+    },
+    /// The domain's memory limit, or its address space, is used up.
+    #[error("{wanted} bytes do not fit under the domain's memory limit of {limit} bytes ({used} used)")]
+    Limit {
+        /// How much was asked for.
+        wanted: u64,
+        /// How much is used.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not the start of a live host allocation.
+    #[error("{address:#x} is not a live allocation of this domain")]
+    NotAllocated {
+        /// What was given.
+        address: u64,
+    },
+    /// A size or alignment that cannot work.
+    #[error("alignment {align} is not a power of two up to 4096")]
+    Alignment {
+        /// What was given.
+        align: u64,
+    },
+}

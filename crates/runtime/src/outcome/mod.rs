@@ -1,0 +1,3 @@
+//! What callers are told: errors.
+
+pub mod error;

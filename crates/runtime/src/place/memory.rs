@@ -1,0 +1,455 @@
+//! The heap area of a window: anonymous maps, the break, and what the host allocates there.
+//!
+//! All bookkeeping is in host memory. Nothing here ever maps executable memory, and nothing leaves the heap area.
+
+use crate::os::{host, pages, sys};
+use crate::outcome::error::{HostError, MemoryError};
+use ringfence_isa::{PAGE, window};
+use std::collections::BTreeMap;
+
+mod alloc;
+mod calls;
+mod pieces;
+mod spare;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use calls::system_call;
+
+/// Most separate mappings that a domain may have: the process has 65,530 for all.
+const MOST_PIECES: usize = 2048;
+
+/// A heap of more pieces is not cleared piece by piece.
+const FEW: usize = 8;
+
+/// Mappings are counted by so many.
+const CHUNK: u64 = 4;
+
+/// How much address space the break may grow over.
+const BREAK_AREA: u32 = 0x3000_0000;
+
+/// Rights of a piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights(pub i32);
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    len: u32,
+    rights: Rights,
+}
+
+pub(crate) struct Memory {
+    base: u64,
+    limit: u64,
+    /// Bytes mapped.
+    used: u64,
+    /// What is mapped, by offset in the window. Pieces do not overlap.
+    pieces: BTreeMap<u32, Piece>,
+    /// The break: offset in the window.
+    brk: u32,
+    /// Host allocations: offset and length.
+    live: BTreeMap<u32, u32>,
+    /// Free parts of what was mapped for host allocations.
+    free: BTreeMap<u32, u32>,
+    /// Kernel mappings counted for this domain's pieces.
+    counted: u64,
+    /// Where an image is mapped, by offset and length, and whether it still is there as it was.
+    frozen: Vec<(u32, u32)>,
+    intact: bool,
+    /// Zeroed memory that is accessible although nobody has asked for it: offset and length. Never part of a piece.
+    spare: BTreeMap<u32, u32>,
+    /// The last request of the domain's that the limit refused: what it wanted.
+    refused: Option<u64>,
+}
+
+/// The bookkeeping of a heap, for an image.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heap {
+    used: u64,
+    pieces: BTreeMap<u32, Piece>,
+    brk: u32,
+    live: BTreeMap<u32, u32>,
+    free: BTreeMap<u32, u32>,
+}
+
+impl PartialEq for Heap {
+    fn eq(&self, other: &Self) -> bool {
+        self.list().eq(other.list())
+            && (self.brk, &self.live, &self.free) == (other.brk, &other.live, &other.free)
+    }
+}
+
+impl Heap {
+    /// Pieces as offset, length and rights.
+    pub(crate) fn list(&self) -> impl Iterator<Item = (u32, u32, i32)> + '_ {
+        self.pieces
+            .iter()
+            .map(|(&at, piece)| (at, piece.len, piece.rights.0))
+    }
+}
+
+fn pages(len: u64) -> Option<u32> {
+    let len = len.checked_add(PAGE - 1)? & !(PAGE - 1);
+    u32::try_from(len)
+        .ok()
+        .filter(|&l| l > 0 && l <= window::HEAP_END - window::HEAP)
+}
+
+impl Memory {
+    pub(crate) fn new(base: u64, limit: u64) -> Memory {
+        Memory {
+            base,
+            limit,
+            used: 0,
+            pieces: BTreeMap::new(),
+            brk: window::HEAP,
+            live: BTreeMap::new(),
+            free: BTreeMap::new(),
+            counted: 0,
+            frozen: Vec::new(),
+            intact: true,
+            spare: BTreeMap::new(),
+            refused: None,
+        }
+    }
+
+    /// Sets the limit; what is in use stays.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
+    /// Raises the limit.
+    pub(crate) fn raise(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// What a request since the last look wanted that the limit refused, what is in use, and the limit.
+    pub(crate) fn take_refused(&mut self) -> Option<(u64, u64, u64)> {
+        let wanted = self.refused.take()?;
+        Some((wanted, self.used, self.limit))
+    }
+
+    /// The bookkeeping as it is, for an image of it. Nothing is kept accessible any more.
+    pub(crate) fn state(&mut self) -> Result<Heap, HostError> {
+        self.give_up_kept()?;
+        Ok(Heap {
+            used: self.used,
+            pieces: self.pieces.clone(),
+            brk: self.brk,
+            live: self.live.clone(),
+            free: self.free.clone(),
+        })
+    }
+
+    /// Takes over the bookkeeping of an image that is mapped in this window.
+    pub(crate) fn adopt(&mut self, heap: &Heap) -> Result<(), HostError> {
+        let Heap {
+            used,
+            pieces,
+            brk,
+            live,
+            free,
+        } = heap.clone();
+        let mappings = 2 * (pieces.len() as u64 + 1);
+        while mappings > self.counted {
+            host::take_mappings(CHUNK)?;
+            self.counted += CHUNK;
+        }
+        self.frozen = pieces.iter().map(|(&at, piece)| (at, piece.len)).collect();
+        self.intact = true;
+        (self.used, self.pieces, self.brk, self.live, self.free) = (used, pieces, brk, live, free);
+        Ok(())
+    }
+
+    /// Takes away what was mapped besides an image. False if the image has to be mapped anew, too.
+    pub(crate) fn keep_only(&mut self, heap: &Heap) -> Result<bool, HostError> {
+        if !self.intact || self.pieces.len() > heap.pieces.len() + FEW {
+            let len = u64::from(window::HEAP_END - window::HEAP);
+            // SAFETY: nobody is in the domain; the area stays reserved.
+            unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
+            return Ok(false);
+        }
+        let mut more = Vec::new();
+        for (&at, piece) in &self.pieces {
+            let mut from = at;
+            // The image's pieces are all still there, some of them joined with others.
+            for &(start, len) in self.frozen.iter().filter(|f| f.0 >= at && f.0 - at < piece.len) {
+                more.push((from, start - from, piece.rights));
+                from = start + len;
+            }
+            more.push((from, at + piece.len - from, piece.rights));
+        }
+        for (at, len, rights) in more {
+            if len > 0 && !self.hide(at, Piece { len, rights }) {
+                // SAFETY: as above.
+                unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), libc::PROT_NONE, true)? };
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether there may be two pieces more: here, and among the process's mappings. A piece with the gap
+    /// behind it costs the kernel two.
+    fn room(&mut self) -> bool {
+        let pieces = self.pieces.len() + 2;
+        if pieces > MOST_PIECES {
+            return false;
+        }
+        while 2 * (pieces + self.spare.len()) as u64 > self.counted {
+            if host::take_mappings(CHUNK).is_err() {
+                return false;
+            }
+            self.counted += CHUNK;
+        }
+        true
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Counts memory of the domain that lies elsewhere in the window.
+    pub(crate) fn charge(&mut self, len: u64) -> Result<(), MemoryError> {
+        if len > self.limit.saturating_sub(self.used) {
+            return Err(self.over(len));
+        }
+        if self.used + len + self.kept() > self.limit {
+            // What is accessible never exceeds the limit.
+            self.give_up_kept().map_err(|_| self.over(len))?;
+        }
+        self.used += len;
+        Ok(())
+    }
+
+    /// That memory is gone.
+    pub(crate) fn discharge(&mut self, len: u64) {
+        self.used -= len;
+    }
+
+    /// Everything is inaccessible again, and holds nothing.
+    pub(crate) fn clear(&mut self) -> Result<(), HostError> {
+        let spare = self.spare.iter().map(|(&at, &len)| {
+            let rights = Rights(spare::READ_WRITE);
+            (at, Piece { len, rights })
+        });
+        let mut all = self.pieces.iter().map(|(&at, &piece)| (at, piece)).chain(spare);
+        let count = self.pieces.len() + self.spare.len();
+        if count > 0 && !(count <= FEW && all.all(|(at, piece)| self.hide(at, piece))) {
+            let len = u64::from(window::HEAP_END - window::HEAP);
+            // SAFETY: nobody is in the domain; the area stays reserved.
+            unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
+        }
+        *self = Memory::new(self.base, self.limit);
+        Ok(())
+    }
+
+    /// Zeroes a piece where it is and takes its rights away, so that the next user of its memory has no page faults. False if
+    /// that cannot be done, or not quickly.
+    fn hide(&self, at: u32, piece: Piece) -> bool {
+        let (start, len) = (self.base + u64::from(at), u64::from(piece.len));
+        // What the domain cannot write now may hold what it wrote before.
+        if piece.rights.0 != libc::PROT_READ | libc::PROT_WRITE {
+            return false;
+        }
+        let Some(own) = pages::own(start, start + len) else {
+            return false;
+        };
+        for (from, to) in own.iter() {
+            // SAFETY: pages of a piece that is mapped writable; nobody is in the domain.
+            unsafe { std::ptr::write_bytes(from as *mut u8, 0, (to - from) as usize) };
+        }
+        // SAFETY: as above.
+        unsafe { sys::protect(start, len, libc::PROT_NONE) }.is_ok()
+    }
+
+    fn over(&self, wanted: u64) -> MemoryError {
+        MemoryError::Limit {
+            wanted,
+            used: self.used,
+            limit: self.limit,
+        }
+    }
+
+    fn inside(at: u32, len: u32) -> bool {
+        at >= window::HEAP && at.checked_add(len).is_some_and(|end| end <= window::HEAP_END)
+    }
+
+    /// Maps zeroed memory at `at`, replacing what was there, or anywhere.
+    pub(crate) fn map(&mut self, at: Option<u32>, len: u64, rights: Rights) -> Result<u32, MemoryError> {
+        let wanted = len;
+        let len = pages(len).ok_or_else(|| self.over(wanted))?;
+        let replaced = at.map_or(0, |at| self.mapped_in(at, len));
+        if self.used - replaced + u64::from(len) > self.limit {
+            self.refused = Some(u64::from(len) - replaced);
+            return Err(self.over(wanted));
+        }
+        if !self.room() {
+            return Err(self.over(wanted));
+        }
+        let at = match at {
+            Some(at) if at.is_multiple_of(PAGE as u32) && Self::inside(at, len) => at,
+            Some(_) => return Err(self.over(wanted)),
+            None => self.place(len).ok_or_else(|| self.over(wanted))?,
+        };
+        let mut kept = self.kept_in(at, len);
+        let here: u64 = kept.iter().map(|k| u64::from(k.1)).sum();
+        if self.used - replaced + u64::from(len) + self.kept() - here > self.limit {
+            // What is accessible never exceeds the limit.
+            self.give_up_kept().map_err(|_| self.over(wanted))?;
+            kept.clear();
+        }
+        let address = self.base + u64::from(at);
+        // Memory that is not in use is zero: it was mapped anew when it was given back, or zeroed by `hide`. What is kept was
+        // zeroed, but the domain can write it.
+        let free = self.mapped_in(at, len) == 0;
+        // SAFETY: inside the domain's heap area, to which the host holds no references.
+        unsafe {
+            if free && kept.is_empty() {
+                sys::protect(address, len.into(), rights.0)
+            } else if free && rights.0 == spare::READ_WRITE {
+                kept.iter()
+                    .try_for_each(|&(at, len)| pages::zero(self.base + u64::from(at), len.into()))
+                    .and_then(|()| match here < u64::from(len) {
+                        true => sys::protect(address, len.into(), rights.0),
+                        false => Ok(()),
+                    })
+            } else {
+                sys::map_anonymous(address, len.into(), rights.0, true).map(drop)
+            }
+        }
+        .map_err(|_| self.over(wanted))?;
+        self.forget_kept(at, len);
+        self.cut(at, len);
+        self.used += u64::from(len);
+        self.pieces.insert(at, Piece { len, rights });
+        self.join(at);
+        Ok(at)
+    }
+
+    /// Makes a range inaccessible and forgets it.
+    pub(crate) fn unmap(&mut self, at: u32, len: u64) -> Result<(), MemoryError> {
+        let outside = MemoryError::Outside {
+            address: self.base + u64::from(at),
+            len,
+        };
+        let len = pages(len).ok_or(outside)?;
+        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+            return Err(outside);
+        }
+        if !self.room() {
+            return Err(self.over(len.into()));
+        }
+        // SAFETY: as in `map`. A mapping, not a hole: nothing else can ever come to lie here.
+        unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), libc::PROT_NONE, true) }
+            .map_err(|_| outside)?;
+        self.forget_kept(at, len);
+        self.cut(at, len);
+        Ok(())
+    }
+
+    /// Changes the rights of a range that is mapped throughout.
+    pub(crate) fn protect(&mut self, at: u32, len: u64, rights: Rights) -> Result<(), MemoryError> {
+        let address = self.base + u64::from(at);
+        let outside = MemoryError::Outside { address, len };
+        let len = pages(len).ok_or(outside)?;
+        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+            return Err(outside);
+        }
+        if self.mapped_in(at, len) != u64::from(len) {
+            return Err(MemoryError::Unmapped {
+                address,
+                len: len.into(),
+            });
+        }
+        if !self.room() {
+            return Err(self.over(len.into()));
+        }
+        // SAFETY: as in `map`.
+        unsafe { sys::protect(address, len.into(), rights.0) }.map_err(|_| MemoryError::Unmapped {
+            address,
+            len: len.into(),
+        })?;
+        self.cut(at, len);
+        self.used += u64::from(len);
+        self.pieces.insert(at, Piece { len, rights });
+        self.join(at);
+        Ok(())
+    }
+
+    /// Zeroes a range that is mapped throughout.
+    pub(crate) fn discard(&mut self, at: u32, len: u64) -> Result<(), MemoryError> {
+        let address = self.base + u64::from(at);
+        let outside = MemoryError::Outside { address, len };
+        let len = pages(len).ok_or(outside)?;
+        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+            return Err(outside);
+        }
+        if self.mapped_in(at, len) != u64::from(len) {
+            return Err(MemoryError::Unmapped {
+                address,
+                len: len.into(),
+            });
+        }
+        if self
+            .frozen
+            .iter()
+            .any(|&(start, size)| start < at + len && at < start + size)
+        {
+            // Dropped pages of an image would be the image's again.
+            return self.replace(at, len).map_err(|_| outside);
+        }
+        // SAFETY: as in `map`.
+        unsafe { sys::drop_pages(address, len.into()) }.map_err(|_| outside)
+    }
+
+    /// Maps zeroed memory over a range that is mapped throughout, with the rights that it has.
+    fn replace(&mut self, at: u32, len: u32) -> Result<(), HostError> {
+        self.touch(at, len);
+        let end = at + len;
+        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
+        for (&start, piece) in self.pieces.range(first..end) {
+            let (from, to) = (start.max(at), (start + piece.len).min(end));
+            // SAFETY: inside the domain's heap area, to which the host holds no references.
+            unsafe {
+                sys::map_anonymous(
+                    self.base + u64::from(from),
+                    (to - from).into(),
+                    piece.rights.0,
+                    true,
+                )?
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether a range is free for a mapping that must not replace anything.
+    pub(crate) fn is_free(&self, at: u32, len: u64) -> bool {
+        pages(len).is_some_and(|len| Self::inside(at, len) && self.mapped_in(at, len) == 0)
+    }
+
+    /// Moves the break to `to` if that is possible; returns where it is.
+    pub(crate) fn set_break(&mut self, to: u32) -> u32 {
+        if (window::HEAP..=window::HEAP + BREAK_AREA).contains(&to) {
+            let old = self.brk.next_multiple_of(PAGE as u32);
+            let new = to.next_multiple_of(PAGE as u32);
+            let rw = Rights(libc::PROT_READ | libc::PROT_WRITE);
+            let done = match new.cmp(&old) {
+                std::cmp::Ordering::Greater => {
+                    self.mapped_in(old, new - old) == 0 && self.map(Some(old), (new - old).into(), rw).is_ok()
+                }
+                std::cmp::Ordering::Less => self.unmap(new, (old - new).into()).is_ok(),
+                std::cmp::Ordering::Equal => true,
+            };
+            if done {
+                self.brk = to;
+            }
+        }
+        self.brk
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        host::give_mappings(self.counted);
+    }
+}

@@ -1,0 +1,79 @@
+//! The memory calls that a domain makes, in terms of its heap.
+
+use super::{Memory, Rights, pages};
+use crate::outcome::error::MemoryError;
+use ringfence_isa::PAGE;
+
+/// The memory calls of Linux on a domain's own anonymous memory. `None`: another call.
+pub(crate) fn system_call(
+    memory: &mut Memory,
+    base: u64,
+    call: &crate::domain::policy::Syscall,
+) -> Option<i64> {
+    const BRK: u64 = libc::SYS_brk as u64;
+    const MMAP: u64 = libc::SYS_mmap as u64;
+    const MUNMAP: u64 = libc::SYS_munmap as u64;
+    const MPROTECT: u64 = libc::SYS_mprotect as u64;
+    const MADVISE: u64 = libc::SYS_madvise as u64;
+    const MREMAP: u64 = libc::SYS_mremap as u64;
+    let [address, len, third, flags, ..] = call.args;
+    // Addresses are rebased, as everything that a domain passes.
+    let offset = address as u32;
+    let error = |e: i32| -i64::from(e);
+    let rights = |prot: u64| {
+        let allowed = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        (prot & !allowed == 0).then_some(Rights(prot as i32))
+    };
+    let done = |r: Result<(), MemoryError>| match r {
+        Ok(()) => 0,
+        Err(MemoryError::Outside { .. }) => error(libc::EINVAL),
+        Err(_) => error(libc::ENOMEM),
+    };
+    Some(match call.number {
+        BRK => (base + u64::from(memory.set_break(offset))) as i64,
+        MMAP => {
+            let flags = flags as i32;
+            let kind = flags & (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            if kind != libc::MAP_PRIVATE | libc::MAP_ANONYMOUS {
+                return None;
+            }
+            if third & libc::PROT_EXEC as u64 != 0 {
+                return Some(error(libc::EPERM));
+            }
+            let Some(rights) = rights(third) else {
+                return Some(error(libc::EINVAL));
+            };
+            if len == 0 {
+                return Some(error(libc::EINVAL));
+            }
+            let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
+            if fixed
+                && (!offset.is_multiple_of(PAGE as u32)
+                    || !pages(len).is_some_and(|l| Memory::inside(offset, l)))
+            {
+                return Some(error(libc::EPERM));
+            }
+            if flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE && !memory.is_free(offset, len)
+            {
+                return Some(error(libc::EEXIST));
+            }
+            let hint = offset != 0 && offset.is_multiple_of(PAGE as u32) && memory.is_free(offset, len);
+            let at = (fixed || hint).then_some(offset);
+            match memory.map(at, len, rights) {
+                Ok(at) => (base + u64::from(at)) as i64,
+                Err(_) => error(libc::ENOMEM),
+            }
+        }
+        MUNMAP => done(memory.unmap(offset, len)),
+        MPROTECT if third & libc::PROT_EXEC as u64 != 0 => error(libc::EACCES),
+        MPROTECT => match rights(third) {
+            Some(_) if len == 0 => 0,
+            Some(rights) => done(memory.protect(offset, len, rights)),
+            None => error(libc::EINVAL),
+        },
+        MADVISE if third == libc::MADV_DONTNEED as u64 => done(memory.discard(offset, len)),
+        MADVISE => 0,
+        MREMAP => error(libc::ENOMEM),
+        _ => return None,
+    })
+}

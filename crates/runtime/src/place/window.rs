@@ -1,0 +1,271 @@
+//! Windows: 4 GiB of reserved address space each.
+
+use crate::os::{host, sys};
+use crate::outcome::error::HostError;
+use crate::place::{header, stubs};
+use ringfence_isa::window;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where windows are looked for, in this order: above what sanitizers and the like claim and below where Linux puts programs (12,288);
+/// between programs and libraries (6,400); and below the first (3,840). Windows in a row are adjacent, so that what is
+/// inaccessible in one is one mapping with what is inaccessible in the next.
+const ROWS: [(u64, u64); 3] = [
+    (0x2000_0000_0000, 0x5000_0000_0000),
+    (0x5700_0000_0000, 0x7000_0000_0000),
+    (0x1100_0000_0000, 0x2000_0000_0000),
+];
+
+/// Inaccessible memory above every window: operands through `r14` reach into it ([`window::HELD_REACH`]). A masked vector move (`vmaskmovps` and kin) does not fault for elements
+/// that are masked out, so one that starts in the last bytes of a window can touch what lies above although nothing is
+/// mapped below. Between adjacent windows the upper one's null area serves.
+const GUARD: u64 = window::NULL_END as u64;
+
+/// Mappings that a window without lanes needs, images and what is inaccessible behind each of them not counted: header and stubs.
+/// What lies before them is one mapping with what is inaccessible in the window below, and counted there.
+const MAPPINGS: u64 = 2;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Pool {
+    /// Which row, and where in it.
+    row: usize,
+    next: u64,
+    /// Whether the guard at `next` is ours: that of the window below.
+    guarded: bool,
+    /// Windows that were given back. They stay reserved for ever: nobody else's memory may come to lie above another window.
+    kept: Vec<u64>,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    row: 0,
+    next: ROWS[0].0,
+    guarded: false,
+    kept: Vec::new(),
+});
+
+/// A reserved window with header and stubs in place and nothing else.
+pub(crate) struct Window {
+    base: u64,
+}
+
+impl Window {
+    /// `images` are the offsets and lengths that the header tells.
+    pub(crate) fn new(processors: u32, images: &[(u32, u32)]) -> Result<Window, HostError> {
+        let stub_file = stubs::file()?;
+        host::take_mappings(MAPPINGS)?;
+        let base = match reserve() {
+            Ok(base) => base,
+            Err(e) => {
+                host::give_mappings(MAPPINGS);
+                return Err(e);
+            }
+        };
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        let window = Window { base };
+        let header = base + u64::from(window::HEADER);
+        let stubs = base + u64::from(window::STUBS);
+        // SAFETY: the whole window is our own reservation.
+        unsafe {
+            sys::map_anonymous(header, header::LEN, libc::PROT_READ | libc::PROT_WRITE, true)?;
+            header::fill(header, base, processors, images)?;
+            sys::protect(header, header::LEN, libc::PROT_READ)?;
+            let len = u64::from(window::STUBS_END - window::STUBS);
+            sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
+        }
+        Ok(window)
+    }
+
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+        host::give_mappings(MAPPINGS);
+        let mut pool = lock();
+        // SAFETY: nobody is inside any more; the range is our own reservation, and stays one.
+        let emptied = unsafe { sys::map_anonymous(self.base, window::SIZE, libc::PROT_NONE, true) };
+        // If that failed, there is still something of the old domain in it: it is not used again.
+        if emptied.is_ok() {
+            pool.kept.push(self.base);
+        }
+    }
+}
+
+/// The lock, held until what is returned goes: for `fork`.
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(lock())
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Reserves 4 GiB, aligned, inaccessible.
+fn reserve() -> Result<u64, HostError> {
+    let mut pool = lock();
+    if let Some(base) = pool.kept.pop() {
+        return Ok(base);
+    }
+    while let Some(&(_, end)) = ROWS.get(pool.row) {
+        if pool.next == end {
+            pool.row += 1;
+            pool.next = ROWS.get(pool.row).map_or(0, |r| r.0);
+            pool.guarded = false;
+            continue;
+        }
+        let (base, adjacent) = (pool.next, pool.guarded);
+        if !adjacent {
+            // What is inaccessible below its header has no window below to be one mapping with.
+            host::take_mappings(1)?;
+        }
+        let below = if adjacent { GUARD } else { 0 };
+        let place = reserve_at(base + below, window::SIZE + GUARD - below);
+        if place != Place::Ours && !adjacent {
+            host::give_mappings(1);
+        }
+        if place == Place::NoRoom {
+            // For anybody, now: the place stays the next one.
+            return Err(none());
+        }
+        pool.next += window::SIZE;
+        pool.guarded = place == Place::Ours;
+        if pool.guarded {
+            return Ok(base);
+        }
+    }
+    // Windows stay reserved for ever, and so does this.
+    host::take_mappings(1)?;
+    // Anywhere else: twice the size, cut down to the aligned half and its guard.
+    // SAFETY: a fresh mapping at an address the kernel chooses, of which the ends are unmapped again.
+    unsafe {
+        let len = 2 * window::SIZE + GUARD;
+        let Ok(at) = sys::map_anonymous(0, len, libc::PROT_NONE, false) else {
+            host::give_mappings(1);
+            return Err(none());
+        };
+        let base = at.next_multiple_of(window::SIZE);
+        if base > at {
+            libc::munmap(at as *mut _, (base - at) as usize);
+        }
+        let (end, got) = (base + window::SIZE + GUARD, at + len);
+        if got > end {
+            libc::munmap(end as *mut _, (got - end) as usize);
+        }
+        Ok(base)
+    }
+}
+
+fn none() -> HostError {
+    HostError::NoWindow {
+        live: LIVE.load(Ordering::Relaxed),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Ours,
+    /// Something of somebody's is there.
+    Taken,
+    /// A limit on address space or mappings is reached.
+    NoRoom,
+}
+
+fn reserve_at(at: u64, len: u64) -> Place {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // The kernel itself is asked: a sanitizer's `mmap` forgets an address that is none of its program's, and maps at 0.
+    // SAFETY: NOREPLACE takes nothing away from anybody; kernels that ignore it may choose another address,
+    // which is given back.
+    unsafe {
+        let p = libc::syscall(libc::SYS_mmap, at, len, libc::PROT_NONE, flags, -1, 0u64);
+        if p as u64 == at {
+            return Place::Ours;
+        }
+        if p == -1 {
+            let error = std::io::Error::last_os_error().raw_os_error();
+            return match error {
+                Some(libc::ENOMEM) => Place::NoRoom,
+                _ => Place::Taken,
+            };
+        }
+        libc::syscall(libc::SYS_munmap, p, len);
+    }
+    Place::Taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether this process has a mapping of these bytes, all of them, that nobody may access.
+    fn inaccessible(from: u64, to: u64) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let mut at = from;
+        for line in maps.lines() {
+            let (range, rest) = line.split_once(' ').expect("a range");
+            let (start, end) = range.split_once('-').expect("two addresses");
+            let [start, end] = [start, end].map(|n| u64::from_str_radix(n, 16).expect("an address"));
+            if start <= at && at < end && rest.starts_with("---p") {
+                at = end;
+            }
+        }
+        at >= to
+    }
+
+    /// Operands through `r14`, and masked moves, reach above the window: [`window::HELD_REACH`].
+    #[test]
+    fn above_every_window_lies_what_nobody_can_access() {
+        let guarded = |base: u64| {
+            assert!(
+                inaccessible(base, base + u64::from(window::NULL_END)),
+                "null area of {base:#x}"
+            );
+            let end = base + window::SIZE;
+            let top = base + u64::from(window::LANES_END);
+            assert!(
+                inaccessible(top, end + u64::from(window::NULL_END)),
+                "above {base:#x}"
+            );
+        };
+        let rows: Vec<Window> = (0..3).map(|_| Window::new(1, &[]).expect("window")).collect();
+        rows.iter().for_each(|w| guarded(w.base()));
+        // Where the kernel has room, once there is none in the rows.
+        let (row, next) = {
+            let mut pool = lock();
+            let before = (std::mem::replace(&mut pool.row, ROWS.len()), pool.next);
+            pool.kept.clear();
+            before
+        };
+        let elsewhere = Window::new(1, &[]).expect("window");
+        {
+            let mut pool = lock();
+            (pool.row, pool.next) = (row, next);
+        }
+        let base = elsewhere.base();
+        assert!(rows.iter().all(|w| w.base() != base));
+        guarded(base);
+        // Given back, it stays reserved.
+        drop(elsewhere);
+        assert!(inaccessible(
+            base,
+            base + window::SIZE + u64::from(window::NULL_END)
+        ));
+        rows.iter().for_each(|w| guarded(w.base()));
+    }
+
+    #[test]
+    fn windows_are_aligned_and_know_their_bases() {
+        let a = Window::new(3, &[]).expect("window");
+        let b = Window::new(1, &[]).expect("window");
+        assert_ne!(a.base(), b.base());
+        assert_eq!(a.base() % window::SIZE, 0);
+        for w in [a, b] {
+            let header = (w.base() + u64::from(window::HEADER)) as *const u64;
+            // SAFETY: the header is mapped readable while the window lives.
+            assert_eq!(unsafe { header.read() }, w.base());
+        }
+    }
+}
