@@ -1,6 +1,7 @@
 //! The devices that every program expects. They are made here: no device node of the host's is ever opened.
 
-use crate::memory::{Memory, Span};
+use crate::memory::Memory;
+use crate::span::Span;
 use crate::sys::{self, Outcome};
 
 /// A device that a domain may open by its usual name, whatever directories it was granted.

@@ -2,47 +2,8 @@
 
 use ringfence_runtime::domain::DomainRef;
 
+use crate::span::Span;
 use crate::sys::Outcome;
-
-/// A range inside a domain's window. Whether anything is mapped there is for the kernel to find out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    address: u64,
-    len: u64,
-}
-
-impl Span {
-    /// The first byte.
-    #[must_use]
-    pub fn address(self) -> u64 {
-        self.address
-    }
-
-    /// Length in bytes.
-    #[must_use]
-    pub fn len(self) -> u64 {
-        self.len
-    }
-
-    /// Its first `n` bytes (or all of them).
-    #[must_use]
-    pub fn first(self, n: u64) -> Span {
-        Span {
-            len: n.min(self.len),
-            ..self
-        }
-    }
-
-    /// Without its first `n` bytes (or all of them).
-    #[must_use]
-    pub fn skip(self, n: u64) -> Span {
-        let n = n.min(self.len);
-        Span {
-            address: self.address + n,
-            len: self.len - n,
-        }
-    }
-}
 
 /// Most elements of an `iovec` array, as in Linux.
 const IOV_MAX: u64 = 1024;
@@ -63,10 +24,7 @@ impl Memory<'_> {
         {
             return Err(libc::EFAULT);
         }
-        Ok(Span {
-            address: self.0.translate(pointer),
-            len,
-        })
+        Ok(Span::checked(self.0.translate(pointer), len))
     }
 
     /// Copies `N` bytes out of the domain, once.

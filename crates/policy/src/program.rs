@@ -3,7 +3,7 @@
 use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::{Call, CallError, Domain, DomainError, FaultKind, MemoryError};
 
-use crate::Monitor;
+use crate::monitor::Monitor;
 
 /// What the start file of the C library exports: `__rf_main(argc, argv, envp, auxv)`.
 pub const ENTRY: &str = "__rf_main";
@@ -51,7 +51,7 @@ pub fn run(domain: &Domain, monitor: &Monitor) -> Result<i32, RunError> {
     let auxv = words(memory, &[AT_PAGESZ, 4096, AT_SECURE, 0, AT_RANDOM, seed, 0, 0])?;
     let argc = monitor.args().len() as u64;
     let ended = entry.call(&mut Call::ints(&[argc, argv, envp, auxv]));
-    let failed = monitor.threads.stop(domain);
+    let failed = monitor.0.threads.stop(domain);
     let ended = match ended {
         // Another thread's doing: its reason is the program's.
         Err(CallError::Fault(fault)) if matches!(fault.kind, FaultKind::Elsewhere) => {

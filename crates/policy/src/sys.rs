@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use libc::c_long;
 
-use crate::memory::Span;
+use crate::span::Span;
 
 /// A system call's result: a value, or the positive errno.
 pub type Outcome<T = i64> = Result<T, i32>;

@@ -1,32 +1,12 @@
 //! The domain's descriptors: its own numbers for what the host opened for it.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use crate::captured::Captured;
 use crate::device::Device;
 use crate::sys::{self, Outcome};
-
-/// Bytes that a domain wrote to a captured stream.
-#[derive(Clone, Debug, Default)]
-pub struct Captured(pub(crate) Arc<Mutex<VecDeque<u8>>>);
-
-impl Captured {
-    /// Takes what was written so far.
-    #[must_use]
-    pub fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into()
-    }
-
-    /// Takes at most the first `most` bytes of it.
-    #[must_use]
-    pub fn take_first(&self, most: usize) -> Vec<u8> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let n = most.min(held.len());
-        held.drain(..n).collect()
-    }
-}
 
 /// What a descriptor stands for.
 #[derive(Debug)]

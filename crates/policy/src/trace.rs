@@ -6,6 +6,9 @@ use crate::memory::Memory;
 use crate::names::{self, Names};
 
 mod structs;
+mod text;
+
+use text::{address, data, quoted};
 
 /// How an argument is shown.
 #[derive(Clone, Copy)]
@@ -49,8 +52,8 @@ macro_rules! named {
 }
 #[allow(non_upper_case_globals)] // beside the variants, in the table
 mod kinds {
-    use super::As;
     use crate::names;
+    use crate::trace::As;
     named! {
         Created = CREATED, Protection = PROTECTION, Map = MAP, Whence = WHENCE, Access = ACCESS, Control = CONTROL,
         At = AT, Remove = REMOVE, Check = CHECK, Move = MOVE, Advice = ADVICE, Lock = LOCK, Family = FAMILY,
@@ -236,35 +239,6 @@ pub fn name(number: u64) -> Option<&'static str> {
     find(number).map_or_else(|| other().map(|(_, name)| *name), |(_, name, _)| Some(*name))
 }
 
-/// Most bytes of a string that are shown, as in strace.
-const SHOWN: usize = 32;
-
-fn quoted(bytes: &[u8], more: bool) -> String {
-    let mut text = String::from("\"");
-    for (i, b) in bytes.iter().enumerate() {
-        match b {
-            b'\n' => text.push_str("\\n"),
-            b'\t' => text.push_str("\\t"),
-            b'\r' => text.push_str("\\r"),
-            b'"' | b'\\' => {
-                text.push('\\');
-                text.push(char::from(*b));
-            }
-            0x20..0x7F => text.push(char::from(*b)),
-            0x0B => text.push_str("\\v"),
-            0x0C => text.push_str("\\f"),
-            // As short as the next character allows.
-            _ if bytes.get(i + 1).is_some_and(u8::is_ascii_digit) => text.push_str(&format!("\\{b:03o}")),
-            _ => text.push_str(&format!("\\{b:o}")),
-        }
-    }
-    text.push('"');
-    if more {
-        text.push_str("...");
-    }
-    text
-}
-
 /// A call whose arguments have been looked at before it is made; what it fills is looked at afterwards.
 pub(crate) struct Begun {
     name: String,
@@ -363,22 +337,6 @@ const LARGE: u64 = 0o100_000;
 fn opening(flags: u64) -> String {
     let large = if flags & LARGE == 0 { "" } else { "|O_LARGEFILE" };
     names::OPEN.show(flags & !LARGE) + large
-}
-
-fn address(value: u64) -> String {
-    if value == 0 {
-        "NULL".to_owned()
-    } else {
-        format!("{value:#x}")
-    }
-}
-
-/// `len` bytes of the domain's, or as many of them as are shown.
-fn data(memory: Memory<'_>, pointer: u64, len: u64) -> String {
-    let n = len.min(SHOWN as u64) as usize;
-    memory
-        .get_bytes(pointer, n)
-        .map_or_else(|_| address(pointer), |b| quoted(&b, len > n as u64))
 }
 
 /// What the call gave.

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::grant::{PolicyError, Rights};
 use crate::sys::{self, Outcome};
-use crate::{PolicyError, Rights};
 
 /// `statfs` types of file systems that are doors to the kernel rather than files.
 const DOORS: [i64; 5] = [

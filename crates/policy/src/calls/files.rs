@@ -1,199 +1,12 @@
 //! Calls on descriptors.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
-use ringfence_runtime::policy::{Answer, Syscall};
-
-use super::Context;
-use crate::device::Device;
-use crate::memory::{Memory, Span};
-use crate::monitor::Reply;
+use crate::calls::context::Context;
 use crate::sys::{self, Fill, Outcome, Plain, Transfer};
-use crate::table::{Kind, Table};
-
-impl Context<'_> {
-    fn open(&self, argument: usize) -> Outcome<Arc<Kind>> {
-        self.monitor.table.get(self.args[argument])
-    }
-}
-
-/// The four busiest calls on files, where neither tracing nor a callback wants to know. `None`: take the long way.
-#[inline]
-pub(crate) fn fast(table: &Table, memory: Memory<'_>, call: &Syscall) -> Option<Outcome> {
-    let transfer = match call.number as libc::c_long {
-        libc::SYS_read => Transfer::Read,
-        libc::SYS_write => Transfer::Write,
-        libc::SYS_pread64 => Transfer::Pread,
-        libc::SYS_pwrite64 => Transfer::Pwrite,
-        _ => return None,
-    };
-    let [fd, pointer, len, offset, ..] = call.args;
-    let span = memory.span(pointer, len).ok()?;
-    table.with(fd, |open| match open {
-        Kind::File { fd, .. } => Some(sys::transfer(
-            transfer,
-            std::os::fd::AsFd::as_fd(fd),
-            span,
-            offset,
-        )),
-        Kind::Standard { number, waits: false } => {
-            Some(sys::transfer(transfer, sys::standard(*number), span, offset))
-        }
-        _ => None,
-    })
-}
-
-/// `read`, `write` and their kin.
-pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
-    let open = cx.open(0)?;
-    let [_, pointer, len, offset, ..] = cx.args;
-    let (vector, write, at) = match number {
-        libc::SYS_read => (false, false, None),
-        libc::SYS_write => (false, true, None),
-        libc::SYS_pread64 => (false, false, Some(offset)),
-        libc::SYS_pwrite64 => (false, true, Some(offset)),
-        libc::SYS_readv => (true, false, None),
-        libc::SYS_writev => (true, true, None),
-        libc::SYS_preadv => (true, false, Some(offset)),
-        _ => (true, true, Some(offset)),
-    };
-    let Some(fd) = open.host() else {
-        if at.is_some() && !matches!(*open, Kind::Device(..)) {
-            return Err(libc::ESPIPE);
-        }
-        let spans = if vector {
-            cx.memory.spans(pointer, len)?
-        } else {
-            vec![cx.memory.span(pointer, len)?]
-        };
-        return within(cx, &open, write, &spans);
-    };
-    let mut spans = if vector {
-        cx.memory.spans(pointer, len)?
-    } else {
-        vec![cx.memory.span(pointer, len)?]
-    };
-    let mut go = || match open.waits() && at.is_none() {
-        true => cx.stream(write, fd, &mut spans),
-        false => sys::vectored(write, fd, &spans, at),
-    };
-    if write && open.breaks() {
-        sys::quietly(go)
-    } else {
-        go()
-    }
-}
-
-/// Streams that no descriptor of the host's stands behind.
-fn within(cx: Context<'_>, open: &Kind, write: bool, spans: &[Span]) -> Outcome {
-    let mut done = 0;
-    for span in spans {
-        match (open, write) {
-            (Kind::Device(_, libc::O_RDONLY), true) | (Kind::Device(_, libc::O_WRONLY), false) => {
-                return Err(libc::EBADF);
-            }
-            (Kind::Null | Kind::Device(..), true) => done += span.len(),
-            (Kind::Device(device, _), false) => done += device.read(cx.memory, *span, done)?,
-            (Kind::Null, false) => {}
-            (Kind::Capture(buffer, limit), true) => {
-                let mut held = buffer.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let room = (limit.saturating_sub(held.len()) as u64).min(span.len());
-                if room == 0 && span.len() > 0 {
-                    return if done > 0 {
-                        Ok(done as i64)
-                    } else {
-                        Err(libc::ENOSPC)
-                    };
-                }
-                held.extend(cx.memory.get_bytes(span.address(), room as usize)?);
-                done += room;
-            }
-            (Kind::Input(bytes, position), false) => {
-                let mut at = position.lock().unwrap_or_else(PoisonError::into_inner);
-                let n = (bytes.len() - *at).min(span.len() as usize);
-                cx.memory.put(span.address(), &bytes[*at..*at + n])?;
-                *at += n;
-                done += n as u64;
-            }
-            _ => return Err(libc::EBADF),
-        }
-    }
-    Ok(done as i64)
-}
-
-/// Private maps of files: anonymous memory with a copy of the content. What anonymous memory is, the runtime knows.
-pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
-    let [address, len, protection, flags, fd, offset] = cx.args;
-    if protection & libc::PROT_EXEC as u64 != 0 {
-        return Err(libc::EACCES);
-    }
-    if flags & libc::MAP_ANONYMOUS as u64 != 0 {
-        // Shared with the processes that it forks, of which there are none.
-        let shared = flags & libc::MAP_TYPE as u64 == libc::MAP_SHARED as u64;
-        let kind = if shared {
-            (libc::MAP_SHARED ^ libc::MAP_PRIVATE) as u64
-        } else {
-            0
-        };
-        let mut call = *call;
-        call.args[3] ^= kind;
-        return super::memory_call(cx, &call);
-    }
-    let open = cx.monitor.table.get(fd)?;
-    let anonymous = flags | libc::MAP_ANONYMOUS as u64;
-    let fd = match &*open {
-        Kind::File { fd, .. } => fd,
-        // Zeros of its own, which is what anonymous memory is.
-        Kind::Device(Device::Zero, libc::O_RDONLY | libc::O_RDWR)
-            if flags & libc::MAP_PRIVATE as u64 != 0 =>
-        {
-            let args = [address, len, protection, anonymous, u64::MAX, 0];
-            let number = call.number;
-            return super::memory_call(cx, &Syscall { number, args });
-        }
-        _ => return Err(libc::ENODEV),
-    };
-    if flags & libc::MAP_PRIVATE as u64 == 0 {
-        // A change of the file would have to show, and the other way round.
-        return Err(libc::ENODEV);
-    }
-    if offset % 4096 != 0 {
-        return Err(libc::EINVAL);
-    }
-    let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-    let memory = |number: libc::c_long, args| {
-        cx.domain.memory_call(&Syscall {
-            number: number as u64,
-            args,
-        })
-    };
-    let flags = anonymous & !(libc::MAP_POPULATE as u64);
-    let start = match memory(libc::SYS_mmap, [address, len, both, flags, u64::MAX, 0]) {
-        Some(Answer::Return(value)) if value >= 0 => value as u64,
-        Some(Answer::Return(errno)) => return Ok(Reply::Value(errno)),
-        Some(answer) => return Ok(Reply::End(answer)),
-        None => return Err(libc::ENODEV),
-    };
-    let mut done = 0;
-    while done < len {
-        let span = cx.memory.span(start + done, len - done)?;
-        match sys::transfer(Transfer::Pread, std::os::fd::AsFd::as_fd(fd), span, offset + done) {
-            Ok(0) => break,
-            Ok(n) => done += n as u64,
-            Err(libc::EINTR) => {}
-            Err(errno) => {
-                let _ = memory(libc::SYS_munmap, [start, len, 0, 0, 0, 0]);
-                return Err(errno);
-            }
-        }
-    }
-    if protection != both {
-        let _ = memory(libc::SYS_mprotect, [start, len, protection, 0, 0, 0]);
-    }
-    Ok(Reply::Value(start as i64))
-}
+use crate::table::Kind;
 
 pub(super) fn seek(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
@@ -282,9 +95,7 @@ pub(super) fn stat(cx: Context<'_>) -> Outcome {
 pub(super) fn file_system(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
     let bytes = match &*open {
-        Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
-            sys::file_system_status(std::os::fd::AsFd::as_fd(fd))?
-        }
+        Kind::File { fd, .. } | Kind::Directory { fd, .. } => sys::file_system_status(fd.as_fd())?,
         _ => return Err(libc::ENOSYS),
     };
     cx.memory.put(cx.args[1], &bytes)?;
@@ -310,7 +121,7 @@ pub(super) fn list(cx: Context<'_>) -> Outcome {
     match &*cx.open(0)? {
         Kind::Directory { fd, .. } => {
             let span = cx.memory.span(cx.args[1], cx.args[2])?;
-            sys::transfer(Transfer::Getdents, std::os::fd::AsFd::as_fd(fd), span, 0)
+            sys::transfer(Transfer::Getdents, fd.as_fd(), span, 0)
         }
         _ => Err(libc::ENOTDIR),
     }
@@ -319,7 +130,7 @@ pub(super) fn list(cx: Context<'_>) -> Outcome {
 pub(super) fn control(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
     let [number, command, value, ..] = cx.args;
-    let table = &cx.monitor.table;
+    let table = &cx.state.table;
     match command as i32 {
         libc::F_DUPFD => table.add(open, value, false),
         libc::F_DUPFD_CLOEXEC => table.add(open, value, true),
@@ -376,7 +187,7 @@ fn lock(cx: Context<'_>, open: &Kind) -> Outcome {
         libc::F_GETLK => libc::F_OFD_GETLK,
         _ => libc::F_OFD_SETLK,
     };
-    let fd = std::os::fd::AsFd::as_fd(fd);
+    let fd = fd.as_fd();
     let result = if cx.args[1] as i32 == libc::F_SETLKW {
         cx.until(|| sys::lock(fd, command, &mut lock))?
     } else {
@@ -411,20 +222,17 @@ pub(super) fn duplicate(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let open = cx.open(0)?;
     let [old, new, flags, ..] = cx.args;
     match number {
-        libc::SYS_dup => cx.monitor.table.add(open, 0, false),
+        libc::SYS_dup => cx.state.table.add(open, 0, false),
         libc::SYS_dup3 if old == new => Err(libc::EINVAL),
         libc::SYS_dup2 if old == new => Ok(new as i64),
-        libc::SYS_dup3 => cx
-            .monitor
-            .table
-            .put(open, new, flags & libc::O_CLOEXEC as u64 != 0),
-        _ => cx.monitor.table.put(open, new, false),
+        libc::SYS_dup3 => cx.state.table.put(open, new, flags & libc::O_CLOEXEC as u64 != 0),
+        _ => cx.state.table.put(open, new, false),
     }
 }
 
 pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let flags = if number == libc::SYS_pipe2 { cx.args[1] } else { 0 };
-    let table = &cx.monitor.table;
+    let table = &cx.state.table;
     let [read, write] = sys::pipe()?;
     let nonblocking = flags & libc::O_NONBLOCK as u64 != 0;
     let close_on_exec = flags & libc::O_CLOEXEC as u64 != 0;

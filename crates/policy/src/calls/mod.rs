@@ -1,39 +1,34 @@
 //! Which handler answers which call. What is not here is denied.
 
-pub(crate) mod files;
+pub(crate) mod context;
+mod files;
+mod map;
 mod network;
 mod paths;
 mod process;
 mod ready;
-pub(crate) mod thread;
+mod thread;
 mod time;
+pub(crate) mod transfer;
 mod wait;
 
 use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::policy::{Answer, Syscall};
 
+use crate::calls::context::{Context, Reply};
 use crate::memory::Memory;
-use crate::monitor::{Monitor, Reply};
+use crate::state::State;
 use crate::sys::Outcome;
-
-/// Everything that a handler needs.
-#[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) monitor: &'a Monitor,
-    pub(crate) domain: &'a DomainRef<'a>,
-    pub(crate) memory: Memory<'a>,
-    pub(crate) args: [u64; 6],
-}
 
 /// Answers one call.
 pub(crate) fn dispatch(
-    monitor: &Monitor,
+    state: &State,
     domain: &DomainRef<'_>,
     memory: Memory<'_>,
     call: &Syscall,
 ) -> Outcome<Reply> {
     let cx = Context {
-        monitor,
+        state,
         domain,
         memory,
         args: call.args,
@@ -48,11 +43,11 @@ pub(crate) fn dispatch(
         | libc::SYS_readv
         | libc::SYS_writev
         | libc::SYS_preadv
-        | libc::SYS_pwritev => files::transfer(cx, number)?,
+        | libc::SYS_pwritev => transfer::transfer(cx, number)?,
         libc::SYS_brk | libc::SYS_munmap | libc::SYS_mprotect | libc::SYS_mremap | libc::SYS_madvise => {
-            return memory_call(cx, call);
+            return cx.memory_call(call);
         }
-        libc::SYS_mmap => return files::map(cx, call),
+        libc::SYS_mmap => return map::map(cx, call),
         libc::SYS_exit | libc::SYS_exit_group => return Ok(Reply::End(Answer::Exit(call.args[0] as i32))),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => return process::kill(cx, number),
         _ => match other(cx, number) {
@@ -65,7 +60,7 @@ pub(crate) fn dispatch(
 
 fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
     Some(match number {
-        libc::SYS_close => cx.monitor.table.close(cx.args[0]),
+        libc::SYS_close => cx.state.table.close(cx.args[0]),
         libc::SYS_lseek => files::seek(cx),
         libc::SYS_fsync | libc::SYS_fdatasync => files::sync(cx, number),
         libc::SYS_ftruncate => files::truncate(cx),
@@ -144,15 +139,6 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_getsockopt | libc::SYS_setsockopt => network::option(cx, number),
         _ => return None,
     })
-}
-
-/// Anonymous memory is the runtime's business, which knows the window and the limit.
-fn memory_call(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
-    match cx.domain.memory_call(call) {
-        Some(Answer::Return(value)) => Ok(Reply::Value(value)),
-        Some(answer) => Ok(Reply::End(answer)),
-        None => Err(libc::ENODEV),
-    }
 }
 
 /// The errno of a call that no policy can grant: what portable programs take for "not here" or "not for you".

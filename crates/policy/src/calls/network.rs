@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Context;
+use crate::calls::context::Context;
 use crate::sys::{self, Outcome, Plain, Transfer};
 use crate::table::Kind;
 
 pub(super) fn socket(cx: Context<'_>) -> Outcome {
     let [family, kind, protocol, ..] = cx.args;
-    if cx.monitor.policy.connect.is_empty() {
+    if cx.state.policy.connect.is_empty() {
         return Err(libc::EACCES);
     }
     let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
@@ -24,7 +24,7 @@ pub(super) fn socket(cx: Context<'_>) -> Outcome {
     }
     let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
     let fd = sys::socket(family, kind & 0xF, protocol)?;
-    cx.monitor.table.add(
+    cx.state.table.add(
         Arc::new(Kind::Socket(fd, nonblocking.into())),
         0,
         kind & libc::SOCK_CLOEXEC as u64 != 0,
@@ -49,7 +49,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddr> {
 }
 
 pub(super) fn connect(cx: Context<'_>) -> Outcome {
-    let open = cx.monitor.table.get(cx.args[0])?;
+    let open = cx.state.table.get(cx.args[0])?;
     let Kind::Socket(fd, nonblocking) = &*open else {
         return Err(libc::ENOTSOCK);
     };
@@ -60,7 +60,7 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
     // Copied once: what is checked is what is used.
     let mut bytes = cx.memory.get_bytes(cx.args[1], len)?;
     let target = address(&bytes).ok_or(libc::EAFNOSUPPORT)?;
-    if !cx.monitor.policy.connect.contains(&target) {
+    if !cx.state.policy.connect.contains(&target) {
         return Err(libc::EACCES);
     }
     if target.is_ipv6() {
@@ -84,7 +84,7 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
 /// `sendto` and `recvfrom` on connected sockets; addresses are neither taken nor given.
 pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [fd, pointer, len, flags, address, _] = cx.args;
-    let open = cx.monitor.table.get(fd)?;
+    let open = cx.state.table.get(fd)?;
     let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };
@@ -132,7 +132,7 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
 }
 
 pub(super) fn shutdown(cx: Context<'_>) -> Outcome {
-    match &*cx.monitor.table.get(cx.args[0])? {
+    match &*cx.state.table.get(cx.args[0])? {
         Kind::Socket(fd, _) => sys::plain(Plain::Shutdown, [fd.as_raw_fd() as u64, cx.args[1], 0, 0]),
         _ => Err(libc::ENOTSOCK),
     }
@@ -141,7 +141,7 @@ pub(super) fn shutdown(cx: Context<'_>) -> Outcome {
 /// Integer options that change nothing but the socket.
 pub(super) fn option(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [fd, level, name, value, len, _] = cx.args;
-    let open = cx.monitor.table.get(fd)?;
+    let open = cx.state.table.get(fd)?;
     let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };

@@ -4,9 +4,10 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, PoisonError};
 
-use super::{Context, files};
-use crate::Rights;
+use crate::calls::context::Context;
+use crate::calls::files;
 use crate::device::Device;
+use crate::grant::Rights;
 use crate::sys::{self, Named, Outcome, Plain};
 use crate::table::Kind;
 use crate::tree::{Mount, absolute};
@@ -40,13 +41,13 @@ impl Context<'_> {
         }
         if directory as i32 == libc::AT_FDCWD {
             let here = self
-                .monitor
+                .state
                 .directory
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             return Ok(absolute(&here, path));
         }
-        match &*self.monitor.table.get(directory)? {
+        match &*self.state.table.get(directory)? {
             Kind::Directory { name, .. } => Ok(absolute(name, path)),
             _ => Err(libc::ENOTDIR),
         }
@@ -54,20 +55,20 @@ impl Context<'_> {
 
     /// The device that `name` is, if it is one.
     fn device(&self, name: &[u8]) -> Option<Device> {
-        Device::named(name, self.monitor.policy.randomness)
+        Device::named(name, self.state.policy.randomness)
     }
 
     /// What `name` leads to, opened for looking only.
     fn look(&self, name: &[u8], follow: bool) -> Outcome<(OwnedFd, Rights)> {
         let flags = libc::O_PATH | if follow { 0 } else { libc::O_NOFOLLOW };
-        self.monitor.tree.with(name, |mount, rest| {
+        self.state.tree.with(name, |mount, rest| {
             sys::open_beneath(mount.fd(), &rest, flags, 0).map(|fd| (fd, mount.rights))
         })
     }
 
     /// Calls `f` with the directory that holds the last component of `name`, and that component.
     fn parent<T>(&self, name: &[u8], mut f: impl FnMut(&Mount, OwnedFd, &CStr) -> Outcome<T>) -> Outcome<T> {
-        self.monitor.tree.with(name, |mount, rest| {
+        self.state.tree.with(name, |mount, rest| {
             let text = rest.as_bytes();
             let slash = text.ends_with(b"/");
             let text = if slash { &text[..text.len() - 1] } else { text };
@@ -90,7 +91,7 @@ impl Context<'_> {
     }
 
     fn created_mode(&self, mode: u64) -> u32 {
-        let umask = *self.monitor.umask.lock().unwrap_or_else(PoisonError::into_inner);
+        let umask = *self.state.umask.lock().unwrap_or_else(PoisonError::into_inner);
         mode as u32 & 0o777 & !umask
     }
 }
@@ -134,7 +135,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
             Err(libc::EEXIST)
         } else {
             let open = Kind::Device(device, flags & libc::O_ACCMODE);
-            cx.monitor
+            cx.state
                 .table
                 .add(Arc::new(open), 0, wanted & libc::O_CLOEXEC != 0)
         };
@@ -146,7 +147,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     } else {
         0
     };
-    let result = cx.monitor.tree.with(&name, |mount, rest| {
+    let result = cx.state.tree.with(&name, |mount, rest| {
         let look = libc::O_PATH | if follow { 0 } else { libc::O_NOFOLLOW };
         match sys::open_beneath(mount.fd(), &rest, look, 0) {
             Ok(fd) => harmless(kind_of(&fd)?)?,
@@ -175,7 +176,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
         libc::S_IFIFO => Kind::Pipe(fd, (wanted & libc::O_NONBLOCK != 0).into()),
         _ => Kind::File { fd, writable },
     };
-    cx.monitor
+    cx.state
         .table
         .add(Arc::new(open), 0, wanted & libc::O_CLOEXEC != 0)
 }
@@ -197,7 +198,7 @@ pub(super) fn stat(cx: Context<'_>, number: libc::c_long) -> Outcome {
         _ => {
             let flags = cx.args[3] as i32;
             if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, cx.args[1])? {
-                let open = cx.monitor.table.get(cx.args[0])?;
+                let open = cx.state.table.get(cx.args[0])?;
                 cx.memory.put(cx.args[2], &files::stat_of(&open)?)?;
                 return Ok(0);
             }
@@ -216,7 +217,7 @@ pub(super) fn stat(cx: Context<'_>, number: libc::c_long) -> Outcome {
     }
     let bytes = match cx.look(&name, follow) {
         Ok((fd, _)) => sys::stat(fd.as_fd())?,
-        Err(libc::ENOENT) if cx.monitor.tree.is_above(&name) => synthetic(),
+        Err(libc::ENOENT) if cx.state.tree.is_above(&name) => synthetic(),
         Err(e) => return Err(e),
     };
     cx.memory.put(out, &bytes)?;
@@ -232,7 +233,7 @@ pub(super) fn statx(cx: Context<'_>) -> Outcome {
     let [directory, path, flags, mask, out, _] = cx.args;
     let flags = flags as i32;
     let bytes = if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, path)? {
-        let open = cx.monitor.table.get(directory)?;
+        let open = cx.state.table.get(directory)?;
         sys::statx(open.host().ok_or(libc::ENOSYS)?, mask & 0xFFFF_FFFF)?
     } else {
         let name = cx.name(directory, path)?;
@@ -268,7 +269,7 @@ pub(super) fn access(cx: Context<'_>, number: libc::c_long) -> Outcome {
         };
     }
     let (fd, rights) = match cx.look(&name, true) {
-        Err(libc::ENOENT) if cx.monitor.tree.is_above(&name) => {
+        Err(libc::ENOENT) if cx.state.tree.is_above(&name) => {
             return if mode & libc::W_OK as u64 == 0 {
                 Ok(0)
             } else {
@@ -303,7 +304,7 @@ pub(super) fn make_directory(cx: Context<'_>, number: libc::c_long) -> Outcome {
     match result {
         // What is there is there, whoever may write: `mkdir -p` depends on it.
         Err(libc::EBUSY | libc::EROFS | libc::ENOENT)
-            if cx.look(&name, false).is_ok() || cx.monitor.tree.is_above(&name) =>
+            if cx.look(&name, false).is_ok() || cx.state.tree.is_above(&name) =>
         {
             Err(libc::EEXIST)
         }
@@ -385,7 +386,7 @@ pub(super) fn read_link(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let name = cx.name(directory, path)?;
     let fd = match cx.look(&name, false) {
         Ok((fd, _)) => fd,
-        Err(libc::ENOENT) if cx.monitor.tree.is_above(&name) => return Err(libc::EINVAL),
+        Err(libc::ENOENT) if cx.state.tree.is_above(&name) => return Err(libc::EINVAL),
         Err(e) => return Err(e),
     };
     // An empty name on a descriptor that is no link gives ENOENT; programs expect EINVAL.
@@ -398,7 +399,7 @@ pub(super) fn read_link(cx: Context<'_>, number: libc::c_long) -> Outcome {
 
 /// The file that `name` leads to, opened so that it can be changed.
 fn changeable(cx: Context<'_>, name: &[u8], flags: i32) -> Outcome<OwnedFd> {
-    cx.monitor.tree.with(name, |mount, rest| {
+    cx.state.tree.with(name, |mount, rest| {
         let look = sys::open_beneath(mount.fd(), &rest, libc::O_PATH, 0)?;
         harmless(kind_of(&look)?)?;
         need_write(mount.rights)?;
@@ -427,7 +428,7 @@ pub(super) fn set_times(cx: Context<'_>) -> Outcome {
         _ => Some(cx.memory.words::<4>(times)?.map(|w| w as i64)),
     };
     if path as u32 == 0 {
-        return match &*cx.monitor.table.get(directory)? {
+        return match &*cx.state.table.get(directory)? {
             Kind::File { writable: false, .. } | Kind::Directory { writable: false, .. } => Err(libc::EROFS),
             Kind::File { fd, .. } | Kind::Directory { fd, .. } => sys::set_times(fd.as_fd(), times),
             _ => Err(libc::EINVAL),
@@ -444,7 +445,7 @@ pub(super) fn change_directory(cx: Context<'_>) -> Outcome {
     match cx.look(&name, true) {
         Ok((fd, _)) if kind_of(&fd)? == libc::S_IFDIR => {}
         Ok(_) => return Err(libc::ENOTDIR),
-        Err(libc::ENOENT) if cx.monitor.tree.is_above(&name) => {}
+        Err(libc::ENOENT) if cx.state.tree.is_above(&name) => {}
         Err(e) => return Err(e),
     }
     set_directory(cx, name);
@@ -452,7 +453,7 @@ pub(super) fn change_directory(cx: Context<'_>) -> Outcome {
 }
 
 pub(super) fn change_directory_to(cx: Context<'_>) -> Outcome {
-    match &*cx.monitor.table.get(cx.args[0])? {
+    match &*cx.state.table.get(cx.args[0])? {
         Kind::Directory { name, .. } => set_directory(cx, name.clone()),
         _ => return Err(libc::ENOTDIR),
     }
@@ -460,15 +461,12 @@ pub(super) fn change_directory_to(cx: Context<'_>) -> Outcome {
 }
 
 fn set_directory(cx: Context<'_>, name: Vec<u8>) {
-    *cx.monitor
-        .directory
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = name;
+    *cx.state.directory.lock().unwrap_or_else(PoisonError::into_inner) = name;
 }
 
 pub(super) fn current_directory(cx: Context<'_>) -> Outcome {
     let mut name = cx
-        .monitor
+        .state
         .directory
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -485,7 +483,7 @@ pub(super) fn current_directory(cx: Context<'_>) -> Outcome {
 }
 
 pub(super) fn umask(cx: Context<'_>) -> Outcome {
-    let mut umask = cx.monitor.umask.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut umask = cx.state.umask.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(i64::from(std::mem::replace(
         &mut *umask,
         cx.args[0] as u32 & 0o777,

@@ -2,12 +2,12 @@
 
 use ringfence_runtime::policy::Answer;
 
-use super::Context;
-use crate::monitor::Reply;
+use crate::calls::context::Context;
+use crate::calls::context::Reply;
 use crate::sys::{self, Outcome};
 
 pub(super) fn random(cx: Context<'_>) -> Outcome {
-    if !cx.monitor.policy.randomness {
+    if !cx.state.policy.randomness {
         return Err(libc::ENOSYS);
     }
     let [pointer, len, flags, ..] = cx.args;
@@ -47,7 +47,7 @@ pub(super) fn signal_action(cx: Context<'_>) -> Outcome {
         }
         if signal == libc::SIGPIPE as u64 {
             let ignores = handler == libc::SIG_IGN;
-            cx.monitor
+            cx.state
                 .ignores_pipe
                 .store(ignores, std::sync::atomic::Ordering::Relaxed);
         }
@@ -95,7 +95,7 @@ pub(super) fn affinity(cx: Context<'_>) -> Outcome {
         return Err(libc::EINVAL);
     }
     let most = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let n = most.min(cx.monitor.policy.threads.saturating_add(1)).min(64) as u32;
+    let n = most.min(cx.state.policy.threads.saturating_add(1)).min(64) as u32;
     cx.memory.put(cx.args[2], &(u64::MAX >> (64 - n)).to_ne_bytes())?;
     Ok(8)
 }
@@ -107,7 +107,7 @@ pub(super) fn limit(cx: Context<'_>, number: libc::c_long) -> Outcome {
         _ => (cx.args[1], cx.args[3]),
     };
     let value = match resource as u32 {
-        libc::RLIMIT_NOFILE => cx.monitor.table.limit() as u64,
+        libc::RLIMIT_NOFILE => cx.state.table.limit() as u64,
         libc::RLIMIT_STACK => 8 << 20,
         libc::RLIMIT_CORE | libc::RLIMIT_NPROC => 0,
         0..=15 => u64::MAX,

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Context;
+use crate::calls::context::Context;
 use crate::sys::Outcome;
 use crate::table::Kind;
 
@@ -26,7 +26,7 @@ fn wait(cx: Context<'_>, asked: &mut [Asked], timeout: Option<Duration>) -> Outc
         if one.fd < 0 {
             continue;
         }
-        match cx.monitor.table.get(one.fd as u64) {
+        match cx.state.table.get(one.fd as u64) {
             Err(_) => one.revents = libc::POLLNVAL,
             Ok(open) => match open.host() {
                 Some(host) => {
@@ -57,7 +57,7 @@ fn duration([seconds, nanoseconds]: [i64; 2]) -> Duration {
 
 pub(super) fn poll(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [pointer, count, timeout, ..] = cx.args;
-    if count > cx.monitor.table.limit() as u64 {
+    if count > cx.state.table.limit() as u64 {
         return Err(libc::EINVAL);
     }
     let timeout = if number == libc::SYS_poll {
@@ -113,7 +113,7 @@ fn select_time(cx: Context<'_>, number: libc::c_long) -> Outcome<Option<Duration
 pub(super) fn select(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let count = usize::try_from(cx.args[0] as i32).map_err(|_| libc::EINVAL)?;
     // No descriptor has a number beyond the limit: as in Linux, what lies there is not looked at.
-    let count = count.min(cx.monitor.table.limit());
+    let count = count.min(cx.state.table.limit());
     let bytes = count.div_ceil(64) * 8;
     let timeout = select_time(cx, number)?;
     let mut sets = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn select(cx: Context<'_>, number: libc::c_long) -> Outcome {
             }
         }
         if events != 0 {
-            cx.monitor.table.get(fd as u64)?;
+            cx.state.table.get(fd as u64)?;
             asked.push(Asked {
                 fd: fd as i32,
                 events,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Context;
+use crate::calls::context::Context;
 use crate::sys::{self, Fill, Outcome};
 
 fn granted(cx: Context<'_>) -> Outcome<()> {
-    if cx.monitor.policy.clocks {
+    if cx.state.policy.clocks {
         Ok(())
     } else {
         Err(libc::EPERM)

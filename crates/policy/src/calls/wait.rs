@@ -3,8 +3,8 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use super::Context;
-use crate::memory::Span;
+use crate::calls::context::Context;
+use crate::span::Span;
 use crate::sys::{self, Outcome};
 
 /// How long one wait lasts before the question is asked whether the call has to end.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{SHOWN, address, data};
+use super::text::{SHOWN, address, data};
 use crate::memory::Memory;
 use crate::names;
 

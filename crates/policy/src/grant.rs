@@ -1,0 +1,279 @@
+//! What a host grants a domain, and why a grant cannot be put into force.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::captured::Captured;
+
+/// What may be done below a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rights {
+    /// Files may be read and directories listed.
+    ReadOnly,
+    /// Also written, made, renamed and removed. Links and device nodes cannot be made.
+    ReadWrite,
+}
+
+/// Where a standard stream goes.
+#[derive(Clone, Debug, Default)]
+pub enum Stream {
+    /// The descriptor is not open: calls on it give `EBADF`.
+    #[default]
+    Closed,
+    /// Reads end at once, writes vanish.
+    Null,
+    /// The host's own stream of that number.
+    Inherit,
+    /// Standard output or error: kept for the host.
+    Capture(Captured),
+    /// Standard input: these bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Why a policy cannot be put into force.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// A directory that cannot be opened.
+    #[error("directory {}: {source}", path.display())]
+    Directory {
+        /// Its host name.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A directory of a file system that is a door to the kernel.
+    #[error("directory {}: files of procfs, sysfs and their like are never granted", path.display())]
+    KernelFiles {
+        /// Its host name.
+        path: PathBuf,
+    },
+    /// A directory for reading only that lies in one for writing.
+    #[error(
+        "directory {}: granted for reading only, but it lies in {}, which is granted for writing, and could be written under \
+         that name; grant parts of the latter for writing instead",
+        path.display(), around.display()
+    )]
+    WritableAround {
+        /// The host name of the directory for reading.
+        path: PathBuf,
+        /// That of the one for writing.
+        around: PathBuf,
+    },
+    /// A guest name that is not absolute.
+    #[error("guest name {name:?} does not start with '/'")]
+    GuestName {
+        /// The name.
+        name: String,
+    },
+    /// A NUL inside an argument or an environment string.
+    #[error("{what} contains a NUL byte")]
+    Nul {
+        /// Which string.
+        what: String,
+    },
+}
+
+/// A system call, as a host's callback sees it before anything is decided.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Its number.
+    pub number: u64,
+    /// Its name, if it has one that the monitor knows.
+    pub name: Option<&'static str>,
+    /// The arguments. Pointers are the domain's: use them through `domain` only.
+    pub args: [u64; 6],
+    /// The calling domain.
+    pub domain: ringfence_runtime::domain::DomainRef<'a>,
+}
+
+/// A host's answer to a [`Request`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The policy decides.
+    Policy,
+    /// Denied with this errno.
+    Deny(i32),
+    /// The host has done it; the call returns this.
+    Return(i64),
+}
+
+pub(crate) type Callback = dyn Fn(&Request<'_>) -> Decision + Send + Sync;
+pub(crate) type Printer = dyn Fn(&str) + Send + Sync;
+
+/// What a domain is granted. A new policy grants nothing but memory within the domain's limit, and the end.
+#[derive(Clone)]
+pub struct Policy {
+    pub(crate) directories: Vec<(PathBuf, String, Rights)>,
+    pub(crate) streams: [Stream; 3],
+    pub(crate) args: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) clocks: bool,
+    pub(crate) randomness: bool,
+    pub(crate) descriptors: usize,
+    pub(crate) threads: usize,
+    pub(crate) broken_pipes_end: bool,
+    pub(crate) capture_limit: usize,
+    pub(crate) connect: Vec<SocketAddr>,
+    pub(crate) callback: Option<Arc<Callback>>,
+    pub(crate) trace: Option<Arc<Printer>>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy::new()
+    }
+}
+
+impl std::fmt::Debug for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policy")
+            .field("directories", &self.directories)
+            .field("clocks", &self.clocks)
+            .field("randomness", &self.randomness)
+            .field("connect", &self.connect)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Policy {
+    /// Grants nothing.
+    #[must_use]
+    pub fn new() -> Policy {
+        Policy {
+            directories: Vec::new(),
+            streams: [Stream::Closed, Stream::Closed, Stream::Closed],
+            args: Vec::new(),
+            environment: Vec::new(),
+            clocks: false,
+            randomness: false,
+            descriptors: 64,
+            threads: 0,
+            broken_pipes_end: false,
+            capture_limit: 64 << 20,
+            connect: Vec::new(),
+            callback: None,
+            trace: None,
+        }
+    }
+
+    /// Grants a host directory and what is below it, under the absolute name `guest`. The first one is where programs
+    /// start.
+    #[must_use]
+    pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, rights: Rights) -> Policy {
+        self.directories
+            .push((host.as_ref().to_owned(), guest.to_owned(), rights));
+        self
+    }
+
+    /// Standard input.
+    #[must_use]
+    pub fn stdin(mut self, stream: Stream) -> Policy {
+        self.streams[0] = stream;
+        self
+    }
+
+    /// Standard output.
+    #[must_use]
+    pub fn stdout(mut self, stream: Stream) -> Policy {
+        self.streams[1] = stream;
+        self
+    }
+
+    /// Standard error.
+    #[must_use]
+    pub fn stderr(mut self, stream: Stream) -> Policy {
+        self.streams[2] = stream;
+        self
+    }
+
+    /// All three streams are the host's own.
+    #[must_use]
+    pub fn inherit_streams(self) -> Policy {
+        self.stdin(Stream::Inherit)
+            .stdout(Stream::Inherit)
+            .stderr(Stream::Inherit)
+    }
+
+    /// A program's arguments, its name first.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Policy {
+        self.args = args.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// An environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Policy {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Whether the time can be asked for and waited for.
+    #[must_use]
+    pub fn clocks(mut self, granted: bool) -> Policy {
+        self.clocks = granted;
+        self
+    }
+
+    /// Whether the kernel's random numbers can be had.
+    #[must_use]
+    pub fn randomness(mut self, granted: bool) -> Policy {
+        self.randomness = granted;
+        self
+    }
+
+    /// How many descriptors the domain may have open. The default is 64.
+    #[must_use]
+    pub fn descriptors(mut self, limit: usize) -> Policy {
+        self.descriptors = limit.clamp(3, 1 << 16);
+        self
+    }
+
+    /// How many threads of its own the domain may have at a time (`pthread_create`, `std::thread`, `thrd_create`), none unless
+    /// granted. They are threads of the host's process, with a lane each, and are calls into the domain like others: a fault
+    /// in one ends all, the domain's limit of time holds for each, and the domain cannot be reset while one runs. They
+    /// are interrupted when a program's `main` has ended ([`program::run`]), and when the domain's last handle is dropped.
+    #[must_use]
+    pub fn threads(mut self, limit: usize) -> Policy {
+        self.threads = limit;
+        self
+    }
+
+    /// Whether a write that nobody will read ends the program, with exit status 141, as `SIGPIPE` does where there are signals: unless
+    /// the program has asked to ignore that signal. Otherwise it is an error like others, `EPIPE`.
+    #[must_use]
+    pub fn broken_pipes_end(mut self, end: bool) -> Policy {
+        self.broken_pipes_end = end;
+        self
+    }
+
+    /// How many bytes a captured stream may hold before writes fail with `ENOSPC`. The default is 64 MiB.
+    #[must_use]
+    pub fn capture_limit(mut self, bytes: usize) -> Policy {
+        self.capture_limit = bytes;
+        self
+    }
+
+    /// Lets the domain connect to this address, by TCP or UDP.
+    #[must_use]
+    pub fn connect(mut self, address: SocketAddr) -> Policy {
+        self.connect.push(address);
+        self
+    }
+
+    /// Asks the host about each call first.
+    #[must_use]
+    pub fn callback(mut self, f: impl Fn(&Request<'_>) -> Decision + Send + Sync + 'static) -> Policy {
+        self.callback = Some(Arc::new(f));
+        self
+    }
+
+    /// Prints each call, with its result, as strace does.
+    #[must_use]
+    pub fn trace(mut self, print: impl Fn(&str) + Send + Sync + 'static) -> Policy {
+        self.trace = Some(Arc::new(print));
+        self
+    }
+}

@@ -1,0 +1,120 @@
+//! What the monitor knows about its domain: the grants, and what the domain has made of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::grant::{Policy, PolicyError, Stream};
+use crate::sys;
+use crate::table::{Kind, Table};
+use crate::threads::Threads;
+use crate::tree::{Mount, Tree};
+
+/// A domain's grants and what it has open.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) policy: Policy,
+    pub(crate) tree: Tree,
+    pub(crate) table: Table,
+    /// Where relative paths start, as an absolute guest name.
+    pub(crate) directory: Mutex<Vec<u8>>,
+    pub(crate) umask: Mutex<u32>,
+    pub(crate) threads: Arc<Threads>,
+    /// The program ignores `SIGPIPE`.
+    pub(crate) ignores_pipe: AtomicBool,
+    /// The host has a limit on the size of files: writes have to be kept from signalling.
+    pub(crate) file_limit: bool,
+}
+
+impl State {
+    pub(crate) fn new(policy: Policy) -> Result<State, PolicyError> {
+        let mut tree = Tree::default();
+        for (host, guest, rights) in &policy.directories {
+            tree.add(Mount::open(host, guest, *rights)?);
+        }
+        let path = |n: usize| policy.directories[n].0.clone();
+        match tree.writable_around() {
+            Ok(None) => {}
+            Ok(Some((inner, around))) => {
+                return Err(PolicyError::WritableAround {
+                    path: path(inner),
+                    around: path(around),
+                });
+            }
+            Err(errno) => {
+                return Err(PolicyError::Directory {
+                    path: path(0),
+                    source: std::io::Error::from_raw_os_error(errno),
+                });
+            }
+        }
+        for arg in &policy.args {
+            if arg.contains('\0') {
+                return Err(PolicyError::Nul {
+                    what: format!("argument {arg:?}"),
+                });
+            }
+        }
+        for (name, value) in &policy.environment {
+            if name.contains(['\0', '=']) || value.contains('\0') {
+                return Err(PolicyError::Nul {
+                    what: format!("environment variable {name:?}"),
+                });
+            }
+        }
+        let state = State {
+            directory: Mutex::new(tree.start()),
+            tree,
+            table: Table::new(policy.descriptors),
+            umask: Mutex::new(0o022),
+            threads: Arc::default(),
+            ignores_pipe: AtomicBool::new(false),
+            file_limit: sys::file_size_limited(),
+            policy,
+        };
+        state.open_streams();
+        Ok(state)
+    }
+
+    fn open_streams(&self) {
+        for (number, stream) in self.policy.streams.iter().enumerate() {
+            let kind = match stream {
+                Stream::Closed => continue,
+                Stream::Null => Kind::Null,
+                Stream::Inherit => {
+                    let number = number as i32;
+                    Kind::Standard {
+                        number,
+                        waits: sys::waits(sys::standard(number)),
+                    }
+                }
+                Stream::Capture(buffer) => Kind::Capture(buffer.clone(), self.policy.capture_limit),
+                Stream::Bytes(bytes) => Kind::Input(Arc::new(bytes.clone()), Mutex::new(0)),
+            };
+            // Three always fit.
+            let _ = self.table.put(Arc::new(kind), number as u64, false);
+        }
+    }
+
+    /// As at the start.
+    pub(crate) fn reset(&self) {
+        self.table.clear();
+        self.threads.forget();
+        self.ignores_pipe.store(false, Ordering::Relaxed);
+        *self.umask.lock().unwrap_or_else(PoisonError::into_inner) = 0o022;
+        *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.tree.start();
+        self.open_streams();
+    }
+
+    /// What a reset would take away.
+    pub(crate) fn holds(&self) -> Option<String> {
+        if self.table.more_than_streams() {
+            return Some("open descriptors, or has read from standard input".into());
+        }
+        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        if *directory != self.tree.start() {
+            return Some("changed its directory".into());
+        }
+        let umask = *self.umask.lock().unwrap_or_else(PoisonError::into_inner);
+        (umask != 0o022).then(|| "changed its umask".into())
+    }
+}
