@@ -47,7 +47,7 @@ impl Added {
 
     pub(super) fn export(&self, name: &str) -> Option<(ExportKind, u32)> {
         let image = &self.placed.module.0;
-        let export = &image.exports[*image.by_name.get(name)?];
+        let export = image.export(name)?;
         Some((export.kind, export.offset))
     }
 }

@@ -294,7 +294,7 @@ impl Inner {
     fn find(&self, name: &str) -> Option<(u64, ExportKind, usize, u32)> {
         self.layout.placed.iter().enumerate().find_map(|(i, p)| {
             let inner = &p.module.0;
-            let export = &inner.exports[*inner.by_name.get(name)?];
+            let export = inner.export(name)?;
             let address = self.base() + u64::from(p.offset) + u64::from(export.offset);
             Some((address, export.kind, i, export.offset))
         })

@@ -1,8 +1,9 @@
 //! Linking: where each module goes in the window, what its symbols mean, and what its relocations write.
 
 use crate::domain::imports::{Binding, Imports};
-use crate::load::elf::{Relocation, RelocationKind};
+use crate::load::elf::{Relocation, RelocationKind, Symbol};
 use crate::load::module::{ExportKind, Module};
+use crate::load::names::plain;
 use crate::outcome::error::DomainError;
 use ringfence_isa::{PAGE, note, window};
 use std::collections::{BTreeSet, HashMap};
@@ -141,6 +142,7 @@ impl<'a> Linker<'a> {
         let image = base + u64::from(placed.offset);
         let addend = relocation.addend as u64;
         let symbol = placed.module.0.parsed.symbols.get(relocation.symbol as usize);
+        let name = |s: &Symbol| s.name(&placed.module.0.original);
         Ok(match relocation.kind {
             RelocationKind::Relative => image.wrapping_add(addend),
             RelocationKind::ThreadPointer => {
@@ -148,9 +150,9 @@ impl<'a> Linker<'a> {
                     None => (placed.tls, 0),
                     Some(s) if s.defined => (placed.tls, s.value),
                     Some(s) => self
-                        .find(&s.name, |k| k == ExportKind::ThreadLocal)
+                        .find(name(s), |k| k == ExportKind::ThreadLocal)
                         .map(|(p, value)| (p.tls, value))
-                        .ok_or_else(|| self.unresolved(module, &s.name))?,
+                        .ok_or_else(|| self.unresolved(module, name(s)))?,
                 };
                 u64::from(value).wrapping_add(addend).wrapping_sub(below.into())
             }
@@ -159,7 +161,7 @@ impl<'a> Linker<'a> {
                 if symbol.defined {
                     image.wrapping_add(symbol.value.into()).wrapping_add(addend)
                 } else {
-                    match self.meaning(module, &symbol.name, symbol.weak)? {
+                    match self.meaning(module, name(symbol), symbol.weak)? {
                         Meaning::Address(offset) => (base + u64::from(offset)).wrapping_add(addend),
                         Meaning::Nothing => 0,
                     }
@@ -172,14 +174,13 @@ impl<'a> Linker<'a> {
         let module = self.placed[module].module.name().into();
         DomainError::Unresolved {
             module,
-            symbol: symbol.into(),
+            symbol: plain(symbol),
         }
     }
 
     fn find(&mut self, name: &str, kind: impl Fn(ExportKind) -> bool) -> Option<(&'a Placed, u32)> {
         let (number, found) = self.placed.iter().enumerate().find_map(|(i, &p)| {
-            let inner = &p.module.0;
-            let export = &inner.exports[*inner.by_name.get(name)?];
+            let export = p.module.0.export(name)?;
             kind(export.kind).then_some((i, (p, export.offset)))
         })?;
         self.needs.insert(number);

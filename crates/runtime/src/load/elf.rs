@@ -1,10 +1,12 @@
-//! Reading a module file. Everything in it may be hostile: each number is checked where it is read.
+//! Reading a module file. Everything in it may be hostile: each number is checked where it is read, and each table is counted
+//! against a [`Budget`] before it is gone through, so that time and memory are linear in the file's size, whatever it says.
 
 use crate::load::module::Note;
+use crate::load::work::{Budget, Exceeded};
 use crate::outcome::error::LoadError;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use ringfence_isa::{PAGE, note, window};
 use ringfence_verify::SegmentKind;
 
@@ -13,6 +15,14 @@ const ENDIAN: LittleEndian = LittleEndian;
 const TLS_LIMIT: u64 = 1 << 20;
 /// More relocations or symbols than this in one module are a mistake or an attack.
 const TABLE_LIMIT: usize = 4 << 20;
+/// Linkers make about a dozen.
+const PROGRAM_HEADERS: usize = 128;
+/// Each costs a memory mapping in every domain, and part of a page.
+const SEGMENTS: usize = 32;
+/// Linkers make about thirty.
+const DYNAMIC_ENTRIES: usize = 4096;
+/// Bytes of one symbol's name.
+const NAME_LIMIT: usize = 16 << 10;
 
 /// A loadable segment, addresses relative to the image.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +66,10 @@ pub(crate) struct TlsTemplate {
     pub align: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbol {
-    pub name: String,
+    /// Where its name is in the file.
+    name: (u32, u32),
     pub value: u32,
     pub size: u64,
     pub kind: u8,
@@ -66,6 +77,15 @@ pub(crate) struct Symbol {
     pub weak: bool,
     /// Global or weak, and of default or protected visibility.
     pub exported: bool,
+}
+
+impl Symbol {
+    /// Its name, in the file that it was read from.
+    pub(crate) fn name<'a>(&self, file: &'a [u8]) -> &'a str {
+        let (start, end) = (self.name.0 as usize, self.name.1 as usize);
+        // Checked when it was read.
+        std::str::from_utf8(&file[start..end]).unwrap_or_default()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +128,7 @@ struct Reader<'a> {
     name: &'a str,
     data: &'a [u8],
     loads: Vec<Load>,
+    budget: &'a mut Budget,
 }
 
 impl<'a> Reader<'a> {
@@ -126,6 +147,23 @@ impl<'a> Reader<'a> {
         })
     }
 
+    fn over(&self, source: Exceeded) -> LoadError {
+        LoadError::Exceeded {
+            name: self.name.into(),
+            source,
+        }
+    }
+
+    /// Counts so many entries of some table.
+    fn steps(&mut self, count: usize) -> Result<(), LoadError> {
+        self.budget.steps(count as u64).map_err(|e| self.over(e))
+    }
+
+    /// An empty vector with room for so many.
+    fn vec<T>(&mut self, count: usize) -> Result<Vec<T>, LoadError> {
+        self.budget.vec(count).map_err(|e| self.over(e))
+    }
+
     /// The bytes of the file behind an address range of the image.
     fn at(&self, address: u64, len: u64) -> Result<&'a [u8], LoadError> {
         for load in &self.loads {
@@ -141,20 +179,15 @@ impl<'a> Reader<'a> {
         }
         self.bad(address, format!("{len} bytes are not in the file"))
     }
-
-    fn words(&self, address: u64, len: u64) -> Result<impl Iterator<Item = u64> + use<'a>, LoadError> {
-        Ok(self
-            .at(address, len)?
-            .chunks_exact(8)
-            .map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))))
-    }
 }
 
-pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
+/// Takes a file apart. What it says costs no more than `budget`.
+pub(crate) fn parse(name: &str, data: &[u8], budget: &mut Budget) -> Result<Parsed, LoadError> {
     let mut r = Reader {
         name,
         data,
         loads: Vec::new(),
+        budget,
     };
     if data.len() < 4 || data[..4] != *b"\x7fELF" {
         return r.not("no ELF file");
@@ -174,6 +207,16 @@ pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
     let Ok(headers) = header.program_headers(ENDIAN, data) else {
         return r.bad(header.e_phoff(ENDIAN), "program headers lie outside the file");
     };
+    if headers.len() > PROGRAM_HEADERS {
+        return r.bad(
+            header.e_phoff(ENDIAN),
+            format!(
+                "{} program headers, at most {PROGRAM_HEADERS} are allowed",
+                headers.len()
+            ),
+        );
+    }
+    r.loads = r.vec(SEGMENTS)?;
 
     let mut note = None;
     let mut dynamic = None;
@@ -189,7 +232,7 @@ pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
             elf::PT_GNU_STACK if p.p_flags(ENDIAN).0 & elf::PF_X.0 != 0 => {
                 return r.bad(vaddr, "demands an executable stack");
             }
-            elf::PT_NOTE if note.is_none() => note = find_note(p, data),
+            elf::PT_NOTE if note.is_none() => note = find_note(&mut r, p)?,
             elf::PT_DYNAMIC => dynamic = Some((vaddr, filesz)),
             elf::PT_GNU_RELRO => relro = Some((vaddr, memsz)),
             elf::PT_TLS => tls = Some((vaddr, filesz, memsz, p.p_align(ENDIAN))),
@@ -241,7 +284,11 @@ pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
     let relro = relro.map(|range| check_relro(&r, range)).transpose()?.flatten();
     let tls = tls.map(|t| check_tls(&r, t)).transpose()?.filter(|t| t.len > 0);
 
-    let symbols = symbols(&r, header)?;
+    if r.loads.iter().map(|l| u64::from(l.file_len)).sum::<u64>() > data.len() as u64 {
+        return r.bad(0, "segments share bytes of the file");
+    }
+
+    let symbols = symbols(&mut r, header)?;
     let mut parsed = Parsed {
         text,
         image_len,
@@ -255,7 +302,7 @@ pub(crate) fn parse(name: &str, data: &[u8]) -> Result<Parsed, LoadError> {
         loads: Vec::new(),
     };
     if let Some((at, len)) = dynamic {
-        read_dynamic(&r, &mut parsed, at, len)?;
+        read_dynamic(&mut r, &mut parsed, at, len)?;
     }
     parsed.loads = r.loads;
     Ok(parsed)
@@ -287,6 +334,9 @@ fn load(r: &mut Reader<'_>, p: &elf::ProgramHeader64<LittleEndian>) -> Result<()
         (false, true) => SegmentKind::Data,
         (false, false) => SegmentKind::ReadOnly,
     };
+    if r.loads.len() == SEGMENTS {
+        return r.bad(vaddr, format!("more than {SEGMENTS} loadable segments"));
+    }
     r.loads.push(Load {
         start: vaddr as u32,
         len: memsz as u32,
@@ -297,23 +347,26 @@ fn load(r: &mut Reader<'_>, p: &elf::ProgramHeader64<LittleEndian>) -> Result<()
     Ok(())
 }
 
-fn find_note(p: &elf::ProgramHeader64<LittleEndian>, data: &[u8]) -> Option<Note> {
-    let mut notes = p.notes(ENDIAN, data).ok()??;
+fn find_note(r: &mut Reader<'_>, p: &elf::ProgramHeader64<LittleEndian>) -> Result<Option<Note>, LoadError> {
+    let Ok(Some(mut notes)) = p.notes(ENDIAN, r.data) else {
+        return Ok(None);
+    };
     while let Ok(Some(n)) = notes.next() {
+        r.steps(1)?;
         if n.name() == note::NAME.as_bytes()
             && n.n_type(ENDIAN).0 == note::TYPE
             && n.desc().len() >= note::DESC_LEN
         {
             let word =
                 |i: usize| u32::from_le_bytes(n.desc()[4 * i..4 * i + 4].try_into().expect("four bytes"));
-            return Some(Note {
+            return Ok(Some(Note {
                 abi: word(0),
                 flags: word(1),
                 features: word(2),
-            });
+            }));
         }
     }
-    None
+    Ok(None)
 }
 
 fn check_relro(r: &Reader<'_>, (at, len): (u64, u64)) -> Result<Option<(u32, u32)>, LoadError> {
@@ -361,24 +414,51 @@ fn check_tls(
     })
 }
 
-fn symbols(r: &Reader<'_>, header: &FileHeader64<LittleEndian>) -> Result<Vec<Symbol>, LoadError> {
+fn symbols(r: &mut Reader<'_>, header: &FileHeader64<LittleEndian>) -> Result<Vec<Symbol>, LoadError> {
     let Ok(sections) = header.sections(ENDIAN, r.data) else {
         return r.bad(header.e_shoff(ENDIAN), "section headers lie outside the file");
     };
+    r.steps(sections.len())?;
     let Ok(table) = sections.symbols(ENDIAN, r.data, elf::SHT_DYNSYM) else {
         return r.bad(0, "the dynamic symbol table lies outside the file");
     };
     if table.len() > TABLE_LIMIT {
-        return r.bad(0, "too many symbols");
+        return r.bad(0, format!("more than {TABLE_LIMIT} dynamic symbols"));
     }
-    let mut symbols = Vec::with_capacity(table.len());
-    for (index, s) in table.enumerate() {
-        let Ok(name) = table.symbol_name(ENDIAN, s) else {
+    let mut symbols = r.vec(table.len())?;
+    if table.is_empty() {
+        return Ok(symbols);
+    }
+    let strings = sections
+        .section(table.string_section())
+        .and_then(|s| Ok((s.sh_offset(ENDIAN), s.data(ENDIAN, r.data)?)));
+    let Ok((strings_at, strings)) = strings else {
+        return r.bad(0, "the dynamic symbols' names lie outside the file");
+    };
+    for s in table.iter() {
+        let at = s.st_name(ENDIAN);
+        let Some(from) = strings.get(at as usize..) else {
             return r.bad(
-                index.0 as u64,
+                strings_at + u64::from(at),
                 "a dynamic symbol's name lies outside the string table",
             );
         };
+        let from = &from[..from.len().min(NAME_LIMIT + 1)];
+        let Some(len) = from.iter().position(|&b| b == 0) else {
+            return r.bad(
+                strings_at + u64::from(at),
+                format!("a dynamic symbol's name has no end, or is longer than {NAME_LIMIT} bytes"),
+            );
+        };
+        r.steps(1 + len)?;
+        if std::str::from_utf8(&from[..len]).is_err() {
+            return r.bad(
+                strings_at + u64::from(at),
+                "a dynamic symbol's name is no UTF-8 text",
+            );
+        }
+        // The file has less than 4 GiB, and the string table lies in it.
+        let start = strings_at as u32 + at;
         let value = s.st_value(ENDIAN);
         let section = s.st_shndx(ENDIAN);
         let defined = section != elf::SHN_UNDEF;
@@ -387,7 +467,7 @@ fn symbols(r: &Reader<'_>, header: &FileHeader64<LittleEndian>) -> Result<Vec<Sy
         let bind = s.st_bind();
         let visible = matches!(s.st_visibility(), elf::STV_DEFAULT | elf::STV_PROTECTED);
         symbols.push(Symbol {
-            name: String::from_utf8_lossy(name).into_owned(),
+            name: (start, start + len as u32),
             value: u32::try_from(value).unwrap_or(u32::MAX),
             size: s.st_size(ENDIAN),
             kind: s.st_type().0,
@@ -396,23 +476,29 @@ fn symbols(r: &Reader<'_>, header: &FileHeader64<LittleEndian>) -> Result<Vec<Sy
             exported: defined
                 && !absolute
                 && visible
-                && !name.is_empty()
+                && len > 0
                 && matches!(bind, elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE),
         });
     }
     Ok(symbols)
 }
 
-fn read_dynamic(r: &Reader<'_>, parsed: &mut Parsed, at: u64, len: u64) -> Result<(), LoadError> {
-    let words: Vec<u64> = r.words(at, len & !15)?.collect();
-    let mut entries = Vec::new();
-    for pair in words.chunks_exact(2) {
-        if pair[0] == 0 {
-            break;
-        }
-        entries.push((pair[0], pair[1]));
+fn read_dynamic(r: &mut Reader<'_>, parsed: &mut Parsed, at: u64, len: u64) -> Result<(), LoadError> {
+    let section = r.at(at, len & !15)?;
+    let entries = || {
+        let word = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("8 bytes"));
+        section
+            .chunks_exact(16)
+            .map(move |e| (word(&e[..8]), word(&e[8..])))
+            .take_while(|e| e.0 != 0)
+    };
+    if entries().nth(DYNAMIC_ENTRIES).is_some() {
+        return r.bad(
+            at,
+            format!("more than {DYNAMIC_ENTRIES} entries in the dynamic section"),
+        );
     }
-    let get = |tag: elf::DynamicTag| entries.iter().find(|(t, _)| *t == tag.0 as u64).map(|e| e.1);
+    let get = |tag: elf::DynamicTag| entries().find(|(t, _)| *t == tag.0 as u64).map(|e| e.1);
     if get(elf::DT_TEXTREL).is_some()
         || get(elf::DT_FLAGS).is_some_and(|f| f & elf::DF_TEXTREL.0 != 0)
         || get(elf::DT_REL).is_some()
@@ -427,6 +513,11 @@ fn read_dynamic(r: &Reader<'_>, parsed: &mut Parsed, at: u64, len: u64) -> Resul
         if size % 24 != 0 || size / 24 > TABLE_LIMIT as u64 {
             return r.bad(table, "the relocation table has an impossible size");
         }
+        let count = (size / 24) as usize;
+        r.steps(count)?;
+        r.budget
+            .grow(&mut parsed.relocations, count)
+            .map_err(|e| r.over(e))?;
         for entry in r.at(table, size)?.chunks_exact(24) {
             let word = |i: usize| u64::from_le_bytes(entry[8 * i..8 * i + 8].try_into().expect("8 bytes"));
             if let Some(relocation) = relocation(r, parsed, word(0), word(1), word(2) as i64)? {
@@ -455,32 +546,35 @@ fn read_dynamic(r: &Reader<'_>, parsed: &mut Parsed, at: u64, len: u64) -> Resul
 }
 
 /// The functions of an array of pointers: what the relocations put there.
-fn functions(r: &Reader<'_>, parsed: &Parsed, array: u64, size: u64) -> Result<Vec<u32>, LoadError> {
+fn functions(r: &mut Reader<'_>, parsed: &Parsed, array: u64, size: u64) -> Result<Vec<u32>, LoadError> {
     if !size.is_multiple_of(8) || size > 8 * 65_536 {
         return r.bad(array, "an array of constructors has an impossible size");
     }
     let Some(end) = array.checked_add(size) else {
         return r.bad(array, "an array of constructors at an impossible place");
     };
-    let mut found: Vec<(u32, u32)> = Vec::new();
-    for rel in &parsed.relocations {
-        if (array..end).contains(&u64::from(rel.offset)) {
-            let target = match rel.kind {
-                RelocationKind::Relative => rel.addend,
-                RelocationKind::Symbol if parsed.symbols[rel.symbol as usize].defined => {
-                    i64::from(parsed.symbols[rel.symbol as usize].value).wrapping_add(rel.addend)
-                }
-                _ => return r.bad(rel.offset.into(), "a constructor is not a function of the module"),
-            };
-            match u32::try_from(target) {
-                Ok(target) => found.push((rel.offset, target)),
-                Err(_) => return r.bad(rel.offset.into(), "a constructor is not a function of the module"),
+    r.steps(parsed.relocations.len())?;
+    let inside = |rel: &&Relocation| (array..end).contains(&u64::from(rel.offset));
+    let count = parsed.relocations.iter().filter(inside).count();
+    let mut found: Vec<(u32, u32)> = r.vec(count)?;
+    let mut list = r.vec(count)?;
+    for rel in parsed.relocations.iter().filter(inside) {
+        let target = match rel.kind {
+            RelocationKind::Relative => rel.addend,
+            RelocationKind::Symbol if parsed.symbols[rel.symbol as usize].defined => {
+                i64::from(parsed.symbols[rel.symbol as usize].value).wrapping_add(rel.addend)
             }
+            _ => return r.bad(rel.offset.into(), "a constructor is not a function of the module"),
+        };
+        match u32::try_from(target) {
+            Ok(target) => found.push((rel.offset, target)),
+            Err(_) => return r.bad(rel.offset.into(), "a constructor is not a function of the module"),
         }
     }
     found.sort_unstable();
     found.dedup_by_key(|f| f.0);
-    Ok(found.into_iter().map(|f| f.1).collect())
+    list.extend(found.iter().map(|f| f.1));
+    Ok(list)
 }
 
 fn relocation(
@@ -507,12 +601,14 @@ fn relocation(
     if kind == RelocationKind::Symbol && symbol == 0 {
         return r.bad(offset, "relocation without a symbol");
     }
-    if !r
-        .loads
-        .iter()
-        .any(|l| l.kind == SegmentKind::Data && l.contains(offset, 8))
-    {
-        return r.bad(offset, "relocation outside the data segments");
+    // Not in what is only zeroes: each would make a page of the host's memory out of 24 bytes of the file.
+    let written = |l: &Load| {
+        l.kind == SegmentKind::Data
+            && l.contains(offset, 8)
+            && offset + 8 - u64::from(l.start) <= l.file_len.into()
+    };
+    if !r.loads.iter().any(written) {
+        return r.bad(offset, "relocation outside the data segments' part of the file");
     }
     Ok(Some(Relocation {
         offset: offset as u32,

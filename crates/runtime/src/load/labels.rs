@@ -46,8 +46,10 @@ impl Range {
         Ok(Range { start, end })
     }
 
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
-        (self.start..self.end).map(|n| n as u16)
+    /// The `n`th number, if it has so many.
+    pub(crate) fn number(&self, n: usize) -> Option<u16> {
+        let number = self.start.checked_add(u32::try_from(n).ok()?)?;
+        (number < self.end).then_some(number as u16)
     }
 
     /// For the verifier; empty when there are no labels.
@@ -97,10 +99,13 @@ mod tests {
     fn ranges_are_disjoint_and_come_back() {
         let a = Range::take(100).unwrap();
         let b = Range::take(200).unwrap();
-        assert!(a.numbers().all(|n| !b.inclusive().contains(&n)));
+        assert!(a.inclusive().all(|n| !b.inclusive().contains(&n)));
         let free = Range::take(usize::MAX).unwrap_err();
         let c = Range::take(free).unwrap();
-        assert!(c.numbers().all(|n| n != LABEL_NEVER && n >= LABEL_MIN));
+        assert!(c.inclusive().all(|n| n != LABEL_NEVER && n >= LABEL_MIN));
+        assert_eq!(b.number(0), Some(*b.inclusive().start()));
+        assert_eq!(b.number(199), Some(*b.inclusive().end()));
+        assert_eq!(b.number(200), None);
         assert!(Range::take(65_000).is_err());
         drop((a, b, c));
         assert!(Range::take(0).unwrap().inclusive().is_empty());

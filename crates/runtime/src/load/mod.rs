@@ -3,5 +3,6 @@
 pub(crate) mod elf;
 pub(crate) mod labels;
 pub mod module;
+pub(crate) mod names;
 pub(crate) mod symbolize;
 pub mod work;

@@ -4,29 +4,54 @@
 //! identifiers moved to numbers that no other module of the process uses and every byte behind it `int3`, pristine
 //! data. What is verified is that memory, which nobody can change any more, and domains map that memory.
 
-use crate::load::elf::{self, Parsed, RelocationKind, Symbol};
+use crate::load::elf::{self, Parsed, Relocation, RelocationKind, Symbol};
 use crate::load::labels;
+use crate::load::names::{Names, plain};
+use crate::load::work::{Budget, Exceeded};
+use crate::os::file;
 use crate::os::host;
 use crate::os::sys::{self, View};
 use crate::outcome::error::{HostError, LoadError};
 use object::elf as e;
 use ringfence_isa::{Isolation, identifier, note};
 use ringfence_verify::{Image, Report, Rules, SegmentKind};
-use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the host accepts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadOptions {
     /// Accept modules that confine stores and jumps only.
     pub allow_integrity: bool,
     /// Accept code that reads the time-stamp counter.
     pub allow_tsc: bool,
+    /// Largest file in bytes, debug information included: 256 MiB; 4 GiB at most. A larger one is not read. Loading a file of
+    /// *n* bytes takes no more than 64 MiB + 8 *n* of memory, whatever the file says.
+    pub max_file_size: u64,
+    /// How many of the 65,533 label identifiers that a process has one module may take: 16,384.
+    pub max_labels: usize,
 }
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions {
+            allow_integrity: false,
+            allow_tsc: false,
+            max_file_size: 256 << 20,
+            max_labels: 16 << 10,
+        }
+    }
+}
+
+/// Memory that loading a file may take besides [`BYTES_FOR_EACH`] of its bytes.
+const BYTES: u64 = 64 << 20;
+const BYTES_FOR_EACH: u64 = 8;
+/// Entries of tables and bytes of names that may be looked at, besides [`STEPS_FOR_EACH`] byte of the file.
+const STEPS: u64 = 16 << 20;
+const STEPS_FOR_EACH: u64 = 4;
 
 /// What the module's note claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +122,14 @@ pub(crate) struct Inner {
     pub file: OwnedFd,
     pub report: Report,
     pub exports: Vec<Export>,
-    pub by_name: HashMap<String, usize>,
+    by_name: Names,
     pub imports: Vec<Import>,
     pub isolation: Isolation,
     segments: Vec<Segment>,
     text: Text,
     verify_segments: Vec<ringfence_verify::Segment>,
     /// The file itself: its symbols and debug information serve messages.
-    original: Vec<u8>,
+    pub original: Vec<u8>,
     pub debug: OnceLock<Option<crate::load::symbolize::Debug>>,
     /// The whole image, for resets to copy from.
     image: OnceLock<Option<View>>,
@@ -114,18 +139,21 @@ pub(crate) struct Inner {
 }
 
 impl Module {
-    /// Reads and verifies a module file.
+    /// Reads and verifies a module file, which is a regular one: pipes and devices are refused.
     ///
     /// # Errors
     /// [`LoadError`] tells what is wrong with the file.
     pub fn open(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Module, LoadError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|source| LoadError::Read {
-            name: name.clone(),
-            source,
-        })?;
-        Module::load(name, bytes, options)
+        let limit = options.max_file_size.min(u32::MAX.into());
+        match file::read(path, limit) {
+            Ok(bytes) => Module::load(name, bytes, options),
+            Err(source) if source.kind() == std::io::ErrorKind::FileTooLarge => {
+                Err(LoadError::TooLarge { name, limit })
+            }
+            Err(source) => Err(LoadError::Read { name, source }),
+        }
     }
 
     /// Verifies a module file that is in memory. `name` is for messages.
@@ -133,16 +161,34 @@ impl Module {
     /// # Errors
     /// [`LoadError`] tells what is wrong with the bytes.
     pub fn from_bytes(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Module, LoadError> {
-        Module::load(name.into(), bytes.to_vec(), options)
+        let limit = options.max_file_size.min(u32::MAX.into());
+        let name = name.to_owned();
+        if bytes.len() as u64 > limit {
+            return Err(LoadError::TooLarge { name, limit });
+        }
+        let copy = Budget::unlimited().vec(bytes.len());
+        let mut copy: Vec<u8> = copy.map_err(|source| LoadError::Exceeded {
+            name: name.clone(),
+            source,
+        })?;
+        copy.extend_from_slice(bytes);
+        Module::load(name, copy, options)
     }
 
     fn load(name: String, bytes: Vec<u8>, options: &LoadOptions) -> Result<Module, LoadError> {
         let host = host::check()?;
-        let parsed = elf::parse(&name, &bytes)?;
+        let len = bytes.len() as u64;
+        let mut budget = Budget::new(STEPS + STEPS_FOR_EACH * len, BYTES + BYTES_FOR_EACH * len);
+        let over = |source: Exceeded| LoadError::Exceeded {
+            name: name.clone(),
+            source,
+        };
+        budget.bytes(len).map_err(over)?;
+        let parsed = elf::parse(&name, &bytes, &mut budget)?;
         let isolation = match parsed.note.flags & note::flag::INTEGRITY {
             0 => Isolation::Full,
             _ if options.allow_integrity => Isolation::Integrity,
-            _ => return Err(LoadError::Integrity { name }),
+            _ => return Err(LoadError::Integrity { name: name.clone() }),
         };
         check_features(&name, parsed.note.features, host.features)?;
 
@@ -156,23 +202,39 @@ impl Module {
             true => ringfence_verify::identifiers(from, text.start).map_err(|r| rejected(r.to_string()))?,
             false => Vec::new(),
         };
-        let mut numbers: BTreeMap<u32, u32> = places.iter().map(|p| (p.id, 0)).collect();
+        let mut numbers: Vec<u32> = budget.vec(places.len()).map_err(over)?;
+        numbers.extend(places.iter().map(|p| p.id));
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.len() > options.max_labels {
+            return Err(LoadError::Labels {
+                name: name.clone(),
+                wanted: numbers.len(),
+                limit: options.max_labels,
+            });
+        }
         let range = labels::Range::take(numbers.len()).map_err(|free| LoadError::Identifiers {
             name: name.clone(),
             wanted: numbers.len(),
             free,
         })?;
-        for (new, number) in numbers.values_mut().zip(range.numbers()) {
-            *new = identifier::label(number).expect("ranges hold label numbers only");
-        }
 
         let pages = (text.page_end() - text.start) as usize;
-        let mut code = Vec::with_capacity(pages);
+        let mut code = budget.vec(pages).map_err(over)?;
         code.extend_from_slice(from);
         code.resize(pages, 0xCC);
         for place in &places {
             let at = (place.offset - text.start) as usize;
-            code[at..at + 4].copy_from_slice(&numbers[&place.id].to_le_bytes());
+            let number = numbers.binary_search(&place.id).expect("all places' are there");
+            let number = range.number(number).expect("so many were taken");
+            let label = identifier::label(number).expect("ranges hold label numbers only");
+            code[at..at + 4].copy_from_slice(&label.to_le_bytes());
+        }
+        drop((places, numbers));
+        // What the file's pages in memory will take.
+        for load in &parsed.loads {
+            let pages = load.file_page_end() - load.page_start();
+            budget.bytes(pages.into()).map_err(over)?;
         }
         let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(parsed.loads.len());
         for load in &parsed.loads {
@@ -182,6 +244,9 @@ impl Module {
         pieces[parsed.text].1 = &code;
         let file = sys::sealed_file_of(&memory_name(&name), u64::from(parsed.image_len), &pieces)?;
         let text = Text::new(code, &file, text.start)?;
+        if matches!(text, Text::View(_)) {
+            budget.give_back(pages as u64);
+        }
         let verify_segments: Vec<_> = parsed
             .loads
             .iter()
@@ -203,17 +268,14 @@ impl Module {
             segments: &verify_segments,
             image_offset: None,
         };
-        let report = ringfence_verify::verify(&image, &entries(&parsed), &rules)
-            .map_err(|r| rejected(describe(&r, &parsed.symbols)))?;
+        let entries = entries(&parsed, &mut budget).map_err(over)?;
+        let report = ringfence_verify::verify(&image, &entries, &rules)
+            .map_err(|r| rejected(describe(&r, &parsed.symbols, &bytes)))?;
         check_features(&name, report.features, host.features)?;
 
-        let exports = exports(&parsed, &report);
-        let by_name = exports
-            .iter()
-            .enumerate()
-            .map(|(i, x)| (x.name.clone(), i))
-            .collect();
-        let imports = imports(&parsed);
+        let exports = exports(&parsed, &report, &bytes, &mut budget).map_err(over)?;
+        let by_name = Names::new(&exports, &mut budget).map_err(over)?;
+        let imports = imports(&parsed, &bytes, &mut budget).map_err(over)?;
         let segments = parsed
             .loads
             .iter()
@@ -325,6 +387,11 @@ impl Inner {
                 .ok()
         });
         view.as_ref()?.bytes().get(offset as usize..offset as usize + len)
+    }
+
+    /// The export of that name.
+    pub(crate) fn export(&self, name: &str) -> Option<&Export> {
+        self.by_name.find(&self.exports, name)
     }
 
     /// Bytes on the control stack at an instruction, the return address not counted.
@@ -441,80 +508,78 @@ fn check_features(name: &str, needs: u32, has: u32) -> Result<(), LoadError> {
 }
 
 /// Where the host may enter: exported functions, constructors and destructors.
-fn entries(parsed: &Parsed) -> Vec<u32> {
+fn entries(parsed: &Parsed, budget: &mut Budget) -> Result<Vec<u32>, Exceeded> {
     let text = &parsed.loads[parsed.text];
-    let mut entries: Vec<u32> = parsed
-        .symbols
-        .iter()
-        .filter(|s| s.exported && s.kind == e::STT_FUNC.0 && text.contains(s.value.into(), 1))
-        .map(|s| s.value)
-        .chain(parsed.constructors.iter().copied())
-        .chain(parsed.destructors.iter().copied())
-        .collect();
+    let entry = |s: &&Symbol| s.exported && s.kind == e::STT_FUNC.0 && text.contains(s.value.into(), 1);
+    let functions = parsed.symbols.iter().filter(entry);
+    let count = functions.clone().count() + parsed.constructors.len() + parsed.destructors.len();
+    let mut entries = budget.vec(count)?;
+    entries.extend(functions.map(|s| s.value));
+    entries.extend_from_slice(&parsed.constructors);
+    entries.extend_from_slice(&parsed.destructors);
     entries.sort_unstable();
     entries.dedup();
-    entries
+    Ok(entries)
 }
 
-fn exports(parsed: &Parsed, report: &Report) -> Vec<Export> {
-    let export = |s: &Symbol| {
-        let kind = if s.kind == e::STT_TLS.0 {
+fn exports(
+    parsed: &Parsed,
+    report: &Report,
+    file: &[u8],
+    budget: &mut Budget,
+) -> Result<Vec<Export>, Exceeded> {
+    let kind = |s: &Symbol| {
+        if s.kind == e::STT_TLS.0 {
             parsed.tls.filter(|t| s.value <= t.len)?;
-            ExportKind::ThreadLocal
-        } else if s.kind == e::STT_FUNC.0 {
+            return Some(ExportKind::ThreadLocal);
+        }
+        if s.kind == e::STT_FUNC.0 {
             report.function_with_entry(s.value)?;
-            ExportKind::Function
-        } else {
-            parsed
-                .loads
-                .iter()
-                .find(|l| l.kind != SegmentKind::Text && l.contains(s.value.into(), 0))?;
-            ExportKind::Object
-        };
-        Some(Export {
-            name: s.name.clone(),
+            return Some(ExportKind::Function);
+        }
+        parsed
+            .loads
+            .iter()
+            .find(|l| l.kind != SegmentKind::Text && l.contains(s.value.into(), 0))?;
+        Some(ExportKind::Object)
+    };
+    let mut exports = budget.vec(parsed.symbols.iter().filter(|s| s.exported).count())?;
+    for s in parsed.symbols.iter().filter(|s| s.exported) {
+        let Some(kind) = kind(s) else { continue };
+        exports.push(Export {
+            name: budget.text(s.name(file))?,
             kind,
             offset: s.value,
             size: s.size,
-        })
-    };
-    parsed
-        .symbols
-        .iter()
-        .filter(|s| s.exported)
-        .filter_map(export)
-        .collect()
+        });
+    }
+    Ok(exports)
 }
 
-fn imports(parsed: &Parsed) -> Vec<Import> {
-    let mut used: Vec<u32> = parsed
-        .relocations
-        .iter()
-        .filter(|r| r.kind != RelocationKind::Relative && r.symbol != 0)
-        .map(|r| r.symbol)
-        .collect();
+fn imports(parsed: &Parsed, file: &[u8], budget: &mut Budget) -> Result<Vec<Import>, Exceeded> {
+    let foreign = |r: &&Relocation| {
+        r.kind != RelocationKind::Relative && r.symbol != 0 && !parsed.symbols[r.symbol as usize].defined
+    };
+    let mut used = budget.vec(parsed.relocations.iter().filter(foreign).count())?;
+    used.extend(parsed.relocations.iter().filter(foreign).map(|r| r.symbol));
     used.sort_unstable();
     used.dedup();
-    used.iter()
-        .map(|&i| &parsed.symbols[i as usize])
-        .filter(|s| !s.defined)
-        .map(|s| match s.name.strip_prefix(note::IMPORT_PREFIX) {
-            Some(name) => Import {
-                name: name.into(),
-                function: true,
-                weak: s.weak,
-            },
-            None => Import {
-                name: s.name.clone(),
-                function: false,
-                weak: s.weak,
-            },
-        })
-        .collect()
+    let mut imports = budget.vec(used.len())?;
+    for symbol in used {
+        let symbol = &parsed.symbols[symbol as usize];
+        let name = symbol.name(file);
+        let function = name.strip_prefix(note::IMPORT_PREFIX);
+        imports.push(Import {
+            name: budget.text(function.unwrap_or(name))?,
+            function: function.is_some(),
+            weak: symbol.weak,
+        });
+    }
+    Ok(imports)
 }
 
 /// Rejections with the names of the functions they are in, one a line.
-fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol]) -> String {
+fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol], file: &[u8]) -> String {
     const SHOWN: usize = 10;
     let mut text = String::from("the verifier rejects the code:");
     for r in rejected.rejections.iter().take(SHOWN) {
@@ -528,7 +593,7 @@ fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol]) -> String
         let function = symbols
             .iter()
             .find(inside)
-            .map(|s| format!(" in {}", s.name))
+            .map(|s| format!(" in {}", plain(s.name(file))))
             .unwrap_or_default();
         text += &format!("\n  {r}{function}");
     }

@@ -133,6 +133,34 @@ pub enum LoadError {
         /// How many are left, in one piece.
         free: usize,
     },
+    /// The module has more label identifiers than one may take of those that the process has.
+    #[error(
+        "{name}: needs {wanted} label identifiers, one module may have {limit}; raise LoadOptions::max_labels"
+    )]
+    Labels {
+        /// The file.
+        name: String,
+        /// How many the module needs.
+        wanted: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The file is larger than the host accepts. It was not read.
+    #[error("{name}: larger than {limit} bytes; raise LoadOptions::max_file_size")]
+    TooLarge {
+        /// The file.
+        name: String,
+        /// How large it may be.
+        limit: u64,
+    },
+    /// What the file says would cost more memory or work than a file of its size may.
+    #[error("{name}: loading it {source}")]
+    Exceeded {
+        /// The file.
+        name: String,
+        /// Which bound.
+        source: crate::load::work::Exceeded,
+    },
     /// The process cannot host modules, or a system call failed.
     #[error(transparent)]
     Host(#[from] HostError),

@@ -1,7 +1,9 @@
 //! Modules for the tests: compiled once for each test program.
 #![allow(dead_code)]
 
+pub mod elf;
 pub mod living;
+pub mod meter;
 
 use ringfence_driver::args::Front;
 use ringfence_runtime::{
