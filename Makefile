@@ -18,7 +18,7 @@ export RINGFENCE := $(RELEASE)/ringfence
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing to build (Debian 12; needs root or sudo only if something is missing)
@@ -41,6 +41,11 @@ test: ## Everything that has to pass before a change lands (under 25 minutes on 
 	@scripts/setup.sh test || scripts/setup.sh build
 	@scripts/test.sh
 
+.PHONY: check
+check: build ## What to run before each commit: format, lints, pages, unit tests, a smoke run (under 2 minutes)
+	@scripts/setup.sh test || scripts/setup.sh build
+	@scripts/test.sh --quick
+
 .PHONY: soak
 soak: ## The long tests: all torture programs at all levels, and more; hours
 	@scripts/setup.sh test
@@ -54,6 +59,15 @@ bench: build ## Measure fenced code against native code, wasm2c and Wasmtime, an
 .PHONY: bench-report
 bench-report: ## Render docs/performance.md and its plots from the figures of `make bench`
 	@bench/run.sh report
+
+.PHONY: evidence
+evidence: build ## Run the commands of docs/evidence.md that can run here (ROWS=PREFIX: only rows that begin so)
+	@scripts/evidence.py $(ROWS)
+
+.PHONY: docs
+docs: ## Build the book of all pages, with search, into build/book, and check its links
+	@scripts/setup.sh docs
+	@scripts/book.sh
 
 .PHONY: fmt
 fmt: ## Format the Rust sources
