@@ -56,6 +56,42 @@ def cargo_targets(page):
                 yield f"{page.relative_to(ROOT)}: cargo finds no {kind} {name}"
 
 
+def links(page):
+    """Links to files and headings of the tree lead somewhere."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, heading = target.partition("#")
+        to = (page.parent / name).resolve() if name else page
+        if not to.exists():
+            yield f"{page.relative_to(ROOT)}: a link leads to {target}, which is not there"
+        elif heading and heading not in headings(to):
+            yield f"{page.relative_to(ROOT)}: {to.relative_to(ROOT)} has no heading #{heading}"
+
+
+def headings(page):
+    """The anchors of a page's headings."""
+    for line in re.findall(r"^#+ (.*)$", page.read_text(), re.M):
+        yield re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")
+
+
+def in_book(pages):
+    """Every page below docs/ is in the book."""
+    summary = (ROOT / "docs/SUMMARY.md").read_text()
+    for page in pages:
+        if ROOT / "docs" in page.parents and page.name != "SUMMARY.md" and f"({page.relative_to(ROOT / 'docs')})" not in summary:
+            yield f"docs/SUMMARY.md lacks {page.relative_to(ROOT)}"
+
+
+def width(page):
+    """Prose is wrapped at 100, but for what cannot be broken."""
+    text = re.sub(r"```.*?```|<!--.*?-->", lambda m: "\n" * m[0].count("\n"), page.read_text(), flags=re.S)
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > 120 and not re.match(r"\||    |<|#|\[", line.lstrip(" ")) and not line.startswith("    "):
+            yield f"{page.relative_to(ROOT)}: {number}: {len(line)} characters; wrap at 100"
+
+
 def options(page):
     """Options that `ringfence …` is shown with are known to it: to clap by a field's name, to the compiler driver by a
     literal."""
@@ -72,12 +108,13 @@ def options(page):
 def main():
     if sys.argv[1:] == ["--copy-examples"]:
         return copy_examples()
-    pages = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    pages = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", ROOT / "RELEASES.md", *sorted((ROOT / "docs").glob("**/*.md"))]
     wrong = list(examples())
     for page in pages:
-        wrong += [*named_files(page), *targets(page), *cargo_targets(page), *options(page)]
+        wrong += [*named_files(page), *targets(page), *cargo_targets(page), *options(page), *links(page), *width(page)]
+    wrong += in_book(pages)
     print("\n".join(wrong), end="\n" if wrong else "")
-    checks = 4 * len(pages) + len(EXAMPLES)
+    checks = 6 * len(pages) + len(EXAMPLES) + 1
     print(f"pages: {checks - len(wrong)} passed, {len(wrong)} failed")
     return 1 if wrong else 0
 

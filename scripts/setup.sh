@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test or measure Ringfence on Debian 12.
-#   scripts/setup.sh [build|test|bench]
+#   scripts/setup.sh [build|test|bench|docs]
 # Does nothing, quickly and without a network, when everything is there.
 set -euo pipefail
 
@@ -60,7 +60,8 @@ test)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
     ;;
-*) die "usage: setup.sh [build|test|bench]" ;;
+docs) ;;
+*) die "usage: setup.sh [build|test|bench|docs]" ;;
 esac
 
 as_root=()
@@ -107,4 +108,11 @@ if [[ ${peers[*]:-} ]]; then
         ! { fetch_peers || { "${as_root[@]}" apt-get update -qq && fetch_peers; }; }; then
         say "cannot install ${peers[*]}: the columns of wasm2c and Wasmtime are left out"
     fi
+fi
+
+# mdBook makes the book: the Rust project's own tool, with search. Debian 12 has no package of it.
+mdbook=0.5.4
+if [[ $what == docs && $(PATH=$PWD/build/tools/bin:$PATH mdbook --version 2>/dev/null) != "mdbook v$mdbook" ]]; then
+    say "building mdBook $mdbook (some minutes, once)"
+    cargo install --quiet --locked --version "=$mdbook" --no-default-features --features search --root build/tools mdbook
 fi
