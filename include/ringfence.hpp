@@ -80,9 +80,9 @@ template <typename F> F *dlsym(void *handle, const std::string &name) {
     return reinterpret_cast<F *>(rf_dlsym(handle, detail::prototype<F>::of(name).c_str()));
 }
 
-// rf_provide.
+// rf_dlprovide.
 template <typename F> rf_status provide(const std::string &name, F *function) {
-    return rf_provide(detail::prototype<F>::of(name).c_str(), detail::erase(function));
+    return rf_dlprovide(detail::prototype<F>::of(name).c_str(), detail::erase(function));
 }
 
 // What a host gives to domains. Has to live until the domain, the image or the pool is made.

@@ -19,6 +19,7 @@ ln -sf "libringfence.so.$version" "$to/lib/libringfence.so.${version%%.*}"
 ln -sf "libringfence.so.${version%%.*}" "$to/lib/libringfence.so"
 install -D -m 644 "$release/libringfence_c.a" "$to/lib/libringfence.a"
 install -D -m 644 -t "$to/include" include/ringfence.h include/ringfence.hpp
+install -D -m 644 -t "$to/include/ringfence/host" include/ringfence/host/*.h
 mkdir -p "$to/lib/pkgconfig" "$to/lib/ringfence"
 sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$to/lib/pkgconfig/ringfence.pc"
 mkdir -p "$to/lib/cmake/Ringfence"

@@ -10,12 +10,12 @@
 namespace {
 struct Close {
     void operator()(rf_domain *d) const { (void)rf_domain_destroy(d); }
-    void operator()(rf_module *m) const { (void)rf_module_close(m); }
+    void operator()(rf_module *m) const { (void)rf_module_destroy(m); }
 };
 
 void sum(rf_caller *caller, void *context) {
     ++*static_cast<int *>(context);
-    rf_return_int(caller, rf_arg_int(caller, 0) + rf_arg_int(caller, 1));
+    rf_caller_return_int(caller, rf_caller_arg_int(caller, 0) + rf_caller_arg_int(caller, 1));
 }
 int host_add(int a, int b) { return a + b; }
 double host_mix(int a, double x, long b, float y) noexcept { return a + x + static_cast<double>(b) + static_cast<double>(y); }
@@ -60,15 +60,15 @@ int main(int argc, char **argv) {
         return 2;
     static_assert(std::is_standard_layout<rf_value>::value && sizeof(rf_value) == 16, "rf_value");
     rf_module *opened = nullptr;
-    CHECK_STATUS(rf_module_open(argv[1], 0, &opened), RF_OK);
+    CHECK_STATUS(rf_module_create(argv[1], 0, &opened), RF_OK);
     std::unique_ptr<rf_module, Close> module(opened);
     imported(module.get(), argv[1]);
     int calls = 0;
     const rf_import imports[] = {
-        RF_IMPORT_CALLBACK("host_add", sum, &calls),
-        RF_IMPORT_CALLBACK("host_mix", sum, &calls),
-        RF_IMPORT_CALLBACK("host_eight", sum, &calls),
-        RF_IMPORT_CALLBACK("host_note", sum, &calls),
+        RF_IMPORT_INIT_CALLBACK("host_add", sum, &calls),
+        RF_IMPORT_INIT_CALLBACK("host_mix", sum, &calls),
+        RF_IMPORT_INIT_CALLBACK("host_eight", sum, &calls),
+        RF_IMPORT_INIT_CALLBACK("host_note", sum, &calls),
     };
     rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
     options.imports = imports;
@@ -80,8 +80,8 @@ int main(int argc, char **argv) {
     static_assert(std::is_same<decltype(add), int (*)(int, int)>::value, "a pointer of that type");
     CHECK(add && add(20, 21) == 42 && calls == 1);
     typed(domain.get());
-    rf_value argument = rf_p(nullptr), result = {RF_I32, {0}};
-    CHECK_STATUS(rf_call_name(domain.get(), "outer", &argument, 1, &result), RF_FAULT_ACCESS);
+    rf_value argument = rf_value_ptr(nullptr), result = {RF_TYPE_I32, {0}};
+    CHECK_STATUS(rf_domain_call(domain.get(), "outer", &argument, 1, &result), RF_FAULT_ACCESS);
     CHECK(std::string(rf_error()->message).find("wild_read") != std::string::npos);
     domain.reset();
     module.reset();

@@ -10,7 +10,7 @@ static long host_eight(long a, long b, long c, long d, long e, long f) { return 
 static size_t noted;
 static void host_note(const char *text, size_t length) {
     char copy[64] = "";
-    if (length < sizeof copy && rf_read(rf_caller_domain(NULL), text, copy, length) == RF_OK && !strcmp(copy, "hello from inside"))
+    if (length < sizeof copy && rf_memory_read(rf_caller_domain(NULL), text, copy, length) == RF_OK && !strcmp(copy, "hello from inside"))
         noted = length;
 }
 
@@ -26,17 +26,17 @@ static void opening(const char *path) {
     /* Nothing was provided yet: the import is named. */
     CHECK(rf_dlopen(path, 0) == NULL && rf_error()->status == RF_ERROR_IMPORT);
     CHECK(strstr(rf_error()->message, "host_") != NULL);
-    CHECK_STATUS(rf_provide(NULL, NULL), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_provide("host_add", (void (*)(void))host_add), RF_ERROR_TYPE);
+    CHECK_STATUS(rf_dlprovide(NULL, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_dlprovide("host_add", (void (*)(void))host_add), RF_ERROR_TYPE);
     CHECK(strstr(rf_error()->message, "int host_add(int, int)") != NULL); /* what to write */
-    CHECK_STATUS(rf_provide("int host_add(int, itn)", (void (*)(void))host_add), RF_ERROR_TYPE);
+    CHECK_STATUS(rf_dlprovide("int host_add(int, itn)", (void (*)(void))host_add), RF_ERROR_TYPE);
     CHECK(strstr(rf_error()->message, "column 19: itn") != NULL);
-    CHECK_STATUS(rf_provide("long host_eight(long, long, long, long, long, long, long)", (void (*)(void))host_eight), RF_ERROR_TYPE);
-    CHECK(RF_PROVIDE(int, host_add, (int, int), host_add) == RF_OK);
-    CHECK(RF_PROVIDE(double, host_mix, (int, double, long, float), host_mix) == RF_OK);
-    CHECK(RF_PROVIDE(long, host_eight, (long, long, long, long, long, long), host_eight) == RF_OK);
-    CHECK(RF_PROVIDE(void, host_note, (const char *, size_t), host_note) == RF_OK);
-    rf_clear_error();
+    CHECK_STATUS(rf_dlprovide("long host_eight(long, long, long, long, long, long, long)", (void (*)(void))host_eight), RF_ERROR_TYPE);
+    CHECK(RF_DLPROVIDE(int, host_add, (int, int), host_add) == RF_OK);
+    CHECK(RF_DLPROVIDE(double, host_mix, (int, double, long, float), host_mix) == RF_OK);
+    CHECK(RF_DLPROVIDE(long, host_eight, (long, long, long, long, long, long), host_eight) == RF_OK);
+    CHECK(RF_DLPROVIDE(void, host_note, (const char *, size_t), host_note) == RF_OK);
+    rf_error_clear();
     CHECK(rf_error() == NULL);
 }
 
@@ -92,8 +92,8 @@ static void calling(void *m) {
     CHECK(rf_dlsym(NULL, "add") == NULL && rf_error()->status == RF_ERROR_HANDLE);
     CHECK(rf_dlsym(&failures, "add") == NULL && rf_error()->status == RF_ERROR_HANDLE);
     int *counter = (int *)rf_dlsym(m, "counter"), value = 0;
-    CHECK(counter && rf_read(rf_dldomain(m), counter, &value, sizeof value) == RF_OK && value == 7);
-    rf_clear_error();
+    CHECK(counter && rf_memory_read(rf_dldomain(m), counter, &value, sizeof value) == RF_OK && value == 7);
+    rf_error_clear();
 }
 
 static void failing(void *m) {
@@ -109,13 +109,13 @@ static void failing(void *m) {
     /* The domain refuses, the error stays. */
     CHECK(add(1, 1) == 0 && rf_error() && rf_error()->status == RF_ERROR_FAULTED);
     CHECK_STATUS(rf_domain_state(rf_dldomain(m)), RF_ERROR_FAULTED);
-    CHECK_STATUS(rf_reset(rf_dldomain(m)), RF_OK);
-    rf_clear_error();
+    CHECK_STATUS(rf_domain_reset(rf_dldomain(m)), RF_OK);
+    rf_error_clear();
     CHECK(add(1, 1) == 2 && rf_error() == NULL);
     CHECK(divide(1, 0) == 0 && rf_error() && rf_error()->status == RF_FAULT_DIVIDE);
     CHECK(!strcmp(rf_status_name(RF_FAULT_DIVIDE), "RF_FAULT_DIVIDE"));
-    CHECK_STATUS(rf_reset(rf_dldomain(m)), RF_OK);
-    rf_clear_error();
+    CHECK_STATUS(rf_domain_reset(rf_dldomain(m)), RF_OK);
+    rf_error_clear();
 }
 
 static void closing(void *m, const char *path) {

@@ -40,7 +40,7 @@ static void granted(void *m, int number) {
     CHECK(confined() == 1);
     CHECK(say(12) == 10);
     memset(text, 0, sizeof text);
-    CHECK(rf_captured(rf_dldomain(m), 1, text, sizeof text - 1) == 10 && strcmp(text, "number 12\n") == 0);
+    CHECK(rf_domain_take_captured(rf_dldomain(m), 1, text, sizeof text - 1) == 10 && strcmp(text, "number 12\n") == 0);
     long t = now();
     CHECK(t >= (long)time(NULL) - 2 && t <= (long)time(NULL) + 2);
     CHECK(number_of_host() == number);
@@ -51,15 +51,15 @@ static void denied(void *m) {
     SYM(int, say, (int));
     SYM(long, now, (void));
     CHECK(reverse() < 0 && say(1) < 0 && now() < 0 && rf_error() == NULL); /* errors of the module, not of the call */
-    rf_captured(rf_dldomain(m), 1, out, 0);
+    rf_domain_take_captured(rf_dldomain(m), 1, out, 0);
     CHECK(rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);
-    rf_clear_error();
+    rf_error_clear();
 }
 
 /* Closing runs what the module has for its end, and writes its streams out; a fault there is an error of rf_dlclose. */
 static void ending(const char *path) {
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
-    rf_policy *p = policy_of(RF_WRITE);
+    rf_policy *p = policy_of(RF_RIGHTS_WRITE);
     o.policy = p;
     for (int fault = 0; fault < 2; fault++) {
         char text[64] = "";
@@ -67,7 +67,7 @@ static void ending(const char *path) {
         CHECK(m != NULL);
         int (*log_to)(int) = RF_DLSYM(m, int, log_to, (int));
         CHECK(log_to(fault) == 0);
-        rf_clear_error();
+        rf_error_clear();
         CHECK(rf_dlclose(m) == -fault);
         CHECK(fault == (rf_error() && rf_error()->status == RF_ERROR_CONSTRUCTOR && strstr(rf_error()->message, "destructor") &&
                         strcmp(rf_error()->function, "at_end") == 0));
@@ -87,7 +87,7 @@ static void ending(const char *path) {
     CHECK(f && fgetc(f) == EOF);
     if (f)
         fclose(f);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
     CHECK(unlink(out) == 0);
 }
 
@@ -98,8 +98,8 @@ int main(int argc, char **argv) {
     snprintf(out, sizeof out, "%s/out.txt", directory);
     FILE *f = fopen(in, "w");
     CHECK(f && fputs("hello", f) >= 0 && fclose(f) == 0);
-    CHECK(RF_PROVIDE(int, own_number, (void), one) == RF_OK);
-    rf_clear_error();
+    CHECK(RF_DLPROVIDE(int, own_number, (void), one) == RF_OK);
+    rf_error_clear();
 
     /* No policy: the module loads, and its calls fail. */
     void *m = rf_dlopen(argv[1], 0);
@@ -107,9 +107,9 @@ int main(int argc, char **argv) {
     denied(m);
 
     /* One for all; what comes later, to the policy or in its place, does not concern domains that are there. */
-    rf_policy *p = policy_of(RF_WRITE);
-    CHECK_STATUS(rf_provide_policy(p), RF_OK);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    rf_policy *p = policy_of(RF_RIGHTS_WRITE);
+    CHECK_STATUS(rf_dlprovide_policy(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
     void *all = rf_dlopen(argv[1], 0), *again = rf_dlopen_with(argv[1], 0, NULL);
     CHECK(all && again);
     granted(all, 1);
@@ -117,14 +117,14 @@ int main(int argc, char **argv) {
 
     /* One's own goes before it, and so do imports; what is not named is there still. */
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
-    p = policy_of(RF_READ);
+    p = policy_of(RF_RIGHTS_READ);
     o.policy = p;
     void *reader = rf_dlopen_with(argv[1], 0, &o);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
     CHECK(reader != NULL);
     int (*reverse)(void) = RF_DLSYM(reader, int, reverse, (void));
     CHECK(reverse() == -EROFS);
-    const rf_import own = RF_IMPORT_FUNCTION(int, own_number, (void), two);
+    const rf_import own = RF_IMPORT_INIT(int, own_number, (void), two);
     o = (rf_domain_options)RF_DOMAIN_OPTIONS_INIT;
     o.imports = &own;
     o.import_count = 1;
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     granted(with, 2);
 
     /* Taken back. */
-    CHECK_STATUS(rf_provide_policy(NULL), RF_OK);
+    CHECK_STATUS(rf_dlprovide_policy(NULL), RF_OK);
     void *last = rf_dlopen(argv[1], 0);
     CHECK(last != NULL);
     denied(last);
@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
     ending(argv[1]);
 
     /* Mistakes. */
-    CHECK_STATUS(rf_provide_policy(p), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_dlprovide_policy(p), RF_ERROR_HANDLE);
     CHECK(rf_dlopen_with(NULL, 0, NULL) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
     o = (rf_domain_options)RF_DOMAIN_OPTIONS_INIT;
     o.policy = p;
@@ -152,11 +152,11 @@ int main(int argc, char **argv) {
     o.size = 3;
     CHECK(rf_dlopen_with(argv[1], 0, &o) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
     o = (rf_domain_options)RF_DOMAIN_OPTIONS_INIT;
-    p = policy_of(RF_READ);
-    CHECK_STATUS(rf_policy_dir(p, "/nonexistent", "/x", RF_READ), RF_OK);
-    CHECK_STATUS(rf_provide_policy(p), RF_OK);
+    p = policy_of(RF_RIGHTS_READ);
+    CHECK_STATUS(rf_policy_dir(p, "/nonexistent", "/x", RF_RIGHTS_READ), RF_OK);
+    CHECK_STATUS(rf_dlprovide_policy(p), RF_OK);
     CHECK(rf_dlopen(argv[1], 0) == NULL && rf_error()->status == RF_ERROR_FILE && strstr(rf_error()->message, "/nonexistent"));
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
     CHECK(unlink(in) == 0 && rmdir(directory) == 0);
     return FINISH("dlpolicy");
 }

@@ -12,8 +12,8 @@
 #include "check.h"
 
 static void nothing(void) {}
-static const rf_import imports[] = { RF_IMPORT_FUNCTION(void, host_add, (void), nothing), RF_IMPORT_FUNCTION(void, host_mix, (void), nothing),
-                                     RF_IMPORT_FUNCTION(void, host_eight, (void), nothing), RF_IMPORT_FUNCTION(void, host_note, (void), nothing) };
+static const rf_import imports[] = { RF_IMPORT_INIT(void, host_add, (void), nothing), RF_IMPORT_INIT(void, host_mix, (void), nothing),
+                                     RF_IMPORT_INIT(void, host_eight, (void), nothing), RF_IMPORT_INIT(void, host_note, (void), nothing) };
 static rf_module *module;
 
 static rf_status make(rf_domain **d) {
@@ -24,8 +24,8 @@ static rf_status make(rf_domain **d) {
 }
 
 static rf_status add(rf_domain *d) {
-    rf_value a[] = { rf_i32(2), rf_i32(3) }, r = { RF_I32, { 0 } };
-    rf_status s = rf_call_name(d, "add", a, 2, &r);
+    rf_value a[] = { rf_value_i32(2), rf_value_i32(3) }, r = { RF_TYPE_I32, { 0 } };
+    rf_status s = rf_domain_call(d, "add", a, 2, &r);
     return s == RF_OK && r.as.i32 != 5 ? RF_ERROR_INTERNAL : s;
 }
 static int adds(rf_domain *d) { return add(d) == RF_OK; }
@@ -40,9 +40,9 @@ static rf_domain *reader;
 static rf_region *region;
 static void *reads(void *argument) {
     (void)argument;
-    rf_value a[] = { rf_p(rf_region_in(region, reader)), rf_u64(1 << 20) };
+    rf_value a[] = { rf_value_ptr(rf_region_address(region, reader)), rf_value_u64(1 << 20) };
     rf_status s;
-    while ((s = rf_call_name(reader, "checksum", a, 2, NULL)) == RF_OK)
+    while ((s = rf_domain_call(reader, "checksum", a, 2, NULL)) == RF_OK)
         ;
     return (void *)(long)s;
 }
@@ -55,8 +55,8 @@ static void unmapped_under_a_call(int with_the_region) {
     CHECK_STATUS(make(&reader), RF_OK);
     CHECK_STATUS(make(&other), RF_OK);
     CHECK_STATUS(rf_region_create(1 << 20, NULL, &region), RF_OK);
-    CHECK_STATUS(rf_region_give(region, NULL, reader, RF_READ), RF_OK);
-    CHECK_STATUS(rf_region_give(region, NULL, other, RF_WRITE), RF_OK);
+    CHECK_STATUS(rf_region_give(region, NULL, reader, RF_RIGHTS_READ), RF_OK);
+    CHECK_STATUS(rf_region_give(region, NULL, other, RF_RIGHTS_WRITE), RF_OK);
     CHECK(pthread_create(&t, NULL, reads, NULL) == 0);
     rf_usage u = RF_USAGE_INIT;
     do {
@@ -65,18 +65,18 @@ static void unmapped_under_a_call(int with_the_region) {
     if (with_the_region)
         CHECK_STATUS(rf_region_free(region, NULL), RF_OK);
     else
-        CHECK_STATUS(rf_region_give(region, NULL, reader, RF_NONE), RF_OK);
+        CHECK_STATUS(rf_region_give(region, NULL, reader, RF_RIGHTS_NONE), RF_OK);
     pthread_join(t, &status);
     CHECK((rf_status)(long)status == RF_FAULT_ACCESS);
     CHECK_STATUS(rf_domain_state(reader), RF_ERROR_FAULTED);
     CHECK_STATUS(rf_domain_state(other), RF_OK);
-    CHECK(rf_region_rights(region, reader) == RF_NONE && rf_region_rights(region, other) == (with_the_region ? RF_NONE : RF_WRITE));
+    CHECK(rf_region_rights(region, reader) == RF_RIGHTS_NONE && rf_region_rights(region, other) == (with_the_region ? RF_RIGHTS_NONE : RF_RIGHTS_WRITE));
     CHECK(adds(other));
     if (with_the_region)
-        CHECK_STATUS(rf_region_give(region, NULL, other, RF_READ), RF_ERROR_RIGHTS);
-    CHECK_STATUS(rf_reset(reader), RF_OK);
+        CHECK_STATUS(rf_region_give(region, NULL, other, RF_RIGHTS_READ), RF_ERROR_RIGHTS);
+    CHECK_STATUS(rf_domain_reset(reader), RF_OK);
     CHECK(adds(reader));
-    CHECK_STATUS(rf_region_close(region), RF_OK);
+    CHECK_STATUS(rf_region_destroy(region), RF_OK);
     CHECK_STATUS(rf_domain_destroy(reader), RF_OK);
     CHECK_STATUS(rf_domain_destroy(other), RF_OK);
 }
@@ -86,7 +86,7 @@ enum { MOST = 4000 };
 static rf_domain *all[MOST];
 static uintptr_t window_of(rf_domain *d) {
     size_t size;
-    return (uintptr_t)rf_object(d, "counter", &size) >> 32;
+    return (uintptr_t)rf_domain_find_object(d, "counter", &size) >> 32;
 }
 static void no_room(const char *what, const char *message, void (*again)(void)) {
     int n = 0;
@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
         return fprintf(stderr, "usage: exhaust MODULE [FILE]\n"), 2;
     if (argc > 2 && !lower_limit(argv[2]))
         return perror("mounts of its own"), 77;
-    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     if (argc > 2) {
         no_room("mappings", "mappings", more_mappings);
     } else {
@@ -168,6 +168,6 @@ int main(int argc, char **argv) {
         unmapped_under_a_call(1);
         windows();
     }
-    CHECK_STATUS(rf_module_close(module), RF_OK);
+    CHECK_STATUS(rf_module_destroy(module), RF_OK);
     return FINISH("exhaust");
 }

@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     void *(*sym)(void *, const char *) = (void *(*)(void *, const char *))dlsym(library, "rf_dlsym");
     int (*close_)(void *) = (int (*)(void *))dlsym(library, "rf_dlclose");
     const rf_error_info *(*error)(void) = (const rf_error_info *(*)(void))dlsym(library, "rf_error");
-    rf_status (*provide)(const char *, void (*)(void)) = (rf_status (*)(const char *, void (*)(void)))dlsym(library, "rf_provide");
+    rf_status (*provide)(const char *, void (*)(void)) = (rf_status (*)(const char *, void (*)(void)))dlsym(library, "rf_dlprovide");
     if (!open_ || !sym || !close_ || !error || !provide)
         return fprintf(stderr, "a function is missing\n"), 1;
     CHECK(provide("int host_add(int, int)", (void (*)(void))host_add) == RF_OK);

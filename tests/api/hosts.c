@@ -38,13 +38,13 @@ static int do_deed(int a, int b) {
 }
 static void unused(rf_caller *c, void *context) {
     (void)context;
-    rf_return_int(c, 0);
+    rf_caller_return_int(c, 0);
 }
 static const rf_import imports[] = {
-    RF_IMPORT_FUNCTION(int, host_add, (int, int), do_deed),
-    RF_IMPORT_CALLBACK("host_mix", unused, NULL),
-    RF_IMPORT_CALLBACK("host_eight", unused, NULL),
-    RF_IMPORT_CALLBACK("host_note", unused, NULL),
+    RF_IMPORT_INIT(int, host_add, (int, int), do_deed),
+    RF_IMPORT_INIT_CALLBACK("host_mix", unused, NULL),
+    RF_IMPORT_INIT_CALLBACK("host_eight", unused, NULL),
+    RF_IMPORT_INIT_CALLBACK("host_note", unused, NULL),
 };
 static rf_module *module;
 
@@ -71,7 +71,7 @@ static void jumps(void) {
     volatile int jumped = 0, done = 0;
     for (volatile int i = 0; i < 5000 && !done; i++) {
         if (setjmp(back) == 0) {
-            rf_clear_error();
+            rf_error_clear();
             out(1, 2);
             done = rf_error() != NULL;
         } else {
@@ -81,7 +81,7 @@ static void jumps(void) {
     CHECK(jumped > 0 && done);
     CHECK(elsewhere(2, 3) == 5);
     deed = NOTHING;
-    CHECK_STATUS(rf_reset(d), RF_ERROR_BUSY);
+    CHECK_STATUS(rf_domain_reset(d), RF_ERROR_BUSY);
     CHECK_STATUS(rf_domain_destroy(other), RF_OK);
 }
 
@@ -101,10 +101,10 @@ static void *in_thread(void *argument) {
     binary add = find(common, "add"), divide = find(common, "divide");
     long wrong = add(2, 3) != 5;
     if (argument) {
-        rf_clear_error();
+        rf_error_clear();
         divide(1, 0);
         wrong += !rf_error() || rf_error()->status != RF_FAULT_DIVIDE;
-        wrong += rf_reset(common) != RF_OK;
+        wrong += rf_domain_reset(common) != RF_OK;
     }
     return (void *)wrong;
 }
@@ -139,7 +139,7 @@ static void thread_exit(void) {
     pthread_join(t, NULL);
     deed = NOTHING;
     CHECK(find(common, "add")(2, 3) == 5);
-    CHECK_STATUS(rf_reset(common), RF_OK);
+    CHECK_STATUS(rf_domain_reset(common), RF_OK);
     CHECK(find(common, "call_host_add")(2, 3) == 6);
 }
 
@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "exec"))
         return 0;
-    rf_status s = rf_module_open(argc > 2 ? argv[2] : "basic.rf", 0, &module);
+    rf_status s = rf_module_create(argc > 2 ? argv[2] : "basic.rf", 0, &module);
     if (!strcmp(what, "no-fsgsbase")) {
         CHECK(s != RF_OK && strstr(rf_error()->message, "FSGSBASE"));
         fprintf(stderr, "%s\n", rf_error()->message);

@@ -30,7 +30,7 @@ extern void rf_dirty_host(void);
 
 static void back(rf_caller *caller, void *context) {
     (void)context;
-    rf_return_int(caller, 5);
+    rf_caller_return_int(caller, 5);
     rf_dirty_host();
 }
 
@@ -41,8 +41,8 @@ typedef struct area {
 
 static area look(rf_domain *d, int number) {
     area a = { { 0 }, { { 0 } }, { 0 } };
-    const area *all = (const area *)rf_object(d, "areas", NULL);
-    CHECK(sizeof a == 1024 && all && rf_read(d, all + number, &a, sizeof a) == RF_OK);
+    const area *all = (const area *)rf_domain_find_object(d, "areas", NULL);
+    CHECK(sizeof a == 1024 && all && rf_memory_read(d, all + number, &a, sizeof a) == RF_OK);
     return a;
 }
 
@@ -51,7 +51,7 @@ static void same(rf_domain *d, int number, const char *what, const uint64_t gene
     area a = look(d, number);
     for (int i = 0; i < 16; i++) {
         bool own = i == R11 || i == R14 || i == R15;
-        if (i != FLAGS && a.general[i] != general[i] && !(own && rf_ptr_check(d, (void *)(uintptr_t)a.general[i], 1)))
+        if (i != FLAGS && a.general[i] != general[i] && !(own && rf_memory_contains(d, (void *)(uintptr_t)a.general[i], 1)))
             fprintf(stderr, "%s: register %d is %#lx, not %#lx\n", what, i, a.general[i], general[i]), failures++;
         for (int k = 0; k < 4; k++) {
             uint64_t wanted = k == 0 && i < 8 ? vectors[i] : 0;
@@ -75,7 +75,7 @@ static void at_entry(rf_domain *d) {
     same(d, 0, "six words", GENERAL([RDI] = SECRET, [RSI] = SECRET, [RDX] = SECRET, [RCX] = SECRET, [R8] = SECRET, [R9] = SECRET),
          VECTORS(0xE7575EC3));
     uint64_t stacked[8] = { 0 };
-    CHECK_STATUS(rf_read(d, rf_object(d, "stacked", NULL), stacked, sizeof stacked), RF_OK);
+    CHECK_STATUS(rf_memory_read(d, rf_domain_find_object(d, "stacked", NULL), stacked, sizeof stacked), RF_OK);
     CHECK(stacked[0] == 0xE7575EC3 && stacked[1] == 0xC3 && stacked[2] == SECRET && stacked[3] == 0x5EC3 && stacked[4] != SECRET);
     /* This is what the types are for. */
     CALL(rf_dlsym(d, RF_UNTYPED "entered"));
@@ -101,37 +101,37 @@ int main(int argc, char **argv) {
     if (argc < 2)
         return fprintf(stderr, "usage: leaks MODULE\n"), 2;
     const rf_import imports[] = {
-        RF_IMPORT_FUNCTION(void, host_void, (void), rf_dirty_host),
-        RF_IMPORT("unsigned char host_byte(void)", rf_dirty_host),
-        RF_IMPORT("int host_int(void)", rf_dirty_host),
-        RF_IMPORT("char *host_long(void)", rf_dirty_host),
-        RF_IMPORT("float host_float(void)", rf_dirty_host),
-        RF_IMPORT("double host_double(void)", rf_dirty_host),
-        RF_IMPORT(RF_UNTYPED "host_untyped", rf_dirty_host),
-        RF_IMPORT_CALLBACK("host_closure", back, NULL),
+        RF_IMPORT_INIT(void, host_void, (void), rf_dirty_host),
+        RF_IMPORT_INIT_PROTOTYPE("unsigned char host_byte(void)", rf_dirty_host),
+        RF_IMPORT_INIT_PROTOTYPE("int host_int(void)", rf_dirty_host),
+        RF_IMPORT_INIT_PROTOTYPE("char *host_long(void)", rf_dirty_host),
+        RF_IMPORT_INIT_PROTOTYPE("float host_float(void)", rf_dirty_host),
+        RF_IMPORT_INIT_PROTOTYPE("double host_double(void)", rf_dirty_host),
+        RF_IMPORT_INIT_PROTOTYPE(RF_UNTYPED "host_untyped", rf_dirty_host),
+        RF_IMPORT_INIT_CALLBACK("host_closure", back, NULL),
     };
-    const rf_slot slots[] = { { "other", 0, 0, 1, 0, RF_RETURN, 0 }, { "failing", 0, 0, 1, 0, RF_RETURN, 0 } };
+    const rf_slot slots[] = { { "other", 0, 0, 1, 0, RF_ON_FAILURE_RETURN, 0 }, { "failing", 0, 0, 1, 0, RF_ON_FAILURE_RETURN, 0 } };
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
     o.imports = imports, o.import_count = sizeof imports / sizeof *imports;
     o.slots = slots, o.slot_count = 2;
     rf_module *module = NULL;
     rf_domain *d = NULL;
-    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
     if (d) {
         at_entry(d);
         behind_imports(d);
     }
     /* No type, no import. */
-    rf_import bad = RF_IMPORT("host_void", rf_dirty_host);
+    rf_import bad = RF_IMPORT_INIT_PROTOTYPE("host_void", rf_dirty_host);
     rf_domain *none = NULL;
     o.imports = &bad, o.import_count = 1;
     CHECK_STATUS(rf_domain_create(module, &o, &none), RF_ERROR_TYPE);
-    CHECK(!none && strstr(rf_error()->message, "RF_IMPORT_FUNCTION(int, host_void, (int, int), function)"));
-    rf_import typed = RF_IMPORT_CALLBACK("int host_closure(void)", back, NULL);
+    CHECK(!none && strstr(rf_error()->message, "RF_IMPORT_INIT(int, host_void, (int, int), function)"));
+    rf_import typed = RF_IMPORT_INIT_CALLBACK("int host_closure(void)", back, NULL);
     o.imports = &typed;
     CHECK_STATUS(rf_domain_create(module, &o, &none), RF_ERROR_TYPE);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
-    CHECK_STATUS(rf_module_close(module), RF_OK);
+    CHECK_STATUS(rf_module_destroy(module), RF_OK);
     return FINISH("leaks");
 }

@@ -20,11 +20,11 @@ static rf_policy *policy_for(const char *what) {
     return p;
 }
 
-static rf_domain *domain_with(rf_policy *p, uint64_t time_limit_ns) {
+static rf_domain *domain_with(rf_policy *p, uint64_t time_limit) {
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
     rf_domain *d = NULL;
     o.policy = p;
-    o.time_limit_ns = time_limit_ns;
+    o.time_limit = time_limit;
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
     return d;
 }
@@ -33,10 +33,10 @@ static rf_domain *domain_with(rf_policy *p, uint64_t time_limit_ns) {
 static int run(rf_policy *p, char *out, size_t capacity) {
     rf_domain *d = domain_with(p, 0);
     int status = -1;
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
-    CHECK_STATUS(rf_run_program(d, &status), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_OK);
     if (out)
-        out[rf_captured(d, 1, out, capacity - 1)] = 0;
+        out[rf_domain_take_captured(d, 1, out, capacity - 1)] = 0;
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     return status;
 }
@@ -70,24 +70,24 @@ static void streams(void) {
     CHECK_STATUS(rf_policy_stream(p, 2, RF_STREAM_CAPTURE), RF_OK);
     rf_domain *d = domain_with(p, 0), *e = domain_with(p, 0);
     int status = 1;
-    CHECK_STATUS(rf_run_program(d, &status), RF_OK);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_OK);
     CHECK(status == 0);
-    CHECK(rf_captured(d, 1, out, 2) == 2 && memcmp(out, "ou", 2) == 0);
-    CHECK(rf_captured(d, 1, out, 2) == 1 && out[0] == 't');
-    CHECK(rf_captured(d, 1, out, 2) == 0);
-    CHECK(rf_captured(d, 2, out, sizeof out) == 3 && memcmp(out, "err", 3) == 0);
-    CHECK(rf_captured(e, 1, out, sizeof out) == 0);
-    rf_clear_error();
-    CHECK(rf_captured(e, 0, out, sizeof out) == 0 && rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);
-    CHECK(rf_captured(e, 3, out, sizeof out) == 0 && rf_error()->status == RF_ERROR_ARGUMENT);
-    CHECK(rf_captured(e, 1, NULL, 3) == 0 && rf_error()->status == RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_run_program(e, NULL), RF_OK);
-    CHECK_STATUS(rf_reset(e), RF_OK);
-    CHECK_STATUS(rf_run_program(e, NULL), RF_OK);
-    CHECK(rf_captured(e, 1, out, sizeof out) == 6 && memcmp(out, "outout", 6) == 0);
+    CHECK(rf_domain_take_captured(d, 1, out, 2) == 2 && memcmp(out, "ou", 2) == 0);
+    CHECK(rf_domain_take_captured(d, 1, out, 2) == 1 && out[0] == 't');
+    CHECK(rf_domain_take_captured(d, 1, out, 2) == 0);
+    CHECK(rf_domain_take_captured(d, 2, out, sizeof out) == 3 && memcmp(out, "err", 3) == 0);
+    CHECK(rf_domain_take_captured(e, 1, out, sizeof out) == 0);
+    rf_error_clear();
+    CHECK(rf_domain_take_captured(e, 0, out, sizeof out) == 0 && rf_error() && rf_error()->status == RF_ERROR_ARGUMENT);
+    CHECK(rf_domain_take_captured(e, 3, out, sizeof out) == 0 && rf_error()->status == RF_ERROR_ARGUMENT);
+    CHECK(rf_domain_take_captured(e, 1, NULL, 3) == 0 && rf_error()->status == RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_domain_run_program(e, NULL), RF_OK);
+    CHECK_STATUS(rf_domain_reset(e), RF_OK);
+    CHECK_STATUS(rf_domain_run_program(e, NULL), RF_OK);
+    CHECK(rf_domain_take_captured(e, 1, out, sizeof out) == 6 && memcmp(out, "outout", 6) == 0);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     CHECK_STATUS(rf_domain_destroy(e), RF_OK);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
 
     p = policy_for("limit");
     CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
@@ -112,7 +112,7 @@ static void rights(const char *directory) {
     p = policy_for("rights");
     CHECK_STATUS(rf_policy_args(p, args, 4), RF_OK);
     CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
-    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_READ), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_READ), RF_OK);
     CHECK_STATUS(rf_policy_connect(p, "127.0.0.1:2"), RF_OK);
     CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
     CHECK_STATUS(rf_policy_clocks(p, 0), RF_OK);
@@ -122,7 +122,7 @@ static void rights(const char *directory) {
     p = policy_for("rights");
     CHECK_STATUS(rf_policy_args(p, args, 4), RF_OK);
     CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
-    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_WRITE), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_WRITE), RF_OK);
     CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
     CHECK_STATUS(rf_policy_randomness(p, 1), RF_OK);
     CHECK_STATUS(rf_policy_connect(p, "127.0.0.1:1"), RF_OK);
@@ -134,7 +134,7 @@ static void rights(const char *directory) {
     p = policy_for("descriptors");
     args[1] = "descriptors";
     CHECK_STATUS(rf_policy_args(p, args, 3), RF_OK);
-    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_READ), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_READ), RF_OK);
     CHECK_STATUS(rf_policy_descriptors(p, 9), RF_OK);
     CHECK(run(p, NULL, 0) == 9);
     CHECK(unlink(old) == 0);
@@ -152,19 +152,19 @@ static rf_decision decide(rf_syscall *call, void *context) {
     seen->calls++;
     seen->domain = call->domain;
     if (call->size < sizeof *call || !call->name)
-        return RF_BY_POLICY;
+        return RF_DECISION_POLICY;
     if (strcmp(call->name, "getpid") == 0) {
         call->result = seen->pid;
-        return RF_DONE;
+        return RF_DECISION_RETURN;
     }
     if (strcmp(call->name, "unlink") == 0) {
         char name[8];
-        CHECK_STATUS(rf_read_string(call->domain, (void *)(uintptr_t)call->args[0], name, sizeof name, NULL), RF_OK);
+        CHECK_STATUS(rf_memory_read_string(call->domain, (void *)(uintptr_t)call->args[0], name, sizeof name, NULL), RF_OK);
         CHECK(strcmp(name, "/x") == 0);
         call->result = EBUSY;
-        return RF_DENY;
+        return RF_DECISION_DENY;
     }
-    return call->number == 0 ? (rf_decision)77 : RF_BY_POLICY;
+    return call->number == 0 ? (rf_decision)77 : RF_DECISION_POLICY;
 }
 
 static void print(const char *line, void *context) {
@@ -178,7 +178,7 @@ static void callbacks(void) {
     CHECK_STATUS(rf_policy_callback(p, decide, &seen), RF_OK);
     rf_domain *d = domain_with(p, 0);
     int status = -1;
-    CHECK_STATUS(rf_run_program(d, &status), RF_OK);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_OK);
     CHECK(status == 42 && seen.calls == 1 && seen.domain == d);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     CHECK_STATUS(rf_policy_callback(p, NULL, NULL), RF_OK);
@@ -202,17 +202,17 @@ static void threads(void) {
     CHECK_STATUS(rf_policy_threads(p, 1), RF_OK);
     rf_domain *d = domain_with(p, 0);
     int status = -1;
-    CHECK_STATUS(rf_run_program(d, &status), RF_OK); /* and the thread, which would not end, has ended */
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_OK); /* and the thread, which would not end, has ended */
     CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
     CHECK(status == 0 && u.active == 0);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
 }
 
 static void *interrupt(void *domain) {
     struct timespec t = { 0, 30000000 };
     nanosleep(&t, NULL);
-    CHECK_STATUS(rf_interrupt(domain), RF_OK);
+    CHECK_STATUS(rf_domain_interrupt(domain), RF_OK);
     return NULL;
 }
 
@@ -220,9 +220,9 @@ static void ends(void) {
     int status = -1;
     CHECK(run(policy_for("x"), NULL, 0) == 300); /* what _exit was given; the shell's eight bits are the host's business */
     rf_domain *d = domain_with(policy_for("fault"), 0);
-    CHECK_STATUS(rf_run_program(d, &status), RF_FAULT_ACCESS);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_FAULT_ACCESS);
     CHECK(status == -1 && rf_error()->address && rf_error()->function && strcmp(rf_error()->function, "__rf_main") == 0);
-    CHECK_STATUS(rf_run_program(d, &status), RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_ERROR_FAULTED);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
 
     struct timespec begin, end;
@@ -230,15 +230,15 @@ static void ends(void) {
     rf_policy *p = policy_for("sleep");
     CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
     d = domain_with(p, 30000000);
-    CHECK_STATUS(rf_run_program(d, NULL), RF_FAULT_TIME);
+    CHECK_STATUS(rf_domain_run_program(d, NULL), RF_FAULT_TIME);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     d = domain_with(p, 0);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, interrupt, d) == 0);
-    CHECK_STATUS(rf_run_program(d, NULL), RF_FAULT_INTERRUPT);
+    CHECK_STATUS(rf_domain_run_program(d, NULL), RF_FAULT_INTERRUPT);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
     clock_gettime(CLOCK_MONOTONIC, &end);
     CHECK(end.tv_sec - begin.tv_sec < 30); /* of two sleeps of a minute */
 }
@@ -249,11 +249,11 @@ static void mistakes(const char *library) {
     rf_domain *d;
     int status;
     CHECK_STATUS(rf_policy_create(NULL), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_dir(p, NULL, "/x", RF_READ), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_dir(p, "/tmp", NULL, RF_READ), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_dir(p, "/tmp", "x", RF_READ), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_dir(p, "/tmp", "/x", RF_NONE), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_dir(bad, "/tmp", "/x", RF_READ), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_policy_dir(p, NULL, "/x", RF_RIGHTS_READ), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_dir(p, "/tmp", NULL, RF_RIGHTS_READ), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_dir(p, "/tmp", "x", RF_RIGHTS_READ), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_dir(p, "/tmp", "/x", RF_RIGHTS_NONE), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_dir(bad, "/tmp", "/x", RF_RIGHTS_READ), RF_ERROR_HANDLE);
     CHECK_STATUS(rf_policy_stream(p, 3, RF_STREAM_NULL), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_stream(p, -1, RF_STREAM_NULL), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_stream(p, 0, RF_STREAM_CAPTURE), RF_ERROR_ARGUMENT);
@@ -273,48 +273,48 @@ static void mistakes(const char *library) {
     o.policy = bad;
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_HANDLE);
     o.policy = p;
-    CHECK_STATUS(rf_policy_dir(p, "/nonexistent", "/x", RF_READ), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, "/nonexistent", "/x", RF_RIGHTS_READ), RF_OK);
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_FILE);
     CHECK(d == NULL && strstr(rf_error()->message, "/nonexistent"));
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
-    CHECK_STATUS(rf_policy_close(p), RF_ERROR_HANDLE);
-    CHECK_STATUS(rf_policy_close(NULL), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_policy_destroy(NULL), RF_OK);
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_HANDLE);
     p = policy_for("x");
     o.policy = p;
-    CHECK_STATUS(rf_policy_dir(p, "/proc", "/x", RF_READ), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, "/proc", "/x", RF_RIGHTS_READ), RF_OK);
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_RIGHTS);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
 
     /* A domain without a policy, and a module without a main. */
     CHECK_STATUS(rf_domain_create(module, NULL, &d), RF_OK);
-    CHECK_STATUS(rf_run_program(d, &status), RF_ERROR_ARGUMENT);
-    CHECK(rf_captured(d, 1, &status, 4) == 0 && rf_error()->status == RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_ERROR_ARGUMENT);
+    CHECK(rf_domain_take_captured(d, 1, &status, 4) == 0 && rf_error()->status == RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     rf_module *plain;
     p = policy_for("x");
     o.policy = p;
-    CHECK_STATUS(rf_module_open(library, 0, &plain), RF_OK);
+    CHECK_STATUS(rf_module_create(library, 0, &plain), RF_OK);
     CHECK_STATUS(rf_domain_create(plain, &o, &d), RF_OK);
-    CHECK_STATUS(rf_run_program(d, &status), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_domain_run_program(d, &status), RF_ERROR_NO_FUNCTION);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
-    CHECK_STATUS(rf_module_close(plain), RF_OK);
-    CHECK_STATUS(rf_policy_close(p), RF_OK);
-    CHECK_STATUS(rf_run_program(NULL, &status), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_module_destroy(plain), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
+    CHECK_STATUS(rf_domain_run_program(NULL, &status), RF_ERROR_HANDLE);
 }
 
 /* policy PROGRAM.rf PLAIN.rf */
 int main(int argc, char **argv) {
     char directory[] = "/tmp/rf-policy-XXXXXX";
     CHECK(argc == 3 && mkdtemp(directory));
-    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     streams();
     rights(directory);
     callbacks();
     threads();
     ends();
     mistakes(argv[2]);
-    CHECK_STATUS(rf_module_close(module), RF_OK);
+    CHECK_STATUS(rf_module_destroy(module), RF_OK);
     CHECK(rmdir(directory) == 0);
     return FINISH("policy");
 }

@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     if (rf_error())
         printf("%s\n", rf_error()->message);
 
-    rf_reset(rf_dldomain(module));
+    rf_domain_reset(rf_dldomain(module));
     printf("7 / 2 = %d\n", divide(7, 2));
     return rf_dlclose(module);
 }

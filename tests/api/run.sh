@@ -62,8 +62,18 @@ check "only rf_ names are exported" bash -c \
     "! nm -D --defined-only '$work/lib/libringfence.so' | awk '\$2 != \"A\" { print \$3 }' | grep -v '^rf_'"
 check "no executable stack" bash -c "readelf -lW '$work/lib/libringfence.so' | grep GNU_STACK | grep -qv RWE"
 
-check "header, pedantic C11" gcc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -x c include/ringfence.h
-check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -x c++ include/ringfence.h
+check "header, pedantic C11" gcc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -Iinclude -fsyntax-only -x c include/ringfence.h
+check "header, pedantic C++11" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconversion -Werror -Iinclude -fsyntax-only -x c++ include/ringfence.h
+# Each alone, and next to what a module's source includes.
+for header in include/ringfence/host/*.h; do
+    check "${header#include/} alone" gcc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -Iinclude -fsyntax-only -x c "$header"
+    check "${header#include/} alone, C++" g++ -std=c++11 -Wall -Wextra -Wpedantic -Wconversion -Werror -Iinclude -fsyntax-only -x c++ "$header"
+done
+check "host and module headers together" bash -c \
+    'printf "#include <ringfence.h>\n#include <ringfence/module.h>\n" | gcc -std=c11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c -'
+if command -v python3 >/dev/null; then
+    check "names in headers" python3 tests/api/headers.py "$work/lib/$soname"
+fi
 for std in c++11 c++20; do
     check "C++ header, pedantic $std" g++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Werror -Iinclude -fsyntax-only -x c++ include/ringfence.hpp
 done
@@ -72,9 +82,9 @@ done
 check "C++ header, classes by value" bash -c \
     'echo "#include <ringfence.hpp>
 struct p { int x; }; auto f = ringfence::dlsym<int(p)>(nullptr, \"f\");" | g++ -std=c++11 -Iinclude -fsyntax-only -x c++ - 2>&1 | grep "does not pass a gate by value"'
-check "RF_IMPORT_FUNCTION, another type" bash -c \
+check "RF_IMPORT_INIT of another type" bash -c \
     'echo "#include <ringfence.h>
-static int f(int a) { return a; } rf_import i = RF_IMPORT_FUNCTION(int, f, (long), f);" | gcc -std=c11 -Iinclude -fsyntax-only -x c - 2>&1 | grep "pointer type mismatch"'
+static int f(int a) { return a; } rf_import i = RF_IMPORT_INIT(int, f, (long), f);" | gcc -std=c11 -Iinclude -fsyntax-only -x c - 2>&1 | grep "pointer type mismatch"'
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)

@@ -14,11 +14,11 @@
 
 static void stub(rf_caller *c, void *context) {
     (void)context;
-    rf_return_int(c, rf_arg_int(c, 0) + rf_arg_int(c, 1));
+    rf_caller_return_int(c, rf_caller_arg_int(c, 0) + rf_caller_arg_int(c, 1));
 }
 static const rf_import imports[] = {
-    RF_IMPORT_CALLBACK("host_add", stub, NULL), RF_IMPORT_CALLBACK("host_mix", stub, NULL),
-    RF_IMPORT_CALLBACK("host_eight", stub, NULL), RF_IMPORT_CALLBACK("host_note", stub, NULL),
+    RF_IMPORT_INIT_CALLBACK("host_add", stub, NULL), RF_IMPORT_INIT_CALLBACK("host_mix", stub, NULL),
+    RF_IMPORT_INIT_CALLBACK("host_eight", stub, NULL), RF_IMPORT_INIT_CALLBACK("host_note", stub, NULL),
 };
 static rf_module *module;
 static rf_domain *shared;
@@ -51,14 +51,14 @@ static void *own_error(void *argument) {
     int (*divide)(int, int) = RF_DLSYM(d, int, divide, (int, int));
     int (*wild_read)(int *) = RF_DLSYM(d, int, wild_read, (int *));
     for (int i = 0; i < 20; i++) {
-        rf_clear_error();
+        rf_error_clear();
         if (which & 1)
             divide(1, 0);
         else
             wild_read(NULL);
         usleep(200);
         wrong += !rf_error() || rf_error()->status != (which & 1 ? RF_FAULT_DIVIDE : RF_FAULT_ACCESS);
-        wrong += rf_reset(d) != RF_OK || rf_error() != NULL;
+        wrong += rf_domain_reset(d) != RF_OK || rf_error() != NULL;
     }
     wrong += rf_domain_destroy(d) != RF_OK;
     return (void *)wrong;
@@ -66,7 +66,7 @@ static void *own_error(void *argument) {
 
 static void *spin(void *argument) {
     (void)argument;
-    return (void *)(long)(rf_call_name(shared, "spin", NULL, 0, NULL) != RF_FAULT_INTERRUPT);
+    return (void *)(long)(rf_domain_call(shared, "spin", NULL, 0, NULL) != RF_FAULT_INTERRUPT);
 }
 
 /* Handles go wrong under the feet of callers, with no effect but errors. */
@@ -75,8 +75,8 @@ static rf_domain *_Atomic moving;
 static void *use_moving(void *argument) {
     (void)argument;
     while (!stop) {
-        rf_value a[] = { rf_i32(1), rf_i32(2) }, r = { RF_I32, { 0 } };
-        rf_status s = rf_call_name(moving, "add", a, 2, &r);
+        rf_value a[] = { rf_value_i32(1), rf_value_i32(2) }, r = { RF_TYPE_I32, { 0 } };
+        rf_status s = rf_domain_call(moving, "add", a, 2, &r);
         if (s == RF_OK ? r.as.i32 != 3 : s != RF_ERROR_HANDLE)
             return (void *)1;
     }
@@ -87,7 +87,7 @@ static void *use_moving(void *argument) {
  * result or an error, and the pointer gives errors from then on. */
 static void *inside(void *argument) {
     int (*add_many)(int) = (int (*)(int))(uintptr_t)argument;
-    rf_clear_error();
+    rf_error_clear();
     for (int i = 0; i < 1000000; i++)
         if (add_many(1000) != 1000)
             return (void *)(long)!(rf_error() && (rf_error()->status == RF_ERROR_HANDLE || rf_error()->status == RF_ERROR_FAULTED ||
@@ -114,7 +114,7 @@ static void close_under_a_call(void) {
 static pthread_barrier_t start;
 static void *first_call(void *argument) {
     int (*add_many)(int) = (int (*)(int))(uintptr_t)argument;
-    rf_clear_error();
+    rf_error_clear();
     pthread_barrier_wait(&start);
     return (void *)(long)(add_many(3) != 3 && !rf_error());
 }
@@ -161,39 +161,39 @@ static void *ask(void *argument) {
         WRONG(!among(s, RF_ERROR_HANDLE, RF_OK) || (s == RF_OK && u.lanes > 63));
         WRONG(!among(rf_domain_state(d), RF_ERROR_HANDLE, RF_ERROR_FAULTED));
         answers += s == RF_OK;
-        void *counter = rf_object(d, "counter", &size);
+        void *counter = rf_domain_find_object(d, "counter", &size);
         int value = 0;
         if (counter) {
             WRONG(size != sizeof(int));
-            s = rf_read(d, counter, &value, sizeof value);
+            s = rf_memory_read(d, counter, &value, sizeof value);
             WRONG(!among(s, RF_ERROR_HANDLE, RF_OK) || (s == RF_OK && value != 7));
-            WRONG(rf_ptr_check(d, counter, 4) != 1 && rf_domain_state(d) != RF_ERROR_HANDLE);
+            WRONG(rf_memory_contains(d, counter, 4) != 1 && rf_domain_state(d) != RF_ERROR_HANDLE);
         }
         rf_function *f = NULL;
-        s = rf_function_get(d, "add", &f);
+        s = rf_function_create(d, "add", &f);
         WRONG(!among(s, RF_ERROR_HANDLE, RF_OK) || (s == RF_OK) != (f != NULL));
         if (f) {
             void *address = rf_function_address(f);
             WRONG(!address && rf_error()->status != RF_ERROR_HANDLE);
-            WRONG(!among(rf_function_put(f), RF_ERROR_HANDLE, RF_OK));
+            WRONG(!among(rf_function_destroy(f), RF_ERROR_HANDLE, RF_OK));
         }
         int (*add)(int, int) = RF_DLSYM(d, int, add, (int, int));
         if (add) {
-            rf_clear_error();
+            rf_error_clear();
             WRONG(add(2, 3) != 5 && (!rf_error() || (rf_error()->status != RF_ERROR_HANDLE && rf_error()->status != RF_ERROR_BUSY &&
                                         rf_error()->status != RF_ERROR_FAULTED && rf_error()->status != RF_FAULT_ELSEWHERE)));
         }
         rf_domain *same = rf_dldomain(d);
         WRONG(rf_dlsym(d, "no_such") != NULL || (same && same != d));
         int rights = rf_region_rights(r, d);
-        WRONG(rights < -1 || rights > RF_WRITE);
+        WRONG(rights < -1 || rights > RF_RIGHTS_WRITE);
         WRONG(rf_region_length(r) % 4096 != 0);
-        char *host = (char *)rf_region_host(r);
+        char *host = (char *)rf_region_host_address(r);
         WRONG(host == NULL && rf_error()->status != RF_ERROR_HANDLE);
-        void *in = rf_region_in(r, d);
+        void *in = rf_region_address(r, d);
         WRONG(in == NULL && rf_error()->status != RF_ERROR_HANDLE);
-        WRONG(rf_matrix(line, which & 1 ? sizeof line : 16) > 1 << 20);
-        WRONG(rf_captured(d, 1, line, sizeof line) != 0);
+        WRONG(rf_overview_text(line, which & 1 ? sizeof line : 16) > 1 << 20);
+        WRONG(rf_domain_take_captured(d, 1, line, sizeof line) != 0);
         WRONG(rf_caller_domain(NULL) != NULL);
     }
     return (void *)(wrong + !answers);
@@ -211,16 +211,16 @@ static void ask_about_what_moves(void) {
         rf_domain *old = moving;
         rf_region *region = NULL, *gone = moving_region;
         CHECK_STATUS(rf_region_create(4096 * (1 + i % 3), NULL, &region), RF_OK);
-        CHECK_STATUS(rf_region_give(gone, NULL, old, i & 1 ? RF_READ : RF_WRITE), RF_OK);
-        rf_status s = rf_reset(old);
+        CHECK_STATUS(rf_region_give(gone, NULL, old, i & 1 ? RF_RIGHTS_READ : RF_RIGHTS_WRITE), RF_OK);
+        rf_status s = rf_domain_reset(old);
         CHECK(among(s, RF_ERROR_BUSY, RF_OK));
-        rf_value a[] = { rf_i32(1), rf_i32(0) };
-        CHECK_STATUS(rf_call_name(old, "divide", a, 2, NULL), RF_FAULT_DIVIDE);
+        rf_value a[] = { rf_value_i32(1), rf_value_i32(0) };
+        CHECK_STATUS(rf_domain_call(old, "divide", a, 2, NULL), RF_FAULT_DIVIDE);
         usleep(200);
         moving = make();
         moving_region = region;
         CHECK_STATUS(rf_domain_destroy(old), RF_OK);
-        CHECK_STATUS(rf_region_close(gone), RF_OK);
+        CHECK_STATUS(rf_region_destroy(gone), RF_OK);
     }
     stop = 1;
     for (int i = 0; i < 2; i++) {
@@ -228,9 +228,9 @@ static void ask_about_what_moves(void) {
         pthread_join(t[i], &result);
         CHECK(result == NULL);
     }
-    CHECK_STATUS(rf_region_close(moving_region), RF_OK);
+    CHECK_STATUS(rf_region_destroy(moving_region), RF_OK);
     CHECK_STATUS(rf_domain_destroy(moving), RF_OK);
-    rf_clear_error();
+    rf_error_clear();
 }
 
 static long run(int count, void *(*f)(void *)) {
@@ -260,34 +260,34 @@ static void own_handlers(void) {
     if (!sigsetjmp(landing, 1))
         *(volatile int *)8 = 1;
     CHECK(host_faults == 1);
-    rf_value a[] = { rf_i32(1), rf_i32(0) }, r = { RF_I32, { 0 } };
-    CHECK_STATUS(rf_call_name(shared, "divide", a, 2, &r), RF_FAULT_DIVIDE);
-    CHECK_STATUS(rf_call_name(shared, "divide", a, 2, &r), RF_ERROR_FAULTED);
-    CHECK_STATUS(rf_reset(shared), RF_OK);
-    CHECK_STATUS(rf_call_name(shared, "wild_read", NULL, 0, &r), RF_FAULT_ACCESS);
-    CHECK_STATUS(rf_reset(shared), RF_OK);
+    rf_value a[] = { rf_value_i32(1), rf_value_i32(0) }, r = { RF_TYPE_I32, { 0 } };
+    CHECK_STATUS(rf_domain_call(shared, "divide", a, 2, &r), RF_FAULT_DIVIDE);
+    CHECK_STATUS(rf_domain_call(shared, "divide", a, 2, &r), RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_domain_reset(shared), RF_OK);
+    CHECK_STATUS(rf_domain_call(shared, "wild_read", NULL, 0, &r), RF_FAULT_ACCESS);
+    CHECK_STATUS(rf_domain_reset(shared), RF_OK);
     if (!sigsetjmp(landing, 1))
         *(volatile int *)16 = 1;
     CHECK(host_faults == 2);
 }
 
 static void after_fork(void) {
-    rf_value a[] = { rf_i32(2), rf_i32(3) }, r = { RF_I64, { 0 } };
-    CHECK_STATUS(rf_call_name(shared, "bump", NULL, 0, &r), RF_OK);
+    rf_value a[] = { rf_value_i32(2), rf_value_i32(3) }, r = { RF_TYPE_I64, { 0 } };
+    CHECK_STATUS(rf_domain_call(shared, "bump", NULL, 0, &r), RF_OK);
     int64_t before = r.as.i64;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         /* The child may make domains of its own, whatever became of the old ones. */
         rf_domain *d = make();
-        r.type = RF_I32;
-        int bad = rf_call_name(d, "add", a, 2, &r) != RF_OK || r.as.i32 != 5;
-        bad |= rf_call_name(d, "trap", NULL, 0, NULL) != RF_FAULT_ILLEGAL;
+        r.type = RF_TYPE_I32;
+        int bad = rf_domain_call(d, "add", a, 2, &r) != RF_OK || r.as.i32 != 5;
+        bad |= rf_domain_call(d, "trap", NULL, 0, NULL) != RF_FAULT_ILLEGAL;
         _exit(bad || failures);
     }
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK_STATUS(rf_call_name(shared, "bump", NULL, 0, &r), RF_OK);
+    CHECK_STATUS(rf_domain_call(shared, "bump", NULL, 0, &r), RF_OK);
     CHECK(r.as.i64 == before + 1);
 }
 
@@ -296,7 +296,7 @@ int main(int argc, char **argv) {
         return fprintf(stderr, "usage: threads MODULE\n"), 2;
     struct sigaction action = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO };
     sigaction(SIGSEGV, &action, NULL);
-    CHECK_STATUS(rf_module_open(argv[1], 0, &module), RF_OK);
+    CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     shared = make();
     CHECK(run(8, many_calls) == 0);
     CHECK(run(8, own_error) == 0);
@@ -306,10 +306,10 @@ int main(int argc, char **argv) {
         pthread_create(&t, NULL, spin, NULL);
         do {
             usleep(3000);
-            rf_interrupt(shared);
+            rf_domain_interrupt(shared);
         } while (pthread_tryjoin_np(t, &result));
         CHECK(result == NULL);
-        CHECK_STATUS(rf_reset(shared), RF_OK);
+        CHECK_STATUS(rf_domain_reset(shared), RF_OK);
     }
     pthread_t users[2];
     moving = make();
@@ -333,6 +333,6 @@ int main(int argc, char **argv) {
     own_handlers();
     after_fork();
     CHECK_STATUS(rf_domain_destroy(shared), RF_OK);
-    CHECK_STATUS(rf_module_close(module), RF_OK);
+    CHECK_STATUS(rf_module_destroy(module), RF_OK);
     return FINISH("threads");
 }

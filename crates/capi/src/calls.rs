@@ -144,7 +144,7 @@ pub(crate) unsafe fn find_function<E: Into<Failure>>(
 /// # Safety
 /// `name` is null or a string, `function` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_function_get(
+pub unsafe extern "C" fn rf_function_create(
     domain: *mut c_void,
     name: *const c_char,
     function: *mut *mut c_void,
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn rf_function_get(
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_function_put(function: *mut c_void) -> Status {
+pub extern "C" fn rf_function_destroy(function: *mut c_void) -> Status {
     status(|| {
         if function.is_null() {
             Ok(())
@@ -170,7 +170,7 @@ pub extern "C" fn rf_function_put(function: *mut c_void) -> Status {
 /// # Safety
 /// `arguments` is null or has `count` values; `result` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_call(
+pub unsafe extern "C" fn rf_function_call(
     function: *mut c_void,
     arguments: *const Value,
     count: usize,
@@ -186,9 +186,9 @@ pub unsafe extern "C" fn rf_call(
 /// See the header.
 ///
 /// # Safety
-/// As [`rf_call`]; `name` is null or a string.
+/// As [`rf_function_call`]; `name` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_call_name(
+pub unsafe extern "C" fn rf_domain_call(
     domain: *mut c_void,
     name: *const c_char,
     arguments: *const Value,
@@ -208,9 +208,9 @@ pub unsafe extern "C" fn rf_call_name(
 /// See the header.
 ///
 /// # Safety
-/// As [`rf_call`]; `address` may be anything.
+/// As [`rf_function_call`]; `address` may be anything.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_call_address(
+pub unsafe extern "C" fn rf_domain_call_address(
     domain: *mut c_void,
     address: *const c_void,
     arguments: *const Value,

@@ -19,22 +19,24 @@ pub struct Options {
     size: usize,
     pub(crate) imports: *const Import,
     pub(crate) import_count: usize,
-    pub(crate) time_limit_ns: u64,
-    pub(crate) memory_limit: u64,
-    pub(crate) stack_size: u64,
-    pub(crate) policy: *const c_void,
     pub(crate) slots: *const Slot,
     pub(crate) slot_count: usize,
-    pub(crate) processor_time_ns: u64,
-    pub(crate) fault_limit: u64,
-    pub(crate) link_limit: u64,
-    pub(crate) linkable: u64,
-    pub(crate) module_limit: u64,
-    pub(crate) thread_local_reserve: u64,
+    pub(crate) policy: *const c_void,
     pub(crate) on_limit: Option<OnLimitFn>,
-    pub(crate) limit_context: *mut c_void,
+    pub(crate) on_limit_context: *mut c_void,
+    pub(crate) time_limit: u64,
+    pub(crate) processor_time: u64,
     pub(crate) call_limit: u64,
+    pub(crate) fault_limit: u64,
+    pub(crate) memory_limit: u64,
+    pub(crate) code_limit: u64,
+    pub(crate) module_limit: u64,
     pub(crate) max_lanes: u64,
+    pub(crate) data_stack: u64,
+    pub(crate) control_stack: u64,
+    pub(crate) thread_local_reserve: u64,
+    pub(crate) processors: u64,
+    pub(crate) extensible: u64,
 }
 
 /// `rf_limit_hit` of the header.
@@ -92,10 +94,10 @@ pub(crate) unsafe fn decide(
 pub struct UsageInfo {
     size: usize,
     memory: u64,
-    linked: u64,
+    code: u64,
     calls: u64,
     faults: u64,
-    processor_time_ns: u64,
+    processor_time: u64,
     descriptors: u64,
     resets: u64,
     lanes: u32,
@@ -114,7 +116,7 @@ pub extern "C" fn rf_error() -> *const Info {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_clear_error() {
+pub extern "C" fn rf_error_clear() {
     clear();
 }
 
@@ -267,7 +269,11 @@ pub extern "C" fn rf_dldomain(handle: *mut c_void) -> *mut c_void {
 /// # Safety
 /// `path` is null or a string, `module` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_module_open(path: *const c_char, flags: i32, module: *mut *mut c_void) -> Status {
+pub unsafe extern "C" fn rf_module_create(
+    path: *const c_char,
+    flags: i32,
+    module: *mut *mut c_void,
+) -> Status {
     status(|| {
         not_null(module, "module")?;
         // SAFETY: not null, so writable.
@@ -286,7 +292,7 @@ pub unsafe extern "C" fn rf_module_open(path: *const c_char, flags: i32, module:
 /// # Safety
 /// `bytes` is null or has `length` bytes, `name` is null or a string, `module` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_module_open_bytes(
+pub unsafe extern "C" fn rf_module_create_from_bytes(
     bytes: *const c_void,
     length: usize,
     name: *const c_char,
@@ -316,7 +322,7 @@ pub unsafe extern "C" fn rf_module_open_bytes(
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_module_close(module: *mut c_void) -> Status {
+pub extern "C" fn rf_module_destroy(module: *mut c_void) -> Status {
     status(|| {
         if module.is_null() {
             Ok(())
@@ -335,22 +341,24 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         size: size_of::<Options>(),
         imports: ptr::null(),
         import_count: 0,
-        time_limit_ns: 0,
-        memory_limit: 0,
-        stack_size: 0,
-        policy: ptr::null(),
         slots: ptr::null(),
         slot_count: 0,
-        processor_time_ns: 0,
-        fault_limit: 0,
-        link_limit: 0,
-        linkable: 0,
-        module_limit: 0,
-        thread_local_reserve: 0,
+        policy: ptr::null(),
         on_limit: None,
-        limit_context: ptr::null_mut(),
+        on_limit_context: ptr::null_mut(),
+        time_limit: 0,
+        processor_time: 0,
         call_limit: 0,
+        fault_limit: 0,
+        memory_limit: 0,
+        code_limit: 0,
+        module_limit: 0,
         max_lanes: 0,
+        data_stack: 0,
+        control_stack: 0,
+        thread_local_reserve: 0,
+        processors: 0,
+        extensible: 0,
     };
     if options.is_null() {
         return Ok(all);
@@ -444,10 +452,10 @@ pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageI
         let all = UsageInfo {
             size,
             memory: u.memory,
-            linked: u.linked,
+            code: u.linked,
             calls: u.calls,
             faults: u.faults,
-            processor_time_ns: u64::try_from(u.processor_time.as_nanos()).unwrap_or(u64::MAX),
+            processor_time: u64::try_from(u.processor_time.as_nanos()).unwrap_or(u64::MAX),
             descriptors: u.descriptors,
             resets: u.resets,
             lanes: u.lanes,
@@ -463,7 +471,7 @@ pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageI
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_reset(domain: *mut c_void) -> Status {
+pub extern "C" fn rf_domain_reset(domain: *mut c_void) -> Status {
     status(|| {
         objects::domain(domain)?.domain.reset()?;
         clear();
@@ -476,7 +484,7 @@ pub extern "C" fn rf_reset(domain: *mut c_void) -> Status {
 /// # Safety
 /// `count` is null or points to a `size_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_trim(domain: *mut c_void, count: *mut usize) -> Status {
+pub unsafe extern "C" fn rf_domain_trim(domain: *mut c_void, count: *mut usize) -> Status {
     status(|| {
         let given_back = objects::domain(domain)?
             .domain
@@ -492,7 +500,7 @@ pub unsafe extern "C" fn rf_trim(domain: *mut c_void, count: *mut usize) -> Stat
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_interrupt(domain: *mut c_void) -> Status {
+pub extern "C" fn rf_domain_interrupt(domain: *mut c_void) -> Status {
     status(|| {
         objects::domain(domain)?.domain.interrupt();
         Ok(())
@@ -501,7 +509,7 @@ pub extern "C" fn rf_interrupt(domain: *mut c_void) -> Status {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_time_limit(domain: *mut c_void, nanoseconds: u64) -> Status {
+pub extern "C" fn rf_domain_set_time_limit(domain: *mut c_void, nanoseconds: u64) -> Status {
     status(|| {
         objects::domain(domain)?
             .domain

@@ -123,7 +123,7 @@ fn plain(text: &str) -> Result<(&str, Signature), Failure> {
             Status::ERROR_TYPE,
             format!(
                 "{name}: {} words of its arguments travel on the stack, which do not reach a host function as they are: give \
-                 a callback (rf_arg_stack)",
+                 a callback (rf_caller_arg_stack)",
                 signature.stack
             ),
         )),
@@ -131,7 +131,7 @@ fn plain(text: &str) -> Result<(&str, Signature), Failure> {
         Named::Bare(name) => Err(prototype::no_type(
             name,
             &format!(
-                "write RF_IMPORT_FUNCTION(int, {name}, (int, int), function) or \"int {name}(int, int)\" for its name, with \
+                "write RF_IMPORT_INIT(int, {name}, (int, int), function) or \"int {name}(int, int)\" for its name, with \
                  the types that it has"
             ),
         )),
@@ -210,13 +210,13 @@ fn frame(caller: &mut Caller) -> &mut OutFrame {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_arg_int(caller: *const Caller, n: u32) -> u64 {
+pub extern "C" fn rf_caller_arg_int(caller: *const Caller, n: u32) -> u64 {
     with_caller(caller, 0, |c| frame(c).ints.get(n as usize).copied().unwrap_or(0))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_arg_f64(caller: *const Caller, n: u32) -> f64 {
+pub extern "C" fn rf_caller_arg_f64(caller: *const Caller, n: u32) -> f64 {
     with_caller(caller, 0.0, |c| {
         frame(c)
             .vectors
@@ -227,7 +227,7 @@ pub extern "C" fn rf_arg_f64(caller: *const Caller, n: u32) -> f64 {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_arg_f32(caller: *const Caller, n: u32) -> f32 {
+pub extern "C" fn rf_caller_arg_f32(caller: *const Caller, n: u32) -> f32 {
     with_caller(caller, 0.0, |c| {
         frame(c)
             .vectors
@@ -238,25 +238,25 @@ pub extern "C" fn rf_arg_f32(caller: *const Caller, n: u32) -> f32 {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_arg_stack(caller: *const Caller, n: u32) -> u64 {
+pub extern "C" fn rf_caller_arg_stack(caller: *const Caller, n: u32) -> u64 {
     with_caller(caller, 0, |c| frame(c).stack_argument(n as usize).unwrap_or(0))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_return_int(caller: *mut Caller, value: u64) {
+pub extern "C" fn rf_caller_return_int(caller: *mut Caller, value: u64) {
     with_caller(caller, (), |c| frame(c).result[0] = value);
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_return_f64(caller: *mut Caller, value: f64) {
+pub extern "C" fn rf_caller_return_f64(caller: *mut Caller, value: f64) {
     with_caller(caller, (), |c| frame(c).vector_result[0] = [value.to_bits(), 0]);
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_return_f32(caller: *mut Caller, value: f32) {
+pub extern "C" fn rf_caller_return_f32(caller: *mut Caller, value: f32) {
     with_caller(caller, (), |c| {
         frame(c).vector_result[0] = [u64::from(value.to_bits()), 0]
     });
@@ -267,7 +267,7 @@ pub extern "C" fn rf_return_f32(caller: *mut Caller, value: f32) {
 /// # Safety
 /// `message` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_fail(caller: *mut Caller, message: *const c_char) {
+pub unsafe extern "C" fn rf_caller_fail(caller: *mut Caller, message: *const c_char) {
     // SAFETY: the caller's promise.
     let message = unsafe { text(message, "message") }.unwrap_or("a host callback failed");
     with_caller(caller, (), |c| c.failure = Some(message.to_owned()));
@@ -296,7 +296,7 @@ pub extern "C" fn rf_caller_domain(caller: *const Caller) -> *mut c_void {
 /// # Safety
 /// `name` is null or a string; `function` obeys the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_provide(name: *const c_char, function: *const c_void) -> Status {
+pub unsafe extern "C" fn rf_dlprovide(name: *const c_char, function: *const c_void) -> Status {
     status(|| {
         // SAFETY: the caller's promise.
         let name = unsafe { text(name, "name") }?;

@@ -1,4 +1,4 @@
-//! The C library of Ringfence. What each function does is in `include/ringfence.h`.
+//! The C library of Ringfence. What each function does is in `include/ringfence/host/`.
 //!
 //! Every function checks its arguments, catches panics, and keeps what went wrong in the calling thread's
 //! `rf_error`. Handles are numbers, not addresses (see `handles.rs`).

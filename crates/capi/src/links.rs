@@ -53,7 +53,7 @@ impl From<ModuleError> for Failure {
 /// # Safety
 /// `name` is null or a string, `code` null or `length` bytes, `function` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_link(
+pub unsafe extern "C" fn rf_code_add(
     domain: *mut c_void,
     name: *const c_char,
     code: *const c_void,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn rf_link(
 /// # Safety
 /// `name` is null or a string, `function` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_lookup(
+pub unsafe extern "C" fn rf_code_find(
     domain: *mut c_void,
     name: *const c_char,
     function: *mut *mut c_void,
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn rf_lookup(
 /// # Safety
 /// `name` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_unlink(domain: *mut c_void, name: *const c_char) -> Status {
+pub unsafe extern "C" fn rf_code_remove(domain: *mut c_void, name: *const c_char) -> Status {
     status(|| {
         let object = objects::domain(domain)?;
         // SAFETY: the caller's promise.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn rf_unlink(domain: *mut c_void, name: *const c_char) -> 
 /// # Safety
 /// `name` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_module_add(
+pub unsafe extern "C" fn rf_domain_add_module(
     domain: *mut c_void,
     name: *const c_char,
     module: *mut c_void,
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn rf_module_add(
 /// # Safety
 /// `name` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_module_remove(domain: *mut c_void, name: *const c_char) -> Status {
+pub unsafe extern "C" fn rf_domain_remove_module(domain: *mut c_void, name: *const c_char) -> Status {
     status(|| {
         let object = objects::domain(domain)?;
         // SAFETY: the caller's promise.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn rf_module_remove(domain: *mut c_void, name: *const c_ch
 /// # Safety
 /// `module` and `name` are null or strings, `function` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_module_function(
+pub unsafe extern "C" fn rf_function_create_in(
     domain: *mut c_void,
     module: *const c_char,
     name: *const c_char,
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn rf_module_function(
 /// # Safety
 /// `module` is null or a string, `name` too.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_module_symbol(
+pub unsafe extern "C" fn rf_domain_find_symbol(
     domain: *mut c_void,
     module: *const c_char,
     name: *const c_char,

@@ -21,7 +21,7 @@ fn in_window(object: &DomainObject, address: u64, len: u64) -> Result<(), Memory
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_alloc(domain: *mut c_void, size: usize) -> *mut c_void {
+pub extern "C" fn rf_memory_alloc(domain: *mut c_void, size: usize) -> *mut c_void {
     border(
         |_| ptr::null_mut(),
         || {
@@ -33,7 +33,7 @@ pub extern "C" fn rf_alloc(domain: *mut c_void, size: usize) -> *mut c_void {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_free(domain: *mut c_void, address: *mut c_void) -> Status {
+pub extern "C" fn rf_memory_free(domain: *mut c_void, address: *mut c_void) -> Status {
     status(|| {
         let object = objects::domain(domain)?;
         if !address.is_null() {
@@ -48,7 +48,7 @@ pub extern "C" fn rf_free(domain: *mut c_void, address: *mut c_void) -> Status {
 /// # Safety
 /// `to` is null or has room for `length` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_read(
+pub unsafe extern "C" fn rf_memory_read(
     domain: *mut c_void,
     from: *const c_void,
     to: *mut c_void,
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn rf_read(
 /// # Safety
 /// `from` is null or has `length` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_write(
+pub unsafe extern "C" fn rf_memory_write(
     domain: *mut c_void,
     to: *mut c_void,
     from: *const c_void,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn rf_write(
 /// # Safety
 /// `to` is null or has room for `capacity` bytes; `length` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_read_string(
+pub unsafe extern "C" fn rf_memory_read_string(
     domain: *mut c_void,
     from: *const c_void,
     to: *mut c_char,
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn rf_read_string(
 /// # Safety
 /// `string` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_alloc_string(domain: *mut c_void, string: *const c_char) -> *mut c_void {
+pub unsafe extern "C" fn rf_memory_alloc_string(domain: *mut c_void, string: *const c_char) -> *mut c_void {
     border(
         |_| ptr::null_mut(),
         || {
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn rf_alloc_string(domain: *mut c_void, string: *const c_c
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_ptr_check(domain: *mut c_void, address: *const c_void, length: usize) -> i32 {
+pub extern "C" fn rf_memory_contains(domain: *mut c_void, address: *const c_void, length: usize) -> i32 {
     match objects::domain(domain) {
         Ok(object) => i32::from(in_window(&object, address as u64, length as u64).is_ok()),
         Err(_) => 0,
@@ -192,7 +192,7 @@ pub extern "C" fn rf_ptr_check(domain: *mut c_void, address: *const c_void, leng
 /// # Safety
 /// `name` is null or a string, `size` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_object(
+pub unsafe extern "C" fn rf_domain_find_object(
     domain: *mut c_void,
     name: *const c_char,
     size: *mut usize,

@@ -185,7 +185,7 @@ pub unsafe extern "C" fn rf_policy_create(made: *mut *mut c_void) -> Status {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_policy_close(handle: *mut c_void) -> Status {
+pub extern "C" fn rf_policy_destroy(handle: *mut c_void) -> Status {
     status(|| {
         if handle.is_null() {
             return Ok(());
@@ -199,7 +199,7 @@ pub extern "C" fn rf_policy_close(handle: *mut c_void) -> Status {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_provide_policy(handle: *const c_void) -> Status {
+pub extern "C" fn rf_dlprovide_policy(handle: *const c_void) -> Status {
     status(|| {
         let provided = if handle.is_null() {
             None
@@ -229,7 +229,8 @@ pub unsafe extern "C" fn rf_policy_dir(
             1 => Rights::ReadOnly,
             2 => Rights::ReadWrite,
             other => {
-                let message = format!("{other} is no right to a directory: RF_READ or RF_WRITE");
+                let message =
+                    format!("{other} is no right to a directory: RF_RIGHTS_READ or RF_RIGHTS_WRITE");
                 return Err(Failure::new(Status::ERROR_ARGUMENT, message));
             }
         };
@@ -456,7 +457,7 @@ fn in_force<'a>(object: &'a objects::DomainObject, what: &str) -> Result<&'a InF
 /// # Safety
 /// `exit_status` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_run_program(domain: *mut c_void, exit_status: *mut i32) -> Status {
+pub unsafe extern "C" fn rf_domain_run_program(domain: *mut c_void, exit_status: *mut i32) -> Status {
     status(|| {
         let object = objects::domain(domain)?;
         let policy = in_force(&object, "running a program")?;
@@ -479,7 +480,7 @@ pub unsafe extern "C" fn rf_run_program(domain: *mut c_void, exit_status: *mut i
 /// # Safety
 /// `to` is null or has room for `capacity` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_captured(
+pub unsafe extern "C" fn rf_domain_take_captured(
     domain: *mut c_void,
     number: i32,
     to: *mut c_void,
@@ -512,11 +513,11 @@ mod tests {
 
     #[test]
     fn decisions_have_the_numbers_of_the_header() {
-        let header = include_str!("../../../include/ringfence.h");
+        let header = include_str!("../../../include/ringfence/host/policy.h");
         for (name, number) in [
-            ("RF_BY_POLICY", BY_POLICY),
-            ("RF_DENY", DENY),
-            ("RF_DONE", DONE),
+            ("RF_DECISION_POLICY", BY_POLICY),
+            ("RF_DECISION_DENY", DENY),
+            ("RF_DECISION_RETURN", DONE),
             ("RF_STREAM_CLOSED", CLOSED),
             ("RF_STREAM_NULL", NULL),
             ("RF_STREAM_INHERIT", INHERIT),

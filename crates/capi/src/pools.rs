@@ -76,7 +76,7 @@ fn pool(handle: *const c_void) -> Result<Arc<PoolObject>, Failure> {
 /// # Safety
 /// `slot` and `function` are null or strings.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_grant(
+pub unsafe extern "C" fn rf_domain_grant(
     domain: *mut c_void,
     slot: *const c_char,
     callee: *mut c_void,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn rf_grant(
 /// # Safety
 /// `slot` is null or a string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_revoke(domain: *mut c_void, slot: *const c_char) -> Status {
+pub unsafe extern "C" fn rf_domain_revoke(domain: *mut c_void, slot: *const c_char) -> Status {
     status(|| {
         let domain = objects::domain(domain)?;
         // SAFETY: the caller's promise.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn rf_revoke(domain: *mut c_void, slot: *const c_char) -> 
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_revoke_all(callee: *mut c_void) -> Status {
+pub extern "C" fn rf_domain_revoke_all(callee: *mut c_void) -> Status {
     status(|| {
         objects::domain(callee)?.domain.revoke_all();
         Ok(())
@@ -116,7 +116,7 @@ pub extern "C" fn rf_revoke_all(callee: *mut c_void) -> Status {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_snapshot(domain: *mut c_void) -> Status {
+pub extern "C" fn rf_domain_checkpoint(domain: *mut c_void) -> Status {
     status(|| Ok(objects::domain(domain)?.domain.snapshot()?))
 }
 
@@ -127,7 +127,7 @@ type Init = unsafe extern "C" fn(domain: *mut c_void, context: *mut c_void) -> i
 /// # Safety
 /// `options` is null or valid as the header says, `image` null or writable; `init` obeys the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_image_create(
+pub unsafe extern "C" fn rf_snapshot_create(
     module: *mut c_void,
     options: *const Options,
     init: Option<Init>,
@@ -214,7 +214,10 @@ impl ImageObject {
 /// # Safety
 /// `domain` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_image_domain(handle: *mut c_void, domain: *mut *mut c_void) -> Status {
+pub unsafe extern "C" fn rf_domain_create_from_snapshot(
+    handle: *mut c_void,
+    domain: *mut *mut c_void,
+) -> Status {
     status(|| {
         not_null(domain, "domain")?;
         // SAFETY: not null, so writable.
@@ -228,7 +231,7 @@ pub unsafe extern "C" fn rf_image_domain(handle: *mut c_void, domain: *mut *mut 
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_image_close(handle: *mut c_void) -> Status {
+pub extern "C" fn rf_snapshot_destroy(handle: *mut c_void) -> Status {
     status(|| {
         if handle.is_null() {
             return Ok(());
@@ -291,7 +294,7 @@ pub unsafe extern "C" fn rf_pool_create(
 /// # Safety
 /// `pool` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_pool_of_image(
+pub unsafe extern "C" fn rf_pool_create_from_snapshot(
     handle: *mut c_void,
     most: usize,
     pool: *mut *mut c_void,
@@ -355,7 +358,7 @@ pub extern "C" fn rf_pool_give(handle: *mut c_void, domain: *mut c_void) -> Stat
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_pool_close(handle: *mut c_void) -> Status {
+pub extern "C" fn rf_pool_destroy(handle: *mut c_void) -> Status {
     status(|| {
         if handle.is_null() {
             return Ok(());

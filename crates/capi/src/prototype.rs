@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         for first in [true].into_iter().chain(std::iter::repeat(false)) {
             if self.peek() == Some(Token::Ellipsis) {
                 return self.wrong(
-                    "variable arguments have no type here: call the function with rf_call, or by the types of one call",
+                    "variable arguments have no type here: call the function with rf_function_call, or by the types of one call",
                 );
             }
             let column = self.column();

@@ -77,29 +77,35 @@ impl Recipe {
         // SAFETY: the caller's promise.
         let slots = unsafe { read_slots(options.slots, options.slot_count) }?;
         let mut limits = DomainOptions::default();
-        limits.time_limit = (options.time_limit_ns > 0).then(|| Duration::from_nanos(options.time_limit_ns));
+        limits.time_limit = (options.time_limit > 0).then(|| Duration::from_nanos(options.time_limit));
         if options.memory_limit > 0 {
-            limits.heap_limit = options.memory_limit;
+            limits.memory_limit = options.memory_limit;
         }
-        if options.stack_size > 0 {
-            limits.data_stack = u32::try_from(options.stack_size).unwrap_or(u32::MAX);
+        if options.data_stack > 0 {
+            limits.data_stack = u32::try_from(options.data_stack).unwrap_or(u32::MAX);
         }
         limits.processor_time =
-            (options.processor_time_ns > 0).then(|| Duration::from_nanos(options.processor_time_ns));
+            (options.processor_time > 0).then(|| Duration::from_nanos(options.processor_time));
         limits.fault_limit = (options.fault_limit > 0).then_some(options.fault_limit);
         limits.call_limit = (options.call_limit > 0).then_some(options.call_limit);
         if options.max_lanes > 0 {
             limits.max_lanes = u32::try_from(options.max_lanes).unwrap_or(u32::MAX);
         }
-        if options.link_limit > 0 {
-            limits.link_limit = u32::try_from(options.link_limit).unwrap_or(u32::MAX);
+        if options.code_limit > 0 {
+            limits.code_limit = u32::try_from(options.code_limit).unwrap_or(u32::MAX);
         }
-        limits.linkable = options.linkable != 0;
+        limits.extensible = options.extensible != 0;
         if options.module_limit > 0 {
             limits.module_limit = options.module_limit;
         }
         if options.thread_local_reserve > 0 {
             limits.thread_local_reserve = u32::try_from(options.thread_local_reserve).unwrap_or(u32::MAX);
+        }
+        if options.control_stack > 0 {
+            limits.control_stack = u32::try_from(options.control_stack).unwrap_or(u32::MAX);
+        }
+        if options.processors > 0 {
+            limits.processors = u32::try_from(options.processors).unwrap_or(u32::MAX);
         }
         Ok(Recipe {
             module,
@@ -108,7 +114,7 @@ impl Recipe {
             slots,
             limits,
             policy: options.policy as u64,
-            on_limit: options.on_limit.map(|f| (f, options.limit_context as usize)),
+            on_limit: options.on_limit.map(|f| (f, options.on_limit_context as usize)),
             provided: false,
         })
     }

@@ -104,7 +104,7 @@ pub unsafe extern "C" fn rf_region_create(
 /// # Safety
 /// `region` is null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_region_from_fd(
+pub unsafe extern "C" fn rf_region_create_from_fd(
     fd: i32,
     length: u64,
     most: i32,
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn rf_region_from_fd(
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_region_close(handle: *mut c_void) -> Status {
+pub extern "C" fn rf_region_destroy(handle: *mut c_void) -> Status {
     status(|| {
         if handle.is_null() {
             return Ok(());
@@ -195,7 +195,7 @@ pub extern "C" fn rf_region_rights(handle: *mut c_void, domain: *mut c_void) -> 
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_region_in(handle: *mut c_void, domain: *mut c_void) -> *mut c_void {
+pub extern "C" fn rf_region_address(handle: *mut c_void, domain: *mut c_void) -> *mut c_void {
     border(
         |_| ptr::null_mut(),
         || {
@@ -208,7 +208,7 @@ pub extern "C" fn rf_region_in(handle: *mut c_void, domain: *mut c_void) -> *mut
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_region_host(handle: *mut c_void) -> *mut c_void {
+pub extern "C" fn rf_region_host_address(handle: *mut c_void) -> *mut c_void {
     border(|_| ptr::null_mut(), || Ok(region(handle)?.host_address().cast()))
 }
 
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn rf_group_create(owner: *mut c_void, open: i32, group: *
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_group_close(handle: *mut c_void) -> Status {
+pub extern "C" fn rf_group_destroy(handle: *mut c_void) -> Status {
     status(|| {
         if handle.is_null() {
             return Ok(());
@@ -277,7 +277,7 @@ pub extern "C" fn rf_group_expel(handle: *mut c_void, actor: *mut c_void, domain
 /// # Safety
 /// `to` is null or has room for `capacity` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_matrix(to: *mut c_char, capacity: usize) -> usize {
+pub unsafe extern "C" fn rf_overview_text(to: *mut c_char, capacity: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe { write_out(to, capacity, || supervisor::overview().to_string()) }
 }
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn rf_matrix(to: *mut c_char, capacity: usize) -> usize {
 /// # Safety
 /// `to` is null or has room for `capacity` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_matrix_json(to: *mut c_char, capacity: usize) -> usize {
+pub unsafe extern "C" fn rf_overview_json(to: *mut c_char, capacity: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe { write_out(to, capacity, || supervisor::overview().to_json()) }
 }

@@ -59,7 +59,7 @@ impl Additions {
     /// What the domain has to be made for.
     pub fn prepare(&self, options: &mut DomainOptions) {
         // Vector registers, thread-local variables, and host functions that only these need.
-        options.linkable |= !self.0.is_empty();
+        options.extensible |= !self.0.is_empty();
     }
 
     /// Adds them to the domain.

@@ -117,7 +117,7 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
 
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
-    options.heap_limit = args.memory.unwrap_or(options.heap_limit);
+    options.memory_limit = args.memory.unwrap_or(options.memory_limit);
     additions.prepare(&mut options);
     if args.usage {
         added::count(&mut options);

@@ -150,7 +150,7 @@ pub fn run(args: &Args) -> ExitCode {
     load.allow_integrity = args.allow_integrity;
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
-    options.heap_limit = args.memory.unwrap_or(options.heap_limit);
+    options.memory_limit = args.memory.unwrap_or(options.memory_limit);
     let files = std::iter::once(&args.program).chain(&args.modules);
     let modules: Vec<Module> = match files.map(|f| Module::open(f, &load)).collect() {
         Ok(modules) => modules,

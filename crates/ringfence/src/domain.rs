@@ -230,7 +230,7 @@ impl Domain {
     /// domain. Modules of a domain call each other directly, without a gate.
     ///
     /// Its imports are looked for among the exports of the modules that are there, in the order in which they came, then among the host
-    /// functions that the domain was made with: those that its first modules need, or all of them if [`DomainOptions::linkable`] is
+    /// functions that the domain was made with: those that its first modules need, or all of them if [`DomainOptions::extensible`] is
     /// set. What is there already reaches the new functions through addresses: hand them out, or give the domain a host function
     /// that looks symbols up ([`Caller::symbol`](crate::Caller::symbol)).
     ///
@@ -244,7 +244,7 @@ impl Domain {
     /// use ringfence::{Domain, DomainOptions, Imports, Module};
     ///
     /// let mut options = DomainOptions::default();
-    /// options.linkable = true; // plug-ins may use all that the host gives
+    /// options.extensible = true; // plug-ins may use all that the host gives
     /// let app = Module::open("app.rf")?;
     /// let domain = Domain::link(&[app], Imports::new(), &options)?;
     /// domain.add_module("blur", &Module::open("blur.rf")?)?;
@@ -336,7 +336,7 @@ impl Domain {
     }
 
     /// Bytes of heap, anonymous maps and host allocations that the domain uses now; its limit is
-    /// [`DomainOptions::heap_limit`].
+    /// [`DomainOptions::memory_limit`].
     #[must_use]
     pub fn memory_used(&self) -> u64 {
         self.0.as_ref().memory_used()

@@ -138,7 +138,7 @@ fn modules_on_the_stack() -> Result<(), Box<dyn std::error::Error>> {
         0u64
     });
     let mut options = ringfence::DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     let domain = Domain::link(&[module("basic")], imports, &options)?;
     assert!(own.set(domain.clone()).is_ok());
     domain.add_module("plug", &module("plugin"))?;

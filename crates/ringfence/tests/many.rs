@@ -290,7 +290,7 @@ fn plug_ins_come_and_go() -> Result<(), Box<dyn std::error::Error>> {
     let plugin = module("plugin");
     let refused = d.add_module("plug", &plugin);
     assert!(matches!(refused, Err(ModuleError::Link { .. })), "{refused:?}");
-    options.linkable = true;
+    options.extensible = true;
     let d = Domain::link(&[module("basic")], imports(), &options)?;
     for _ in 0..3 {
         let counter = d.object::<i32>("counter").unwrap();

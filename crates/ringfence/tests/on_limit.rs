@@ -59,7 +59,7 @@ fn memory_may_be_raised_until_the_next_reset() {
         LimitHit::Memory { wanted, used, .. } if wanted <= 1 << 20 => OnLimit::Raise(used + wanted),
         _ => OnLimit::Keep,
     });
-    let d = with("syscall", imports, |o| o.heap_limit = 256 << 10);
+    let d = with("syscall", imports, |o| o.memory_limit = 256 << 10);
     let call: SystemCall = d.func("system_call").unwrap();
     let map = |len: i64| system_call(&call, libc::SYS_mmap, [0, len, 3, 0x22]);
     for _ in 0..3 {
@@ -105,12 +105,12 @@ fn memory_may_be_raised_until_the_next_reset() {
 #[test]
 fn a_raise_that_is_too_small_is_no_loop() {
     let (imports, seen) = noting(basic_imports(), |hit| OnLimit::Raise(hit.limit() + 1));
-    let d = with("basic", imports, |o| o.heap_limit = 4096);
+    let d = with("basic", imports, |o| o.memory_limit = 4096);
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
     assert_eq!(told(&seen).len(), 1);
     // Less than it was is no raise.
     let (imports, seen) = noting(basic_imports(), |_| OnLimit::Raise(1));
-    let d = with("basic", imports, |o| o.heap_limit = 4096);
+    let d = with("basic", imports, |o| o.memory_limit = 4096);
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
     assert_eq!(told(&seen).len(), 1);
     d.memory().alloc_array::<u8>(4096).unwrap();
@@ -130,7 +130,7 @@ fn what_the_function_does_itself_is_not_told_and_a_panic_is_kept() {
         assert!(matches!(hit, LimitHit::Memory { .. }));
         panic!("a mistake of the host's");
     });
-    let d = with("basic", imports, |o| o.heap_limit = 4096);
+    let d = with("basic", imports, |o| o.memory_limit = 4096);
     for round in 1..4 {
         assert!(matches!(
             d.memory().alloc_array::<u8>(1 << 20),

@@ -238,13 +238,13 @@ fn what_is_missing_or_too_much_changes_nothing() {
         })
     ));
     options.module_limit = u64::MAX;
-    options.heap_limit = 1000;
+    options.memory_limit = 1000;
     let poor = domain_with(&options);
     assert!(matches!(
         poor.add("p", &plugin()),
         Err(ModuleError::Memory(MemoryError::Limit { limit: 1000, .. }))
     ));
-    options.heap_limit = 1 << 20;
+    options.memory_limit = 1 << 20;
     options.thread_local_reserve = 24;
     let narrow = domain_with(&options);
     narrow.add("p", &plugin()).expect("16 bytes fit");
@@ -285,7 +285,7 @@ fn the_area_of_images_is_finite() {
             .last()
             .map_or(0, |s| s.offset + s.len),
     );
-    options.heap_limit = u64::MAX;
+    options.memory_limit = u64::MAX;
     let d = domain_with(&options);
     let rounds = (1 << 30) / len + 1;
     if rounds > 2000 {
@@ -353,7 +353,7 @@ fn host_functions_are_those_that_the_domain_was_made_with() {
         ),
         "{refused:?}"
     );
-    options.linkable = true;
+    options.extensible = true;
     let d = Domain::new(&[plain()], both(), &options).unwrap();
     let unresolved = d.add("t", &load(&needs_more, "two.rf"));
     assert!(

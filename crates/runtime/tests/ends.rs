@@ -50,7 +50,7 @@ impl Log {
 
 fn made(modules: &[Module], log: &Log, limit: Option<Duration>) -> Domain {
     let mut options = DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     options.time_limit = limit.or(Some(Duration::from_secs(20)));
     Domain::new(modules, log.imports(), &options).expect("domain")
 }

@@ -123,7 +123,7 @@ fn lanes_throw_at_the_same_time() {
 #[test]
 fn exceptions_pass_through_modules_that_came_later() {
     let mut options = DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
     let catching = build("catching", "thrower,through", &[]);
@@ -168,7 +168,7 @@ fn exceptions_pass_through_modules_that_came_later() {
 #[test]
 fn exceptions_pass_another_module_at_the_same_place() {
     let mut options = DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
     let modules = [&[][..], &["-DDEEP"]].map(|flags| build("passing", "thrower", flags));
@@ -189,7 +189,7 @@ fn exceptions_pass_another_module_at_the_same_place() {
 #[test]
 fn no_exception_passes_linked_code() {
     let mut options = DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
     // long bridge(long (*g)(long), long n) { return g(n); } with a register pushed:

@@ -39,7 +39,7 @@ fn work(d: &Domain, names: &[&str], rounds: usize, random: &mut u64) {
 #[test]
 fn libcs_of_one_domain_do_not_share_a_heap() {
     let mut options = DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     let modules = [heap("one", "-O1"), heap("min", "-ffreestanding")];
     let d = Domain::new(&modules, Imports::new(), &options).unwrap();
     let mut random = 1;

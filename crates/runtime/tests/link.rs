@@ -267,11 +267,11 @@ fn registers_that_the_gates_do_not_keep_are_refused() {
     let vector = function(&[0x0F, 0x57, 0xC0, 0xC3]); // xorps
     let x87 = function(&[0xD9, 0xE8, 0xDD, 0xD8, 0xC3]); // fld1; fstp %st(0)
     let mut options = DomainOptions::default();
-    for linkable in [false, true] {
-        options.linkable = linkable;
+    for extensible in [false, true] {
+        options.extensible = extensible;
         let d = Domain::new(std::slice::from_ref(&plain), imports(), &options).unwrap();
         let result = d.link("v", &code(&vector));
-        if linkable {
+        if extensible {
             run(&result.unwrap(), &[]).unwrap();
         } else {
             assert!(
@@ -290,7 +290,7 @@ fn registers_that_the_gates_do_not_keep_are_refused() {
 #[test]
 fn code_may_span_pages_and_fill_the_arena() {
     let mut options = DomainOptions::default();
-    options.link_limit = 128 << 10;
+    options.code_limit = 128 << 10;
     let d = domain_with(&options);
     // Three pages of `incl %eax`, so that control walks over two borders.
     let mut long = vec![0x31, 0xC0];

@@ -90,7 +90,7 @@ fn modules_that_come_later_look_for_theirs() {
         "{needed:?}"
     );
     let mut options = DomainOptions::default();
-    options.linkable = true;
+    options.extensible = true;
     let d = Domain::new(&[module()], host(), &options).unwrap();
     d.add("weak", &weak).unwrap();
     assert_eq!(results(&d), OF_HOST);

@@ -288,7 +288,7 @@ pub fn run(seed: u64, limit: Duration) -> Outcome {
     }
     let mut seen = std::collections::HashSet::new();
     let mut options = DomainOptions::default();
-    options.heap_limit = 4 << 20;
+    options.memory_limit = 4 << 20;
     options.time_limit = Some(Duration::from_millis(30));
     let domains: Vec<Domain> = policies(&yard)
         .into_iter()

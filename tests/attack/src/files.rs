@@ -169,7 +169,7 @@ fn attempt(file: &[u8], code: bool, rng: &mut Rng, watch: &Watch, outcome: &mut 
     outcome.changed_code += u64::from(code);
     let mut options = DomainOptions::default();
     options.time_limit = Some(Duration::from_millis(20));
-    options.heap_limit = 16 << 20;
+    options.memory_limit = 16 << 20;
     let Ok(domain) = Domain::new(std::slice::from_ref(&module), imports_for(&module), &options) else {
         return;
     };

@@ -301,7 +301,7 @@ fn execute(
     let imports = imports.policy(policy());
     let mut options = DomainOptions::default();
     options.time_limit = Some(Duration::from_millis(20));
-    options.heap_limit = 8 << 20;
+    options.memory_limit = 8 << 20;
     options.data_stack = 64 << 10;
     options.control_stack = 64 << 10;
     let domain = Domain::new(&[module], imports, &options).expect("a domain");

@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         imports = imports.closure(&import.name, |_| Verdict::Return);
     }
     let mut options = DomainOptions::default();
-    options.heap_limit = 1 << 20;
+    options.memory_limit = 1 << 20;
     options.time_limit = Some(Duration::from_millis(10));
     let Ok(domain) = Domain::new(std::slice::from_ref(&module), imports, &options) else {
         return Corpus::Keep;

@@ -186,7 +186,7 @@ impl Inner {
 fn registers(domain: &Inner, name: &str, module: &Module) -> Result<(), ModuleError> {
     let report = module.report();
     let (what, remedy) = if report.uses_vector && !domain.uses_vectors {
-        ("vector", "set DomainOptions::linkable")
+        ("vector", "set DomainOptions::extensible")
     } else if report.uses_x87 && !domain.uses_x87 {
         ("x87", "make it of a module that uses them")
     } else {
@@ -222,7 +222,7 @@ impl Domain {
     ///
     /// Its imports are looked for among the exports of the domain's modules (those that it was made of, then those that were added, in
     /// the order in which they came), then among the runtime's own functions, then among the host functions that have stubs: those that
-    /// the first modules need, or all that the domain was made with if [`DomainOptions::linkable`](crate::DomainOptions::linkable) is set. Modules of a domain call each other
+    /// the first modules need, or all that the domain was made with if [`DomainOptions::extensible`](crate::DomainOptions::extensible) is set. Modules of a domain call each other
     /// directly, without a gate. What is there already is not linked again: it reaches the new functions through addresses,
     /// which the host hands out ([`Entry::address`], [`DomainRef::find`](crate::domain::DomainRef::find)).
     ///

@@ -135,7 +135,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
     if len == 0 {
         return Err(CodeError::Empty { name: name() });
     }
-    let limit = domain.options.link_limit;
+    let limit = domain.options.code_limit;
     if len > limit {
         return Err(CodeError::Full {
             wanted: len,
@@ -180,7 +180,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
         return Err(CodeError::Registers {
             name: name(),
             what: "vector",
-            remedy: "set DomainOptions::linkable",
+            remedy: "set DomainOptions::extensible",
         });
     }
     if report.uses_x87 && !domain.uses_x87 {
@@ -236,7 +236,7 @@ impl Domain {
             return Err(CodeError::Exists { name: name.into() });
         }
         linked.bury();
-        let limit = inner.options.link_limit;
+        let limit = inner.options.code_limit;
         let full = CodeError::Full {
             wanted: size,
             used: linked.used,
@@ -298,7 +298,7 @@ impl Domain {
         self.0.linked().names.keys().cloned().collect()
     }
 
-    /// Bytes that linked code takes, of [`DomainOptions::link_limit`](crate::DomainOptions::link_limit).
+    /// Bytes that linked code takes, of [`DomainOptions::code_limit`](crate::DomainOptions::code_limit).
     #[must_use]
     pub fn linked_bytes(&self) -> u32 {
         let _world = world::lock_plain();

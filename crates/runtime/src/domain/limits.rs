@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LimitHit {
-    /// Memory: the domain, or the host for it, wants more than [`DomainOptions::heap_limit`](crate::DomainOptions::heap_limit) allows.
+    /// Memory: the domain, or the host for it, wants more than [`DomainOptions::memory_limit`](crate::DomainOptions::memory_limit) allows.
     /// Can be raised, to `used + wanted` at least: then the request is tried once more. The next reset puts the limit back.
     Memory {
         /// Bytes asked for.

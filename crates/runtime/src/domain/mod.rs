@@ -359,12 +359,12 @@ impl Domain {
         }
         let mut linker = Linker::new(&layout, &imports);
         let pristine = relocate_all(&layout, &mut linker, base)?;
-        if options.linkable {
+        if options.extensible {
             linker.bind_rest()?;
         }
         let used = std::mem::take(&mut linker.used);
         let asks_call_status = linker.asks_call_status;
-        let uses_vectors = options.linkable || layout.placed.iter().any(|p| p.module.report().uses_vector);
+        let uses_vectors = options.extensible || layout.placed.iter().any(|p| p.module.report().uses_vector);
         let uses_x87 = layout.placed.iter().any(|p| p.module.report().uses_x87);
         let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
         let index = world::lock_plain().take_index()?;
@@ -385,7 +385,7 @@ impl Domain {
             asks_call_status,
             policy: imports.policy.unwrap_or_else(|| Arc::new(NoPolicy)),
             lanes: Mutex::default(),
-            memory: Mutex::new(Memory::new(base, options.heap_limit)),
+            memory: Mutex::new(Memory::new(base, options.memory_limit)),
             faulted: AtomicBool::new(false),
             resets: AtomicU64::new(0),
             ended: AtomicU64::new(u64::MAX),

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct DomainOptions {
     /// Most bytes of heap, anonymous maps and host allocations together.
-    pub heap_limit: u64,
+    pub memory_limit: u64,
     /// Bytes of data stack a lane has; at most 15 MiB.
     pub data_stack: u32,
     /// Bytes of control stack a lane has.
@@ -23,13 +23,13 @@ pub struct DomainOptions {
     /// Whether code linked later may use vector registers although no module that the domain starts with does: then
     /// gates look after them from the beginning. And whether modules [added](crate::Domain::add) later may import any host
     /// function that the domain is made with, needed so far or not.
-    pub linkable: bool,
+    pub extensible: bool,
     /// Most bytes of code that may be linked into the living domain; at most 16 MiB.
-    pub link_limit: u32,
+    pub code_limit: u32,
     /// Most bytes of images of modules that may be [added](crate::Domain::add) to the living domain. Their writable data counts
-    /// as memory as well, see `heap_limit`.
+    /// as memory as well, see `memory_limit`.
     pub module_limit: u64,
-    /// Bytes that lanes keep for thread-local variables of such modules, at most 1 MiB; at least 8 KiB if `linkable` is set. A module with
+    /// Bytes that lanes keep for thread-local variables of such modules, at most 1 MiB; at least 8 KiB if `extensible` is set. A module with
     /// the C or C++ library has about 2,400.
     pub thread_local_reserve: u32,
     /// Most processor time that the domain's own code may use in all its life. Calls that are in progress when it is used
@@ -47,14 +47,14 @@ pub struct DomainOptions {
 impl Default for DomainOptions {
     fn default() -> Self {
         DomainOptions {
-            heap_limit: 1 << 30,
+            memory_limit: 1 << 30,
             data_stack: 8 << 20,
             control_stack: 1 << 20,
             time_limit: None,
             max_lanes: window::LANE_COUNT,
             processors: 1,
-            linkable: false,
-            link_limit: 1 << 20,
+            extensible: false,
+            code_limit: 1 << 20,
             module_limit: 64 << 20,
             thread_local_reserve: 1 << 10,
             processor_time: None,
@@ -67,7 +67,7 @@ impl Default for DomainOptions {
 impl DomainOptions {
     /// What lanes keep for thread-local variables of modules that come later.
     pub(super) fn thread_local_room(&self) -> u32 {
-        let least = if self.linkable { 8 << 10 } else { 0 };
+        let least = if self.extensible { 8 << 10 } else { 0 };
         self.thread_local_reserve.max(least)
     }
 
@@ -89,8 +89,8 @@ impl DomainOptions {
         {
             return bad("control_stack", "must be whole pages, 16 KiB to 1 GiB");
         }
-        if self.link_limit > window::IMAGES_END - window::LINKED {
-            return bad("link_limit", "must be at most 16 MiB");
+        if self.code_limit > window::IMAGES_END - window::LINKED {
+            return bad("code_limit", "must be at most 16 MiB");
         }
         if self.thread_local_reserve > 1 << 20 {
             return bad("thread_local_reserve", "must be at most 1 MiB");

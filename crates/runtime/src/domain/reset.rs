@@ -266,7 +266,7 @@ impl Domain {
             let mut set = inner.lanes();
             inner.close(&set)?;
             inner.policy.reset();
-            inner.memory().set_limit(inner.options.heap_limit);
+            inner.memory().set_limit(inner.options.memory_limit);
             if pooled {
                 inner.call_credit.renew(inner.options.call_limit, &set);
                 inner.max_lanes.store(inner.options.max_lanes, Ordering::Relaxed);

@@ -14,10 +14,10 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct Usage {
     /// Bytes of heap, anonymous maps, host allocations and writable data of modules that were added, now. Limit:
-    /// [`DomainOptions::heap_limit`](crate::DomainOptions::heap_limit).
+    /// [`DomainOptions::memory_limit`](crate::DomainOptions::memory_limit).
     pub memory: u64,
     /// Bytes of code linked since the domain was made, now. Limit:
-    /// [`DomainOptions::link_limit`](crate::DomainOptions::link_limit).
+    /// [`DomainOptions::code_limit`](crate::DomainOptions::code_limit).
     pub linked: u64,
     /// Bytes of the window that modules added since the domain was made take, now. Limit:
     /// [`DomainOptions::module_limit`](crate::DomainOptions::module_limit).

@@ -330,7 +330,7 @@ pub enum CodeError {
     },
     /// No room for so much code under the domain's limit.
     #[error(
-        "{wanted} bytes of code do not fit: the domain's limit is {limit}, {used} are in use; raise DomainOptions::link_limit, or unlink something"
+        "{wanted} bytes of code do not fit: the domain's limit is {limit}, {used} are in use; raise DomainOptions::code_limit, or unlink something"
     )]
     Full {
         /// Bytes that the code takes.
@@ -410,7 +410,7 @@ pub enum ModuleError {
     },
     /// Not enough room in the lanes for its thread-local variables.
     #[error(
-        "{name}: {wanted} bytes of thread-local variables, aligned to {align}, do not fit into what lanes keep for modules that are added; set DomainOptions::linkable, or raise thread_local_reserve"
+        "{name}: {wanted} bytes of thread-local variables, aligned to {align}, do not fit into what lanes keep for modules that are added; set DomainOptions::extensible, or raise thread_local_reserve"
     )]
     ThreadLocal {
         /// The name.
@@ -421,7 +421,7 @@ pub enum ModuleError {
         align: u32,
     },
     /// A symbol that nobody gives. Host functions are those that the domain was made with: the ones that its modules need,
-    /// or all if [`DomainOptions::linkable`](crate::DomainOptions::linkable) is set.
+    /// or all if [`DomainOptions::extensible`](crate::DomainOptions::extensible) is set.
     #[error("{name}: {source}")]
     Link {
         /// The name.

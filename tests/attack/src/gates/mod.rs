@@ -391,7 +391,7 @@ pub fn run(event: Event, kind: Kind, on_stack: bool, stride: u64, first: u64) ->
 fn make(kind: Kind) -> &'static World {
     let mut options = DomainOptions::default();
     options.control_stack = 64 << 10;
-    options.linkable = true;
+    options.extensible = true;
     // One that is never reached: the gate takes its second path.
     let mut counted = options.clone();
     counted.call_limit = Some(1 << 40);

@@ -1,0 +1,39 @@
+/* ringfence/host/module.h - verified modules. (What a module's own source includes is
+ * ringfence/module.h.) */
+#ifndef RINGFENCE_HOST_MODULE_H
+#define RINGFENCE_HOST_MODULE_H
+
+#include <ringfence/host/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A verified module, of which any number of domains can be made. */
+typedef struct rf_module rf_module;
+
+/* Flags of rf_module_create, rf_module_create_from_bytes and rf_dlopen. */
+enum {
+    RF_LOAD_ALLOW_INTEGRITY = 1 /* accept modules whose loads are not confined (--isolation=integrity) */
+};
+
+/* Reads, checks and verifies the module in the file `path`. None of its code has run afterwards.
+ *   path    as in open(2); no search path
+ *   flags   0 or RF_LOAD_ALLOW_INTEGRITY
+ *   module  receives the handle, NULL on failure
+ * Errors: RF_ERROR_FILE, RF_ERROR_FORMAT, RF_ERROR_REJECTED, RF_ERROR_UNSUPPORTED, RF_ERROR_LIMIT;
+ * RF_ERROR_ARGUMENT for unknown flags. */
+rf_status rf_module_create(const char *path, int flags, rf_module **module) RF_WARN_UNUSED;
+
+/* The same from `length` bytes in memory, which are copied before they are checked. `name` is for
+ * messages and may be NULL. */
+rf_status rf_module_create_from_bytes(const void *bytes, size_t length, const char *name, int flags,
+                                      rf_module **module) RF_WARN_UNUSED;
+
+/* Ends the handle. Domains, snapshots and pools of the module live on. NULL is fine. */
+rf_status rf_module_destroy(rf_module *module);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
