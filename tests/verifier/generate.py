@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the families of verifier cases: see README.md. Run it in this directory; needs GNU as, nm, objdump and objcopy."""
+"""Prints the cases of the verifier, or those with WORD in their names: generate.py [WORD]. See README.md; needs GNU as, nm, objdump
+and objcopy."""
 
-import os
 import subprocess
+import sys
 import tempfile
 
 from families import accepted, control, held, memory, stack, state, strings, tables
@@ -46,13 +47,14 @@ def assemble():
 def main():
     for families in (memory, held, stack, control, tables, strings, state, accepted):
         families.write()
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     for path, header, code in assemble():
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as f:
-            f.write("\n".join(header) + "\n\n")
-            for line in code:
-                f.write(line + "\n" if isinstance(line, str) else f"{line[0]:<32}  {line[1]}".rstrip() + "\n")
-    print(f"{len(cases)} cases written")
+        if wanted not in path:
+            continue
+        print(f"=== {path}")
+        print("\n".join(header) + "\n")
+        for line in code:
+            print(line if isinstance(line, str) else f"{line[0]:<32}  {line[1]}".rstrip())
 
 
 if __name__ == "__main__":

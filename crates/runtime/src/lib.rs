@@ -16,6 +16,12 @@
 
 #![deny(missing_docs)]
 
+// For tests/attack: everything below uses the verifier with mistakes.
+#[cfg(feature = "mistakes")]
+extern crate ringfence_mistakes as ringfence_verify;
+#[cfg(all(feature = "mistakes", not(debug_assertions)))]
+compile_error!("the feature `mistakes` makes the verifier unsound on purpose: it is for test builds only");
+
 pub mod domain;
 mod gates;
 mod lanes;

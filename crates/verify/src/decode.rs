@@ -3,10 +3,10 @@
 //! It accepts encodings, not mnemonics: prefixes in the wrong place, redundant ones, and bits that processors ignore or
 //! manuals reserve are refused, because that is where decoders and vendors differ.
 
-use crate::holes::hole;
 use crate::op::{Form, Op, Role, SIZE_BY_L, SIZE_V, SIZES, flag, imm};
 use crate::reason::Reason;
 use crate::report::RegSet;
+use crate::rules::rule_2_stack::names_rsp;
 use crate::table::{M0F, M3A, M38, ONE, TABLES, VEX, X87_REGISTER};
 use ringfence_isa::window::HELD_REACH;
 
@@ -63,7 +63,6 @@ pub struct Instruction {
 /// As many bytes as the decoder ever looks at, and a power of two.
 pub(crate) const WINDOW: usize = 32;
 const MAX_LEN: usize = 15;
-const RSP: u16 = 1 << 4;
 pub(crate) const R11: u8 = 11;
 /// The SIB byte of `(%r14,%r11)`, scale 1, with REX.X and REX.B.
 pub(crate) const HELD_SIB: u8 = 0x1E;
@@ -131,7 +130,7 @@ pub(crate) fn decode_window(code: &[u8; WINDOW]) -> Result<Instruction, Reason> 
     let mut opcode = byte(at);
     while PREFIX[usize::from(opcode)] != 0 {
         let bit = PREFIX[usize::from(opcode)];
-        if prefixes & bit != 0 && !(hole!(25) && at < MAX_LEN) {
+        if prefixes & bit != 0 {
             return Err(Reason::RepeatedPrefix);
         }
         prefixes |= bit;
@@ -257,9 +256,7 @@ fn finish(
             Role::Read | Role::ReadByte => mentioned |= 1 << number,
             Role::Write | Role::WriteByte => {
                 mentioned |= 1 << number;
-                if !(hole!(7) && byte_register) {
-                    written |= 1 << number;
-                }
+                written |= 1 << number;
             }
             Role::Absent | Role::Vector | Role::VectorIfRegister => {}
         }
@@ -284,7 +281,7 @@ fn finish(
                 name(rm | base_extension, op.rm);
                 spare &= !EXT_BASE;
             } else {
-                if op.flags & flag::MEMORY == 0 && !(hole!(20) && op.rm != Role::Absent) {
+                if op.flags & flag::MEMORY == 0 {
                     return Err(op.reason);
                 }
                 memory = Memory::Free;
@@ -293,8 +290,8 @@ fn finish(
                 if rm == 4 {
                     let sib = byte(at);
                     at += 1;
-                    through_r14 = head.extension & (EXT_INDEX | EXT_BASE) == EXT_INDEX | EXT_BASE
-                        && (sib == HELD_SIB || hole!(54) && sib & 0x3F == HELD_SIB);
+                    through_r14 =
+                        head.extension & (EXT_INDEX | EXT_BASE) == EXT_INDEX | EXT_BASE && sib == HELD_SIB;
                     let index = sib >> 3 & 7 | index_extension;
                     spare &= !EXT_INDEX;
                     if index != 4 {
@@ -314,7 +311,7 @@ fn finish(
                     1 => i32::from(byte(at) as i8),
                     _ => dword(code, at),
                 };
-                if through_r14 && ((0..HELD_REACH).contains(&reach) || hole!(47)) {
+                if through_r14 && (0..HELD_REACH).contains(&reach) {
                     memory = Memory::Held;
                 }
                 match modrm >> 6 {
@@ -340,7 +337,7 @@ fn finish(
         }
         Form::Plain => {}
         Form::Branch => {
-            if (prefixes != 0 || head.rex != 0) && !hole!(24) {
+            if prefixes != 0 || head.rex != 0 {
                 return Err(Reason::Prefix);
             }
         }
@@ -348,7 +345,7 @@ fn finish(
     }
 
     if page >= VEX {
-        name(head.vvvv, if hole!(6) { Role::Vector } else { other });
+        name(head.vvvv, other);
         let bad_l = if op.flags & flag::L_ANY == 0 {
             head.l != 0
         } else {
@@ -359,7 +356,7 @@ fn finish(
         } else {
             op.flags & flag::W1 != 0 && !head.w
         };
-        if spare != 0 || bad_l || bad_w || other == Role::Absent && head.vvvv != 0 && !hole!(23) {
+        if spare != 0 || bad_l || bad_w || other == Role::Absent && head.vvvv != 0 {
             return Err(Reason::VexReserved);
         }
     } else if prefixes & !(GS | ADDR32) | head.rex != 0 || op.flags & flag::W1 != 0 {
@@ -370,7 +367,7 @@ fn finish(
     }
 
     let mut access = op.access;
-    if prefixes & (GS | ADDR32) != 0 && !(hole!(18) && op.flow == Flow::String) {
+    if prefixes & (GS | ADDR32) != 0 {
         if memory == Memory::None {
             return Err(Reason::AddressPrefix);
         }
@@ -380,10 +377,7 @@ fn finish(
             }
         } else if memory == Memory::Rip {
             return Err(Reason::SegmentedRip);
-        } else if prefixes & (GS | ADDR32) == GS | ADDR32
-            || hole!(1) && prefixes & GS != 0
-            || hole!(2) && prefixes & ADDR32 != 0
-        {
+        } else if prefixes & (GS | ADDR32) == GS | ADDR32 {
             memory = Memory::Confined;
         } else {
             return Err(Reason::Unconfined);
@@ -427,7 +421,7 @@ fn finish(
     if op.flags & flag::RBX != 0 {
         mentioned |= 1 << 3;
     }
-    if (if hole!(5) { written } else { mentioned }) & RSP != 0 {
+    if names_rsp(mentioned.into()) {
         return Err(Reason::StackPointer);
     }
     let size = if memory == Memory::None {
@@ -445,11 +439,8 @@ fn finish(
     if op.flags & flag::INT256 != 0 && head.l != 0 {
         features |= ringfence_isa::window::feature::AVX2 as u16;
     }
-    let holds = page == ONE
-        && matches!(opcode, 0x89 | 0x8B | 0x8D)
-        && (!head.w || hole!(52) && opcode == 0x8D)
-        && (wide || hole!(55))
-        && written & 1 << R11 != 0;
+    let holds =
+        page == ONE && matches!(opcode, 0x89 | 0x8B | 0x8D) && !head.w && wide && written & 1 << R11 != 0;
     Ok(Instruction {
         len: at as u8,
         flow: op.flow,
@@ -481,10 +472,10 @@ fn legacy_prefixes(op: &Op, page: u8, opcode: u8, head: &Head, memory: Memory) -
     }
     // On the pages that 66 selects it is part of the opcode, unless the opcode has operands of variable size.
     let selected = page != ONE && (page - M0F) % 4 == 1 && op.flags & flag::OPSIZE == 0;
-    if prefixes & OPSIZE != 0 && !selected && (op.flags & flag::OPSIZE == 0 || head.w && !hole!(30)) {
+    if prefixes & OPSIZE != 0 && !selected && (op.flags & flag::OPSIZE == 0 || head.w) {
         return Err(Reason::Prefix);
     }
-    if prefixes & LOCK != 0 && !hole!(22) && (op.flags & flag::LOCK == 0 || memory == Memory::None) {
+    if prefixes & LOCK != 0 && (op.flags & flag::LOCK == 0 || memory == Memory::None) {
         return Err(Reason::Lock);
     }
     if head.rex != 0 {

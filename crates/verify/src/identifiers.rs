@@ -2,11 +2,31 @@
 //! labels. Nothing here is part of a verdict; [`crate::verify`] looks at the result afresh.
 
 use crate::decode::{Flow, decode};
+use crate::notes::dword;
 use crate::reason::Reason;
-use crate::report::{IdKind, IdPlace, Rejection};
-use crate::scan::dword;
+use crate::report::Rejection;
+use alloc::vec::Vec;
 use ringfence_isa::{identifier, sequence};
-use std::collections::HashSet;
+
+/// A place in the text that holds an identifier, as found by [`identifiers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdPlace {
+    /// Address of the identifier's four bytes.
+    pub offset: u32,
+    /// The value that stands there.
+    pub id: u32,
+    /// What it is part of.
+    pub kind: IdKind,
+}
+
+/// What an identifier is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdKind {
+    /// A marker: `nopl ID(%rax,%rax,1)` at a multiple of 8.
+    Marker,
+    /// The compare of a checked indirect jump or call.
+    Compare,
+}
 
 /// Finds the places of label identifiers in text, finalized or not, in order of address. Function identifiers are left
 /// out, and so is every long no-op that only looks like a marker: one whose number no checked jump of the text
@@ -14,7 +34,7 @@ use std::collections::HashSet;
 ///
 /// # Errors
 ///
-/// The first instruction that does not decode.
+/// The first instruction that does not decode, or [`Reason::NoMemory`].
 pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejection> {
     let mut places = Vec::new();
     let mut at = 0;
@@ -38,6 +58,7 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
         if let Some((place, kind)) = found {
             let id = dword(text, place);
             if id != identifier::FUNCTION && id != 0 {
+                reserve(&mut places, 1)?;
                 places.push(IdPlace {
                     offset: text_address.wrapping_add(place as u32),
                     id,
@@ -47,13 +68,18 @@ pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejec
         }
         at += usize::from(i.len);
     }
-    let compared: HashSet<u32> = places
-        .iter()
-        .filter(|p| p.kind == IdKind::Compare)
-        .map(|p| p.id)
-        .collect();
-    places.retain(|p| compared.contains(&p.id) || identifier::is_reserved(p.id));
+    let mut compared: Vec<u32> = Vec::new();
+    let compares = places.iter().filter(|p| p.kind == IdKind::Compare).map(|p| p.id);
+    reserve(&mut compared, compares.clone().count())?;
+    compared.extend(compares);
+    compared.sort_unstable();
+    places.retain(|p| identifier::is_reserved(p.id) || compared.binary_search(&p.id).is_ok());
     Ok(places)
+}
+
+fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), Rejection> {
+    list.try_reserve(more)
+        .map_err(|_| Rejection::new(0, Reason::NoMemory, &[]))
 }
 
 /// Whether [`identifiers`] may find any: false only if no bytes look like a label's marker, or like a comparison with a label.
@@ -95,61 +121,4 @@ fn table_before(text: &[u8], at: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn nop(value: u32) -> [u8; 8] {
-        let v = value.to_le_bytes();
-        [0x0F, 0x1F, 0x84, 0x00, v[0], v[1], v[2], v[3]]
-    }
-
-    fn jump(value: u32) -> Vec<u8> {
-        let mut code = [&sequence::AND[..], &sequence::CMP].concat();
-        code.extend(value.to_le_bytes());
-        code.extend([&sequence::CMOV[..], &sequence::ADD, &sequence::JMP].concat());
-        code
-    }
-
-    #[test]
-    fn a_long_nop_marks_a_label_only_if_a_jump_compares_with_its_value() {
-        // A filler with a displacement, twice the label that the jump asks for, the jump, and a filler again.
-        let mut text = [nop(0x100), nop(0x11), nop(0x11), nop(identifier::FUNCTION)].concat();
-        text.extend(jump(0x11));
-        text.extend([nop(0x100), nop(0)].concat());
-        assert!(may_hold_labels(&text));
-        let found = identifiers(&text, 0x1000).unwrap();
-        let places: Vec<(u32, IdKind)> = found.iter().map(|p| (p.offset, p.kind)).collect();
-        let compare = 0x1020 + sequence::ID_OFFSET as u32;
-        let wanted = [
-            (0x100C, IdKind::Marker),
-            (0x1014, IdKind::Marker),
-            (compare, IdKind::Compare),
-        ];
-        assert_eq!(places, wanted);
-    }
-
-    #[test]
-    fn what_has_the_reserved_prefix_is_told_whatever_compares_with_it() {
-        let id = 0x629A_0007;
-        assert!(may_hold_labels(&nop(id)));
-        let found = identifiers(&nop(id), 0x1000).unwrap();
-        assert_eq!(found.iter().map(|p| p.id).collect::<Vec<_>>(), [id]);
-    }
-
-    #[test]
-    fn functions_and_fillers_are_no_labels() {
-        let mut text = [nop(identifier::FUNCTION), nop(0x100), nop(0)].concat();
-        text.extend(jump(identifier::FUNCTION));
-        text.extend(jump(0));
-        assert!(!may_hold_labels(&text));
-        assert_eq!(identifiers(&text, 0x1000).unwrap(), []);
-        // At the very end, and at any address: the quick look knows no instructions.
-        let mut end = text.clone();
-        end.extend(nop(0x629A_0007));
-        assert!(may_hold_labels(&end));
-        let mut end = [&[0x90], &text[..]].concat();
-        end.extend(jump(0x11));
-        assert!(may_hold_labels(&end));
-        assert!(!may_hold_labels(&[]) && !may_hold_labels(&identifier::MARKER_HEAD));
-    }
-}
+mod tests;

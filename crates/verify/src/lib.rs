@@ -2,37 +2,51 @@
 //!
 //! What [`verify`] accepts is confined to its window, whoever made it; `docs/verifier.md` lists the
 //! rules as implemented and `docs/security/` argues that they suffice. The crate is the
-//! trusted part of the product: no `unsafe`, no I/O, no dependency beyond the shared constants, no panics on any
-//! input, time linear in the size of the text.
+//! trusted part of the product: no `unsafe`, no standard library, no I/O, no dependency beyond the shared constants, no panics on any
+//! input, time and memory linear in the size of the text, and an error where there is no memory.
+//!
+//! Read in this order: [`verify`], `scan` (the first pass), `rules/` (one file for each), `decode` with `table`, and `quick`.
+//! `identifiers`, `messages`, `reason` and `report` decide nothing.
 
+#![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod check;
 mod decode;
-mod flow;
-mod holes;
 mod identifiers;
+mod image;
+mod messages;
+mod notes;
 mod op;
+mod pass;
 mod quick;
 mod reason;
+mod rejections;
 mod report;
+mod rules;
 mod scan;
-mod sequences;
 mod table;
 
-use flow::FlowCheck;
-use ringfence_isa::{Isolation, window};
-use scan::{Rejections, Scanner};
+use alloc::vec::Vec;
+use check::{Chains, Check};
+use core::ops::Range;
+use notes::{Facts, NoMemory};
+use pass::Pass;
+use rejections::Rejections;
+use ringfence_isa::Isolation;
+use rules::rule_3_depth::Walker;
+use rules::{rule_0_text, rule_4_direct, rule_5_tables, rule_6_identifiers};
 
 pub use decode::{Access, Flow, Instruction, Memory, decode};
-#[cfg(feature = "holes")]
-pub use holes::{HOLES, plant};
-pub use identifiers::{identifiers, may_hold_labels};
+pub use identifiers::{IdKind, IdPlace, identifiers, may_hold_labels};
+pub use image::{Image, Rules, Segment, SegmentKind};
 pub use reason::{Reason, Rule};
-pub use report::{
-    CodeBytes, Function, IdKind, IdPlace, Image, Pad, RegSet, Rejected, Rejection, Report, Rules, Segment,
-    SegmentKind,
-};
+pub use report::{CodeBytes, Function, Pad, RegSet, Rejected, Rejection, Report};
 
 /// Checks `image.text` against the rules.
 ///
@@ -40,63 +54,115 @@ pub use report::{
 /// targets of direct calls are entries too. Control may also arrive at each landing pad that the text marks
 /// ([`ringfence_isa::pad`]), with the depth that the mark says; [`Report::pad_depth`] is what makes resuming a frame safe.
 ///
+/// It allocates at most 24 bytes for a byte of text, 5 or fewer for usual code.
+///
 /// # Errors
 ///
-/// [`Rejected`] with at least one and at most [`Rejected::LIMIT`] violations.
+/// [`Rejected`] with at least one and at most [`Rejected::LIMIT`] violations; [`Reason::NoMemory`] if an allocation failed.
 pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, Rejected> {
-    check_place(image)?;
-    let (mut scan, mut rejections) = Scanner::new(image, rules).run();
-    for &entry in entries {
-        match entry.checked_sub(image.text_address) {
-            Some(at) if (at as usize) < image.text.len() => scan.entries.insert(at as usize),
-            _ => rejections.add(image, 0, 0, Reason::EntryTarget),
+    let mut rejections = Rejections::default();
+    match check(image, entries, rules, &mut rejections) {
+        Ok(verdict) => verdict,
+        Err(NoMemory) => {
+            rejections.clear();
+            rejections.add(image, 0, 0, Reason::NoMemory);
+            rejections.verdict().map(|()| Report::default())
         }
     }
-    // Without knowing where instructions start, what follows would only add noise.
-    if !rejections.is_empty() {
-        return Err(rejections.into_rejected());
-    }
-    let functions = FlowCheck::new(image, &scan, &mut rejections).functions();
-    if !rejections.is_empty() {
-        return Err(rejections.into_rejected());
-    }
-    let mut report = Report {
-        features: scan.features,
-        mentions: scan.mentions,
-        instructions: scan.instructions,
-        ..Report::default()
-    };
-    for f in &functions {
-        report.writes = report.writes.or(f.writes);
-        report.uses_vector |= f.uses_vector;
-        report.uses_x87 |= f.uses_x87;
-        report.max_depth = report.max_depth.max(f.max_depth);
-    }
-    report.labels = scan.labels.numbers();
-    report.functions = functions;
-    report.pads = scan.pads;
-    Ok(report)
 }
 
-/// The text must start on a page and fit the part of a window where images are.
-fn check_place(image: &Image) -> Result<(), Rejected> {
-    let area = u64::from(window::IMAGES_END - window::IMAGES);
-    let mut rejections = Rejections::default();
-    if u64::from(image.text_address) % ringfence_isa::PAGE != 0 {
-        rejections.add(image, 0, 0, Reason::TextMisplaced);
+/// The rules in their order, but that all about single instructions are looked at in one pass.
+fn check(
+    image: &Image,
+    given: &[u32],
+    rules: &Rules,
+    rejections: &mut Rejections,
+) -> Result<Result<Report, Rejected>, NoMemory> {
+    // Rule 0: where the text lies, and what lies around it.
+    rule_0_text::place(image, rejections);
+    if let Err(rejected) = rejections.verdict() {
+        return Ok(Err(rejected));
     }
-    if u64::from(image.text_address) + image.text.len() as u64 > area {
-        rejections.add(image, 0, 0, Reason::TextTooLarge);
+    let segments = rule_0_text::layout(image, rejections)?;
+
+    // Each instruction by itself: rules 1 and 2, 4 for calls, and 5 to 9.
+    let mut facts = Facts::new(image.text.len())?;
+    let mut pass = Pass {
+        image,
+        rules,
+        segments: &segments,
+        facts: &mut facts,
+        rejections,
+        lost: false,
+    };
+    scan::scan(&mut pass)?;
+    if !pass.lost {
+        rule_6_identifiers::hidden(&mut pass);
     }
-    if rejections.is_empty() {
-        Ok(())
-    } else {
-        Err(rejections.into_rejected())
+    rule_4_direct::given_entries(&mut pass, given);
+    // Without knowing where instructions start, what follows would only add noise.
+    if let Err(rejected) = rejections.verdict() {
+        return Ok(Err(rejected));
     }
+
+    // Functions: rules 4, 5 and 6.
+    let chains = Chains::new(&facts.labels, rules)?;
+    let mut check = Check {
+        image,
+        facts: &facts,
+        chains: &chains,
+        rejections,
+    };
+    rule_4_direct::pad_claims(&mut check);
+    rule_4_direct::entries(&mut check);
+    rule_4_direct::pads(&mut check);
+    let (mut jumps, mut table, mut label) = (facts.jumps.iter().peekable(), 0, 0);
+    for function in with_head(&facts, image.text.len()) {
+        while let Some(jump) = jumps.next_if(|&at| at < function.end) {
+            rule_4_direct::jump(&mut check, jump, &function);
+        }
+        table = rule_5_tables::tables(&mut check, table, &function);
+        label = rule_6_identifiers::labels(&mut check, label, &function);
+    }
+    // To follow control relies on all this.
+    if let Err(rejected) = check.rejections.verdict() {
+        return Ok(Err(rejected));
+    }
+
+    // Rule 3: what is reached, and how deep.
+    let mut walker = Walker::new(chains.slots())?;
+    let mut functions = Vec::new();
+    functions
+        .try_reserve_exact(facts.entries.count())
+        .map_err(|_| NoMemory)?;
+    for function in with_head(&facts, image.text.len()).skip(1) {
+        functions.push(walker.function(&mut check, function)?);
+    }
+    if let Err(rejected) = check.rejections.verdict() {
+        return Ok(Err(rejected));
+    }
+    // Rule 10, that text stays text, is the loader's.
+    let known = Report {
+        features: facts.features,
+        mentions: facts.mentions,
+        instructions: facts.instructions,
+        labels: chains.numbers()?,
+        pads: facts.pads,
+        ..Report::default()
+    };
+    Ok(Ok(Report::new(functions, known)))
+}
+
+/// What precedes the first function, then all functions. The first may be empty; nothing reaches it, but its jumps are checked too.
+fn with_head(facts: &Facts, end: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    let starts = core::iter::once(0).chain(facts.entries.iter());
+    let ends = facts.entries.iter().chain(core::iter::once(end));
+    starts.zip(ends).map(|(start, end)| start..end)
 }
 
 /// The exact depth (bytes on the control stack, the return address not counted) at the instruction at `offset` of
-/// `function`, one of the functions of a [`Report`] for the same text. `None` if no reachable instruction starts there.
+/// `function`, one of the functions of a [`Report`] for the same text. `None` if no reachable instruction starts there, or if there is
+/// no memory to find out.
 ///
 /// Takes time linear in the size of the function.
 #[must_use]
@@ -115,8 +181,26 @@ pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> 
         allow_tsc: true,
         ..Rules::default()
     };
-    let (scan, _) = Scanner::new(&part, &rules).run();
-    let at = offset.checked_sub(function.entry)? as usize;
-    let mut rejections = Rejections::default();
-    FlowCheck::new(&part, &scan, &mut rejections).depth_at(text.len(), at)
+    let rejections = &mut Rejections::default();
+    let segments = rule_0_text::layout(image, rejections).ok()?;
+    let mut facts = Facts::new(text.len()).ok()?;
+    let mut pass = Pass {
+        image: &part,
+        rules: &rules,
+        segments: &segments,
+        facts: &mut facts,
+        rejections,
+        lost: false,
+    };
+    scan::in_one_piece(&mut pass).ok()?;
+    let chains = Chains::new(&facts.labels, &rules).ok()?;
+    let mut check = Check {
+        image: &part,
+        facts: &facts,
+        chains: &chains,
+        rejections,
+    };
+    let mut walker = Walker::new(chains.slots()).ok()?;
+    walker.function(&mut check, 0..text.len()).ok()?;
+    walker.depth_at(offset.checked_sub(function.entry)? as usize)
 }

@@ -3,12 +3,13 @@
 //! of what it knows it must say the same. Its table is made from the same lines, so there is no second list of opcodes.
 
 use crate::decode::{self, HELD_SIB};
-use crate::holes::hole;
+use crate::notes::{Class, Note};
 use crate::op::{Access, Flow, Form, Op, Role, flag, imm};
-use crate::scan::{Class, Note, R11};
+use crate::rules::rule_1_held::{self, R11};
+use crate::rules::{rule_2_stack::names_rsp, rule_5_indirect::writes_r14};
 use crate::table::{M0F, ONE, TABLES};
+use core::hint::select_unpredictable;
 use ringfence_isa::window::HELD_REACH;
-use std::hint::select_unpredictable;
 
 /// As many bytes as the quick decoder wants to see. What it accepts is shorter.
 pub(crate) const AHEAD: usize = 16;
@@ -156,7 +157,7 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     } else {
         0
     };
-    let ends = (Note::ENDING >> class as u16 & 1) << ENDS;
+    let ends = (rule_1_held::ends(class) as u16) << ENDS;
     Entry {
         refused: [(register | w) as u16, (memory | w) as u16],
         bits: immediate | modrm | named | read | holds | ends,
@@ -289,8 +290,6 @@ const fn selector(byte: u8) -> usize {
 const PREFIXES: u16 = 0x6765;
 /// `0F 1F 84` is how markers begin; with nothing but zeroes behind, it is what assemblers fill gaps with.
 const FILLER: u64 = 0x84_1F0F;
-const RSP: u32 = 1 << 4;
-const R14: u32 = 1 << 14;
 const INDEX_AND_BASE: u32 = state::X | state::B;
 
 /// The instruction at the start of `code`, if it is of the usual kind. `free` tells whether loads may stand without prefixes.
@@ -365,7 +364,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
                 1 => i32::from(behind as i8),
                 _ => behind,
             };
-            through_r14 = (0..HELD_REACH).contains(&reach) || hole!(56);
+            through_r14 = (0..HELD_REACH).contains(&reach);
         }
     }
     let mentioned = (one(REG_NAMED) * reg) << r | ((one(RM_NAMED) | memory) * rm) << b | index;
@@ -375,28 +374,18 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
     if free && memory == 1 && entry.bits & READ != 0 {
         state &= !state::BARE;
     }
-    if hole!(44) {
-        state &= !state::BARE;
-    }
     // It is accessed, and not free.
     let mut relies = false;
     if through_r14 {
-        relies = refused & state & state::BARE != 0 && !hole!(57);
+        relies = refused & state & state::BARE != 0;
         state &= !state::BARE;
     }
     let r11 = written >> decode::R11;
-    let holds = r11 & one(HOLDS) & !(rex >> 3) & 1 == 1
-        || hole!(52) && r11 & 1 == 1 && opcode == 0x8D
-        || hole!(55) && r11 & 1 == 1 && page == 1 && matches!(opcode, 0x89 | 0x8B);
-    let written_or_ends = if hole!(50) { bits } else { bits | written };
-    let lost = R11::ends(
-        || Note::from_parts(len, entry.note, 0).class(),
-        written_or_ends >> ENDS & 1 == 1,
-    );
-    let hidden = if hole!(45) { 0 } else { mentioned & RSP } | if hole!(46) { 0 } else { written & R14 };
+    let holds = r11 & one(HOLDS) & !(rex >> 3) & 1 == 1;
+    let lost = (bits | written) >> ENDS & 1 == 1;
     // What could be a marker goes the slow way as well.
     let marker = word(0) & 0xFF_FFFF == FILLER && word(0) != FILLER;
-    if state & refused | hidden != 0 || marker {
+    if state & refused != 0 || names_rsp(mentioned) || writes_r14(written) || marker {
         return None;
     }
     let behind = rest >> 8;
@@ -414,120 +403,4 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::decode::{Memory, decode};
-    use ringfence_isa::{identifier, pad};
-
-    /// What the scan makes of an instruction that is no marker and no part of a sequence.
-    fn class(flow: Flow) -> Option<Class> {
-        Some(match flow {
-            Flow::Next => Class::Plain,
-            Flow::Push => Class::Push,
-            Flow::Pop => Class::Pop,
-            Flow::Return => Class::Return,
-            Flow::Jump => Class::Jump,
-            Flow::Branch => Class::Branch,
-            Flow::Call => Class::Call,
-            Flow::Trap => Class::Trap,
-            Flow::IndirectJump | Flow::IndirectCall | Flow::String => return None,
-        })
-    }
-
-    /// What the decoder says, where it is something that the quick one may say.
-    fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, u32, R11, i32)> {
-        let i = decode(code).ok()?;
-        let memory = match i.memory {
-            Memory::None | Memory::Confined | Memory::Held => true,
-            Memory::Free => free && i.access == Access::Read,
-            Memory::Rip => false,
-        };
-        let filler = code[4..8] == [0; 4];
-        let marker = code.starts_with(&identifier::MARKER_HEAD) && !filler || pad::claim(code).is_some();
-        let usual = memory && !marker && !i.x87 && !i.time_stamp && i.features == 0;
-        if !usual || i.written.contains(14) || i.mentioned.contains(4) {
-            return None;
-        }
-        Some((
-            Note::new(&i, class(i.flow)?),
-            i.mentioned.0.into(),
-            R11::of(&i, class(i.flow)?, free && i.access == Access::Read),
-            i.displacement,
-        ))
-    }
-
-    #[test]
-    fn the_quick_decoder_says_what_the_other_says() {
-        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
-        let rounds = if std::env::var_os("RINGFENCE_SOAK").is_some() {
-            64
-        } else {
-            1
-        };
-        let (mut both, mut only_slow, mut through_r14) = (0u64, 0u64, 0u64);
-        let heads: [&[u8]; 10] = [
-            &[],
-            &[0x65, 0x67],
-            &[0x66],
-            &[0xF3],
-            &[0xF2],
-            &[0x65, 0x67, 0x66],
-            &[0x65, 0x67, 0xF3],
-            &[0x65, 0x67, 0xF2],
-            &[0x65],
-            &[0x67],
-        ];
-        let rexes = (0x40..0x50u8).map(Some).chain([None]);
-        for (head, rex) in heads
-            .iter()
-            .flat_map(|head| rexes.clone().map(move |rex| (head, rex)))
-        {
-            for middle in 0..0x2_0000 * rounds {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                let mut code = [0; AHEAD];
-                let two = middle >> 16 & 1 == 1;
-                let bytes = [(middle >> 8) as u8, middle as u8]
-                    .into_iter()
-                    .chain(random.to_le_bytes());
-                let all = head
-                    .iter()
-                    .copied()
-                    .chain(rex)
-                    .chain(two.then_some(0x0F))
-                    .chain(bytes);
-                code.iter_mut().zip(all).for_each(|(place, byte)| *place = byte);
-                // The operand through r14 often enough, with displacements about its limits.
-                let sib = head.len() + usize::from(rex.is_some()) + usize::from(two) + 2;
-                if random >> 62 == 0 {
-                    code[sib] = HELD_SIB;
-                    code[sib + 2] &= 0x80 | random as u8;
-                    code[sib + 3..sib + 5].fill(if random >> 59 & 1 == 0 { 0 } else { 0xFF });
-                }
-                for free in [false, true] {
-                    let (slow, quick) = (slow(&code, free), quick(&code, free));
-                    let Some(q) = quick else {
-                        only_slow += u64::from(slow.is_some());
-                        continue;
-                    };
-                    let Some((note, mentioned, r11, displacement)) = slow else {
-                        panic!("{code:02x?} is not for the quick decoder (free: {free})");
-                    };
-                    assert!(
-                        (note, mentioned) == (q.note, q.mentioned),
-                        "{code:02x?}: note or registers"
-                    );
-                    assert_eq!(r11, q.r11, "{code:02x?}: r11 (free: {free})");
-                    through_r14 += u64::from(r11.relies);
-                    let transfers = matches!(note.class(), Class::Jump | Class::Branch | Class::Call);
-                    assert!(!transfers || q.distance == displacement, "{code:02x?}: distance");
-                    both += 1;
-                }
-            }
-        }
-        println!("{both} by both, {only_slow} by the slow one only, {through_r14} operands through r14");
-        assert!(through_r14 > 1000);
-        assert!(both > only_slow * 5);
-    }
-}
+mod tests;

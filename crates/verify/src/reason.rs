@@ -1,21 +1,13 @@
 //! Why code is refused.
 
-use std::fmt;
-
 /// The number of a rule in `docs/verifier.md`, 1 to 10; 0 stands for the decoder itself: the
 /// bytes are not an instruction of the accepted subset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rule(pub u8);
 
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rule {}", self.0)
-    }
-}
-
 macro_rules! reasons {
     ($($name:ident $rule:literal $text:literal;)*) => {
-        /// What exactly is wrong; [`fmt::Display`] says it in words.
+        /// What exactly is wrong; [`core::fmt::Display`] says it in words.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         #[repr(u8)]
@@ -39,7 +31,7 @@ macro_rules! reasons {
                 match self { $(Reason::$name => stringify!($name),)* }
             }
 
-            const fn text(self) -> &'static str {
+            pub(crate) const fn text(self) -> &'static str {
                 match self { $(Reason::$name => $text,)* }
             }
         }
@@ -53,6 +45,7 @@ reasons! {
     TextTooLarge 0 "text does not fit a window";
     TextMisplaced 0 "text does not start on a page";
     Segments 0 "segments overlap or end outside the image area";
+    NoMemory 0 "not enough memory to check the text";
 
     Unconfined 1 "memory operand is not confined (needs gs and 32-bit address size, RIP, or D(%r14,%r11) with D from 0 to 0x7fff)";
     NotHeld 1 "operand through r14, but r11 does not hold a lower half (needs movl or leal to r11d before it, and no call, jump, marker or other write of r11 between)";
@@ -119,10 +112,4 @@ reasons! {
     TableLookup 9 "xlat";
     ImplicitStore 9 "store to an implicit address";
     Gather 9 "gather or scatter";
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
 }

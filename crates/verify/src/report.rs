@@ -1,48 +1,7 @@
-//! What goes into the verifier and what comes out of it.
+//! What comes out of the verifier.
 
 use crate::reason::{Reason, Rule};
-use ringfence_isa::Isolation;
-use std::fmt;
-use std::ops::RangeInclusive;
-
-/// What a segment of an image holds, and so what a RIP-relative operand may do with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SegmentKind {
-    /// Code: may be read (constants between functions do not exist, but reading code is harmless).
-    Text,
-    /// Constants: may be read.
-    ReadOnly,
-    /// May be read and written.
-    Data,
-}
-
-/// A segment of an image. Addresses are relative to the image's start, and lengths are those in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Address of the first byte.
-    pub start: u32,
-    /// Length in bytes.
-    pub len: u32,
-    /// What it holds.
-    pub kind: SegmentKind,
-}
-
-/// The code to be verified and what surrounds it.
-///
-/// All addresses here and in the results are *image-relative*: offsets from the place where the
-/// loader puts the image's first page.
-#[derive(Clone, Copy, Debug)]
-pub struct Image<'a> {
-    /// The final bytes of the text, exactly as they will be executed.
-    pub text: &'a [u8],
-    /// Where the text starts; a multiple of the page size.
-    pub text_address: u32,
-    /// All segments, the text's own included. RIP-relative operands must lie inside one of them.
-    pub segments: &'a [Segment],
-    /// The image's offset in its window. Needed for direct calls to gate stubs, which are
-    /// refused without it.
-    pub image_offset: Option<u32>,
-}
+use alloc::vec::Vec;
 
 /// A place where the runtime may resume a frame that has this depth: a landing pad of an exception, marked as
 /// [`ringfence_isa::pad`] says. The mark is a claim; the verifier follows control from each.
@@ -52,31 +11,6 @@ pub struct Pad {
     pub offset: u32,
     /// Bytes on the control stack when control arrives there.
     pub depth: u32,
-}
-
-/// What this module is allowed beyond the fixed rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// Whether loads are confined too.
-    pub isolation: Isolation,
-    /// The label numbers that this module may use; they must be unique in a window.
-    pub label_numbers: RangeInclusive<u16>,
-    /// Whether `rdtsc` is accepted.
-    pub allow_tsc: bool,
-    /// Whether x87 instructions are accepted.
-    pub allow_x87: bool,
-}
-
-impl Default for Rules {
-    /// Full isolation, every label number, no time-stamp reads, x87 accepted.
-    fn default() -> Self {
-        Rules {
-            isolation: Isolation::Full,
-            label_numbers: ringfence_isa::identifier::LABEL_MIN..=ringfence_isa::identifier::LABEL_MAX,
-            allow_tsc: false,
-            allow_x87: true,
-        }
-    }
 }
 
 /// A set of general registers; bit *n* is the register with the number *n* in encodings
@@ -110,24 +44,6 @@ impl RegSet {
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
-    }
-}
-
-impl fmt::Debug for RegSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 16] = [
-            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-            "r14", "r15",
-        ];
-        f.debug_set()
-            .entries(
-                NAMES
-                    .iter()
-                    .zip(0u8..)
-                    .filter(|(_, n)| self.contains(*n))
-                    .map(|(name, _)| name),
-            )
-            .finish()
     }
 }
 
@@ -180,6 +96,19 @@ pub struct Report {
 }
 
 impl Report {
+    /// Sums up what is known of the functions.
+    pub(crate) fn new(functions: Vec<Function>, facts: Report) -> Report {
+        let mut report = facts;
+        for f in &functions {
+            report.writes = report.writes.or(f.writes);
+            report.uses_vector |= f.uses_vector;
+            report.uses_x87 |= f.uses_x87;
+            report.max_depth = report.max_depth.max(f.max_depth);
+        }
+        report.functions = functions;
+        report
+    }
+
     /// The depth that a live frame must have for control to be resumed at `offset`, in the function there. `None` if that is
     /// no landing pad: nothing may resume anywhere else.
     #[must_use]
@@ -229,15 +158,6 @@ impl CodeBytes {
     }
 }
 
-impl fmt::Debug for CodeBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, byte) in self.as_slice().iter().enumerate() {
-            write!(f, "{}{byte:02x}", if i == 0 { "" } else { " " })?;
-        }
-        Ok(())
-    }
-}
-
 /// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
@@ -262,20 +182,11 @@ impl Rejection {
     }
 }
 
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:#x}: {}: {} [{:?}]",
-            self.offset, self.rule, self.reason, self.bytes
-        )
-    }
-}
-
 /// The verdict on text that breaks the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// At least one, at most [`Rejected::LIMIT`], in order of address within each stage of the check.
+    /// At least one, at most [`Rejected::LIMIT`], in order of address within each stage of the check. None, and `truncated`, if
+    /// there was no memory left for this list either.
     pub rejections: Vec<Rejection>,
     /// Whether there were more.
     pub truncated: bool,
@@ -284,43 +195,4 @@ pub struct Rejected {
 impl Rejected {
     /// How many rejections are reported at most.
     pub const LIMIT: usize = 100;
-}
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.rejections.first() {
-            None => f.write_str("the verifier rejects the code"),
-            Some(first) if self.rejections.len() == 1 => write!(f, "the verifier rejects the code: {first}"),
-            Some(first) => {
-                let more = self.rejections.len() - 1;
-                let least = if self.truncated { "at least " } else { "" };
-                write!(
-                    f,
-                    "the verifier rejects the code: {first} (and {least}{more} more)"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for Rejected {}
-
-/// A place in the text that holds an identifier, as found by [`crate::identifiers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdPlace {
-    /// Address of the identifier's four bytes.
-    pub offset: u32,
-    /// The value that stands there.
-    pub id: u32,
-    /// What it is part of.
-    pub kind: IdKind,
-}
-
-/// What an identifier is part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdKind {
-    /// A marker: `nopl ID(%rax,%rax,1)` at a multiple of 8.
-    Marker,
-    /// The compare of a checked indirect jump or call.
-    Compare,
 }

@@ -45,7 +45,7 @@ pub fn try_one(hole: u32, seed: u64, limit: Duration) -> Found {
             trace: false,
         };
         jail::enter().expect("a filter");
-        ringfence_verify::plant(hole);
+        ringfence_mistakes::plant(hole);
         let outcome = fuzz::run(pool);
         for violation in &outcome.violations {
             println!("{}", violation.chars().take(120).collect::<String>());
@@ -73,7 +73,7 @@ pub fn try_one(hole: u32, seed: u64, limit: Duration) -> Found {
         hole,
         what: (hole as usize)
             .checked_sub(1)
-            .map_or("no hole, for comparison", |n| ringfence_verify::HOLES[n]),
+            .map_or("no hole, for comparison", |n| ringfence_mistakes::MISTAKES[n]),
         how,
         after,
     }

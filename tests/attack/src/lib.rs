@@ -2,6 +2,9 @@
 
 #![deny(missing_docs)]
 
+#[cfg(feature = "holes")]
+extern crate ringfence_mistakes as ringfence_verify;
+
 pub mod caller;
 pub mod calls;
 pub mod child;

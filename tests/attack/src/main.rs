@@ -274,7 +274,7 @@ fn double_fetches(options: &Options) -> Tally {
 #[cfg(feature = "holes")]
 fn holes(options: &Options) -> Tally {
     let (mut found, mut failed) = (0, 0);
-    let all = ringfence_verify::HOLES.len() as u64;
+    let all = ringfence_mistakes::MISTAKES.len() as u64;
     let last = options.first.saturating_add(options.programs).min(all + 1);
     for hole in options.first..last {
         let limit = Duration::from_secs(options.seconds);

@@ -12,7 +12,7 @@ cases = {}
 def case(directory, name, what, code, rule=None, at=None, **header):
     """Notes down one case. `rule` is None for accepted code, else e.g. "1 Unconfined"."""
     name = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    path = f"{directory}/{name}.case"
+    path = f"{directory}/{name}"
     assert path not in cases, f"two cases called {path}"
     lines = [f"what: {what}", f"verdict: {'reject' if rule else 'accept'}"]
     if rule:

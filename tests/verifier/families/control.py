@@ -163,6 +163,12 @@ def rule6():
     bad("marker-reached", "control falls into a function's marker", [("0f 1f 84 00 00 00 00 00", "nopl"), MARK, RET], "4 FallsOff", 0x1000)
     bad("marker-reached-by-jump-deep", "jump to a function's marker inside what was meant as one function", ["push %rax", "jmp 1f", "@ 0x10", "1: " + MARK, "pop %rax", RET], "3 TailCallDepth", 0x1001)
     bad("marker-inside-instruction", "a whole marker inside a 64-bit immediate: a hidden entry", [("0f 1f 44 00 00", "nopl"), ("90", "nop"), ("48 b8 0f 1f 84 00 ff ff 9a 62", "movabsq $0x629affff00841f0f, %rax"), RET], hid, 0x100c)
+    # A long text is taken in two parts, the second from the first function's marker in its second half on.
+    middle = ("48 b8 0f 1f 84 00 ff ff 9a 62", "movabsq $0x629affff00841f0f, %rax")
+    bad("marker-inside-instruction-in-the-middle", "a whole marker inside a 64-bit immediate, where a page has its second half", [RET, "@ 0x806", middle, RET], hid, 0x180c)
+    bad("marker-inside-instruction-in-the-middle-of-two-pages", "the same where the text has two pages", [RET, "@ 0x1006", middle, RET, "@ 0x1ff0", RET], hid, 0x200c)
+    ok("marker-in-the-middle", "a function that begins where a page has its second half, with jumps and calls between both halves", ["1: call 2f", "jmp 2f", "@ 0x808", "2: " + MARK, "testl %eax, %eax", "jne 1b", RET], report="functions=2 tail-calls")
+    bad("held-over-the-middle", "what r11 holds is lost at a marker where a page has its second half", ["@ 0x805", "movl %eax, %r11d", MARK, "movl (%r14,%r11), %eax", RET], "1 NotHeld", 0x1810)
     for n, ident in [("0", 0), ("prefix", 0x629A), ("above-range", 0x1000), ("largest", 0xFFFE)]:
         bad(f"marker-number-{n}", f"marker with label number {ident:#x}, which this module may not use", [RET, "@ 0x8", label(ident), RET], "6 MarkerIdentifier", 0x1008)
     ok("marker-number-first", "marker with the first label number", [RET, "@ 0x8", label(1), RET], report="labels=1")

@@ -5,7 +5,8 @@
 
 use ringfence_isa::Isolation;
 use ringfence_verify::{Image, Rejected, Report, Rules, Segment, SegmentKind, verify};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
 const TEXT_ADDRESS: u32 = 0x1000;
 const PAGE: usize = 4096;
@@ -214,30 +215,28 @@ pub fn check(source: &str) -> Result<(), String> {
     }
 }
 
-/// All cases: name and content.
+/// All cases: name and content, as `tests/verifier/generate.py` prints them.
 pub fn all() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/verifier");
-    let mut paths = Vec::new();
-    find(&root, &mut paths);
-    paths.sort();
-    let read = |path: &PathBuf| {
-        let source = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        (
-            path.strip_prefix(&root).unwrap_or(path).display().to_string(),
-            source,
-        )
-    };
-    paths.iter().map(read).collect()
-}
-
-fn find(directory: &Path, found: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
-    for entry in entries {
-        let path = entry.expect("a directory entry").path();
-        if path.is_dir() {
-            find(&path, found);
-        } else if path.extension().is_some_and(|e| e == "case") {
-            found.push(path);
-        }
-    }
+    let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|directory| directory.join("tests/verifier/generate.py"))
+        .find(|program| program.exists())
+        .expect("tests/verifier/generate.py");
+    let made = Command::new("python3").arg("-B").arg(&program).output();
+    let made =
+        made.unwrap_or_else(|e| panic!("the cases are made by {}, with python3: {e}", program.display()));
+    let problem = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{}: {problem}", program.display());
+    let text = String::from_utf8(made.stdout).expect("cases are text");
+    let cases = text.split("=== ").skip(1);
+    let cases: Vec<_> = cases
+        .map(|case| case.split_once('\n').expect("a name and a case"))
+        .map(|(name, source)| (name.to_string(), source.to_string()))
+        .collect();
+    assert_eq!(
+        cases.len(),
+        3068,
+        "a case was added or lost: see tests/verifier/README.md"
+    );
+    cases
 }

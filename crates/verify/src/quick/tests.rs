@@ -1,0 +1,118 @@
+//! The quick decoder against the other.
+
+use super::*;
+use crate::decode::{Memory, decode};
+use ringfence_isa::{identifier, pad};
+use std::println;
+
+/// What the scan makes of an instruction that is no marker and no part of a sequence.
+fn class(flow: Flow) -> Option<Class> {
+    Some(match flow {
+        Flow::Next => Class::Plain,
+        Flow::Push => Class::Push,
+        Flow::Pop => Class::Pop,
+        Flow::Return => Class::Return,
+        Flow::Jump => Class::Jump,
+        Flow::Branch => Class::Branch,
+        Flow::Call => Class::Call,
+        Flow::Trap => Class::Trap,
+        Flow::IndirectJump | Flow::IndirectCall | Flow::String => return None,
+    })
+}
+
+/// What the decoder says, where it is something that the quick one may say.
+fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, u32, R11, i32)> {
+    let i = decode(code).ok()?;
+    let memory = match i.memory {
+        Memory::None | Memory::Confined | Memory::Held => true,
+        Memory::Free => free && i.access == Access::Read,
+        Memory::Rip => false,
+    };
+    let filler = code[4..8] == [0; 4];
+    let marker = code.starts_with(&identifier::MARKER_HEAD) && !filler || pad::claim(code).is_some();
+    let usual = memory && !marker && !i.x87 && !i.time_stamp && i.features == 0;
+    if !usual || i.written.contains(14) || i.mentioned.contains(4) {
+        return None;
+    }
+    Some((
+        Note::new(&i, class(i.flow)?),
+        i.mentioned.0.into(),
+        R11::of(&i, class(i.flow)?, free && i.access == Access::Read),
+        i.displacement,
+    ))
+}
+
+#[test]
+fn the_quick_decoder_says_what_the_other_says() {
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let rounds = if std::env::var_os("RINGFENCE_SOAK").is_some() {
+        64
+    } else {
+        1
+    };
+    let (mut both, mut only_slow, mut through_r14) = (0u64, 0u64, 0u64);
+    let heads: [&[u8]; 10] = [
+        &[],
+        &[0x65, 0x67],
+        &[0x66],
+        &[0xF3],
+        &[0xF2],
+        &[0x65, 0x67, 0x66],
+        &[0x65, 0x67, 0xF3],
+        &[0x65, 0x67, 0xF2],
+        &[0x65],
+        &[0x67],
+    ];
+    let rexes = (0x40..0x50u8).map(Some).chain([None]);
+    for (head, rex) in heads
+        .iter()
+        .flat_map(|head| rexes.clone().map(move |rex| (head, rex)))
+    {
+        for middle in 0..0x2_0000 * rounds {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let mut code = [0; AHEAD];
+            let two = middle >> 16 & 1 == 1;
+            let bytes = [(middle >> 8) as u8, middle as u8]
+                .into_iter()
+                .chain(random.to_le_bytes());
+            let all = head
+                .iter()
+                .copied()
+                .chain(rex)
+                .chain(two.then_some(0x0F))
+                .chain(bytes);
+            code.iter_mut().zip(all).for_each(|(place, byte)| *place = byte);
+            // The operand through r14 often enough, with displacements about its limits.
+            let sib = head.len() + usize::from(rex.is_some()) + usize::from(two) + 2;
+            if random >> 62 == 0 {
+                code[sib] = HELD_SIB;
+                code[sib + 2] &= 0x80 | random as u8;
+                code[sib + 3..sib + 5].fill(if random >> 59 & 1 == 0 { 0 } else { 0xFF });
+            }
+            for free in [false, true] {
+                let (slow, quick) = (slow(&code, free), quick(&code, free));
+                let Some(q) = quick else {
+                    only_slow += u64::from(slow.is_some());
+                    continue;
+                };
+                let Some((note, mentioned, r11, displacement)) = slow else {
+                    panic!("{code:02x?} is not for the quick decoder (free: {free})");
+                };
+                assert!(
+                    (note, mentioned) == (q.note, q.mentioned),
+                    "{code:02x?}: note or registers"
+                );
+                assert_eq!(r11, q.r11, "{code:02x?}: r11 (free: {free})");
+                through_r14 += u64::from(r11.relies);
+                let transfers = matches!(note.class(), Class::Jump | Class::Branch | Class::Call);
+                assert!(!transfers || q.distance == displacement, "{code:02x?}: distance");
+                both += 1;
+            }
+        }
+    }
+    println!("{both} by both, {only_slow} by the slow one only, {through_r14} operands through r14");
+    assert!(through_r14 > 1000);
+    assert!(both > only_slow * 5);
+}
