@@ -3,9 +3,9 @@
 use super::handles::Handles;
 use super::{Domain, MAX_STACK_WORDS, WeakDomain};
 use crate::domain::link::Link;
-use crate::gates::fault;
-use crate::gates::gate::{self, RawCall};
+use crate::lanes::gate::{self, RawCall};
 use crate::lanes::lane::{Target, gone};
+use crate::lanes::last_error;
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
 use crate::outcome::error::CallError;
@@ -305,5 +305,5 @@ pub fn last_status() -> u64 {
 /// Why the last failed call through a thunk on this thread failed; empties the slot.
 #[must_use]
 pub fn take_error() -> Option<CallError> {
-    fault::take_error()
+    last_error::take_error()
 }

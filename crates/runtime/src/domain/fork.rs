@@ -1,6 +1,7 @@
 //! Children: a forked child has private copies of all windows, one thread, and no watchdog.
 
-use crate::domain::{Inner, LaneSet, Thunks};
+use crate::domain::{Inner, Thunks};
+use crate::lanes::set::LaneSet;
 use crate::lanes::world::{self, Guard};
 use crate::lanes::{signal, thunk, watchdog};
 use crate::load::labels;
@@ -9,7 +10,8 @@ use crate::place::memory::Memory;
 use crate::place::window;
 use std::any::Any;
 use std::cell::UnsafeCell;
-use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks held across `fork`, so that the child finds them free and what they guard consistent. The last field first: the
 /// order of dropping is the reverse of that of taking.
@@ -32,7 +34,17 @@ unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
 
+/// Registers for `fork`, once.
 pub(crate) fn install() -> Result<(), HostError> {
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    if INSTALLED.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if INSTALLED.load(Ordering::Acquire) {
+        return Ok(());
+    }
     // SAFETY: registers three functions that stay.
     let e = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     if e != 0 {
@@ -42,6 +54,7 @@ pub(crate) fn install() -> Result<(), HostError> {
             source,
         });
     }
+    INSTALLED.store(true, Ordering::Release);
     Ok(())
 }
 

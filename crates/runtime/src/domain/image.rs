@@ -4,7 +4,7 @@ use super::{Inner, PristinePages, Signature, avx};
 use crate::domain::imports::Binding;
 use crate::domain::link;
 use crate::domain::relocate::{self, Layout, Linker, Used};
-use crate::gates::gate::{self, kind, vectors};
+use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
 use crate::load::elf::{Load, Parsed};
 use crate::os::{pages, sys};

@@ -129,13 +129,13 @@ impl Inner {
 
     /// A call has ended because time was up.
     pub(crate) fn tell_time(&self) {
-        let used = self.time_used.load(Ordering::Relaxed);
-        let limit = self.time_budget.load(Ordering::Relaxed);
+        let used = self.lanes.time_used.load(Ordering::Relaxed);
+        let limit = self.lanes.time_budget.load(Ordering::Relaxed);
         if used <= limit {
             let limit = self.time_limit.load(Ordering::Relaxed);
             self.tell_limit(&LimitHit::CallTime { limit });
         } else if let Some(to) = self.tell_limit(&LimitHit::ProcessorTime { used, limit }) {
-            self.time_budget.fetch_max(to, Ordering::Relaxed);
+            self.lanes.time_budget.fetch_max(to, Ordering::Relaxed);
         }
     }
 }

@@ -14,7 +14,8 @@
 
 use crate::domain::{Domain, Entry, Signature, WeakDomain};
 use crate::gates::fault::FaultKind;
-use crate::lanes::lane::Import;
+use crate::lanes::gate;
+use crate::lanes::lane::{Import, Target};
 use crate::lanes::thunk::Thunk;
 use crate::outcome::error::{CallError, HostError};
 use ringfence_isa::window::call_status;
@@ -128,7 +129,10 @@ impl Slot {
                 words: signature.stack,
             });
         }
-        let empty = Thunk::new(crate::lanes::lane::Target::nothing(), &signature)?;
+        let empty = Thunk::new(
+            Target::nothing(gate::__rf_in_bare as *const () as u64),
+            &signature,
+        )?;
         Ok(Slot {
             name: name.into(),
             signature,

@@ -5,9 +5,9 @@ use crate::domain::limits::LimitHook;
 use crate::domain::policy::{NoPolicy, Policy};
 use crate::domain::relocate::{Layout, Linker, Used};
 use crate::domain::snapshot::Frozen;
-use crate::gates::gate;
-use crate::lanes::credit::CallCredit;
-use crate::lanes::lane::{Import, Lane, Slot, Target, attention};
+use crate::lanes::gate;
+use crate::lanes::lane::{Import, Lane, Target, attention};
+use crate::lanes::set::{LaneSet, Lanes};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::{lane, signal, watchdog, world};
 use crate::load::module::{ExportKind, Module};
@@ -27,7 +27,6 @@ mod access;
 mod added;
 mod call;
 mod code;
-mod dispatch;
 mod end;
 mod family;
 pub(crate) mod fork;
@@ -45,13 +44,13 @@ mod reset;
 mod retire;
 pub mod snapshot;
 mod spawn;
+pub(crate) mod stay;
 mod thread_block;
 mod usage;
 
 pub use access::DomainRef;
 pub use call::{Call, Entry, Narrow, Returned, Signature, Width, current_tag, last_status, take_error};
 pub use code::Code;
-pub(crate) use dispatch::dispatch;
 pub(crate) use links::WeakDomain;
 pub use options::DomainOptions;
 pub(crate) use retire::Shared;
@@ -69,25 +68,6 @@ const ABOVE_THREAD_POINTER: u64 = PAGE;
 
 /// A running instance. Cheap to clone; it goes when the last clone, [`Entry`] included, is dropped.
 pub struct Domain(Arc<Shared>);
-
-/// Lanes and what is left of lanes.
-#[derive(Default)]
-pub(crate) struct LaneSet {
-    pub lanes: Vec<*mut Lane>,
-    /// Slots without a lane, used before.
-    pub free: Vec<Slot>,
-    /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
-    pub lost: Vec<Slot>,
-    /// Numbers of slots below `next` of which nothing is mapped.
-    pub empty: Vec<u32>,
-    /// Calls on lanes that are gone.
-    pub calls: u64,
-    /// Slots below this number were used.
-    pub next: u32,
-}
-
-// SAFETY: lanes are never unmapped; what is not atomic in them is written by their owner under the world's lock.
-unsafe impl Send for LaneSet {}
 
 /// Function pointers by entry and type.
 pub(crate) type Thunks = HashMap<(u64, Signature), Thunk>;
@@ -112,22 +92,17 @@ pub(crate) struct Inner {
     on_limit: Option<Arc<LimitHook>>,
     asks_call_status: bool,
     policy: Arc<dyn Policy>,
-    lanes: Mutex<LaneSet>,
+    pub lanes: Lanes,
     memory: Mutex<Memory>,
     faulted: AtomicBool,
     resets: AtomicU64,
     /// After how many resets its destructors have run.
     ended: AtomicU64,
     pub faults: AtomicU64,
-    /// Nanoseconds in the domain's code, as sampled, and how many there may be.
-    pub time_used: AtomicU64,
-    pub time_budget: AtomicU64,
     tag: AtomicU64,
     pub time_limit: AtomicU64,
     /// How often it may fault and be reset.
     fault_limit: AtomicU64,
-    /// How many calls it may get.
-    pub call_credit: CallCredit,
     /// How many threads may have a lane.
     pub max_lanes: AtomicU32,
     /// How many threads tell the host of a limit, without a call in progress.
@@ -160,12 +135,16 @@ impl Inner {
         self.window.base()
     }
 
+    pub(crate) fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
     pub(crate) fn imports(&self) -> &[Import] {
         &self.imports
     }
 
     pub(crate) fn lanes(&self) -> MutexGuard<'_, LaneSet> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lanes.lock()
     }
 
     pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -235,7 +214,8 @@ impl Inner {
         }
     }
 
-    fn closure(&self, number: usize) -> Option<&Arc<Closure>> {
+    /// The host function behind a stub; `None` if it is none.
+    pub(crate) fn closure(&self, number: usize) -> Option<&Arc<Closure>> {
         let used = self
             .used
             .get(number.checked_sub(window::STUB_FIRST_IMPORT as usize)?)?;
@@ -301,6 +281,14 @@ impl Inner {
     }
 }
 
+impl Lane {
+    /// The domain of a lane that somebody uses.
+    pub(crate) fn domain(&self) -> &Inner {
+        // SAFETY: a lane that somebody uses has a live domain.
+        unsafe { &*self.domain.cast::<Inner>() }
+    }
+}
+
 fn avx() -> bool {
     std::arch::is_x86_feature_detected!("avx")
 }
@@ -320,6 +308,7 @@ impl Domain {
     fn prepare(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
         options.check()?;
         host::check()?;
+        fork::install()?;
         signal::install()?;
         let layout = relocate::place(modules)?;
         let rest = u64::from(window::LANE_SLOT) - thread_area(&layout, options);
@@ -384,18 +373,18 @@ impl Domain {
             on_limit: imports.limits,
             asks_call_status,
             policy: imports.policy.unwrap_or_else(|| Arc::new(NoPolicy)),
-            lanes: Mutex::default(),
+            lanes: Lanes::new(
+                options.call_limit,
+                options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t))),
+            ),
             memory: Mutex::new(Memory::new(base, options.memory_limit)),
             faulted: AtomicBool::new(false),
             resets: AtomicU64::new(0),
             ended: AtomicU64::new(u64::MAX),
             faults: AtomicU64::new(0),
-            time_used: AtomicU64::new(0),
-            time_budget: AtomicU64::new(options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t)))),
             tag: AtomicU64::new(0),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             fault_limit: AtomicU64::new(options.fault_limit.unwrap_or(u64::MAX)),
-            call_credit: CallCredit::new(options.call_limit),
             max_lanes: AtomicU32::new(options.max_lanes),
             stays: AtomicU32::new(0),
             thunks: Mutex::default(),

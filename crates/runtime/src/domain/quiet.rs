@@ -1,7 +1,7 @@
 //! Moments in which no other thread is in a domain, for code to be taken away.
 
 use super::Inner;
-use crate::gates::gate;
+use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::watchdog;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,11 +1,12 @@
 //! Back to the beginning: resets, and the images that they may return to.
 
-use super::{Domain, Inner, LaneSet};
+use super::{Domain, Inner};
 use crate::DomainOptions;
 use crate::domain::imports::Imports;
 use crate::domain::limits::LimitHit;
 use crate::domain::snapshot::{Area, Frozen, Kind, SnapshotError};
 use crate::lanes::lane::{Lane, attention};
+use crate::lanes::set::LaneSet;
 use crate::lanes::{watchdog, world};
 use crate::load::module::{ExportKind, Module};
 use crate::os::sys::{self, View};
@@ -268,7 +269,7 @@ impl Domain {
             inner.policy.reset();
             inner.memory().set_limit(inner.options.memory_limit);
             if pooled {
-                inner.call_credit.renew(inner.options.call_limit, &set);
+                inner.lanes.call_credit.renew(inner.options.call_limit, &set);
                 inner.max_lanes.store(inner.options.max_lanes, Ordering::Relaxed);
             }
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
@@ -288,19 +289,19 @@ impl Domain {
                 let lost: &Lane = unsafe { &*lane };
                 set.lost.push(lost.slot);
                 set.calls += lost.calls();
-                inner.call_credit.take_back(lost);
+                inner.lanes.call_credit.take_back(lost);
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
                 // stack is not given back, because the lane's thread may still be between two checks.
                 unsafe { world::revoke(&mut world, inner.index, lane) };
             }
             // All of the window is the domain's to read: stacks that nobody uses too.
             for slot in set.free.iter().chain(&set.lost) {
-                slot.refresh(inner, true)?;
+                inner.refresh(slot, true)?;
             }
             for &lane in &set.lanes {
                 // SAFETY: nobody is in the lane.
                 unsafe {
-                    (*lane).slot.refresh(inner, true)?;
+                    inner.refresh(&(*lane).slot, true)?;
                     (*lane).rewind();
                 }
             }

@@ -2,7 +2,9 @@
 
 use super::{ABOVE_THREAD_POINTER, DomainOptions, Inner};
 use crate::domain::relocate;
+use crate::lanes::lane::{Shape, Slot};
 use crate::os::{guarded, sys};
+use crate::outcome::error::HostError;
 
 impl Inner {
     pub(super) fn thread_pointer_offset(&self) -> u64 {
@@ -12,6 +14,25 @@ impl Inner {
     /// Size of the part of a slot that is mapped for the thread block.
     pub(crate) fn thread_area(&self) -> u64 {
         thread_area(&self.layout, &self.options)
+    }
+
+    /// Where the domain's lanes are, and how large.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            base: self.base(),
+            control_stack: self.options.control_stack,
+            data_stack: self.options.data_stack,
+            thread_area: self.thread_area(),
+        }
+    }
+
+    /// Makes a lane's stacks and thread block as good as new. Nobody is in the lane; with the world locked.
+    pub(crate) fn refresh(&self, slot: &Slot, used: bool) -> Result<(), HostError> {
+        if used {
+            slot.zero(&self.shape())?;
+        }
+        self.write_thread_block(slot.start(self.base()));
+        Ok(())
     }
 
     /// Fills a fresh thread block at a slot's start. With the world locked.

@@ -44,12 +44,6 @@ pub struct Usage {
 }
 
 impl Inner {
-    /// Notes that the domain's code has run for some time. Whether that was too much.
-    pub(crate) fn charge(&self, nanoseconds: u64) -> bool {
-        let before = self.time_used.fetch_add(nanoseconds, Ordering::Relaxed);
-        before.saturating_add(nanoseconds) > self.time_budget.load(Ordering::Relaxed)
-    }
-
     /// Whether the domain's processor time is counted.
     pub(crate) fn is_timed(&self) -> bool {
         self.options.processor_time.is_some()
@@ -71,7 +65,7 @@ impl Inner {
             modules: 0,
             calls,
             faults: self.faults.load(Ordering::Relaxed),
-            processor_time: Duration::from_nanos(self.time_used.load(Ordering::Relaxed)),
+            processor_time: Duration::from_nanos(self.lanes.time_used.load(Ordering::Relaxed)),
             descriptors: self.policy.descriptors(),
             lanes: set.lanes.len() as u32,
             active,
@@ -108,7 +102,7 @@ impl Domain {
             // SAFETY: as above; its thread is not in, and cannot come in by this lane any more.
             unsafe {
                 set.calls += (*lane).calls();
-                inner.call_credit.take_back(&*lane);
+                inner.lanes.call_credit.take_back(&*lane);
                 set.free.push((*lane).slot);
                 world::revoke(&mut world, inner.index, lane);
             }

@@ -4,12 +4,13 @@ use crate::domain::DomainRef;
 use crate::domain::imports::{OutFrame, Verdict};
 use crate::domain::link::{self, OnFailure};
 use crate::gates::frames;
-use crate::gates::gate::{self, status};
+use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
+use crate::lanes::last_error::{set_error, take_error};
+use crate::lanes::raw_fault::RawFault;
 use crate::load::module::Module;
 use crate::outcome::error::CallError;
 use ringfence_isa::window;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,61 +19,8 @@ mod report;
 pub(crate) use report::Trace;
 pub use report::{Access, Fault, FaultKind, Frame, Registers};
 
-/// What the signal handler writes down; everything else is found out after the call has been left.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct RawFault {
-    pub signal: i32,
-    pub code: i32,
-    pub error: u64,
-    pub address: u64,
-    pub rsp: u64,
-    pub registers: Registers,
-    /// Attention bits that made the handler act, when it was no crash.
-    pub bits: u32,
-}
-
-impl RawFault {
-    /// Whether the processor told an address: SEGV_MAPERR, SEGV_ACCERR, or a bus error. What the kernel raises by itself
-    /// (a signal for which there is no room on the stack), and general protection, have none.
-    pub(crate) fn has_address(&self) -> bool {
-        match self.signal {
-            libc::SIGSEGV => matches!(self.code, 1 | 2),
-            _ => self.signal == libc::SIGBUS && self.code > 1 && self.code < 0x80,
-        }
-    }
-}
-
 /// Backtraces stop after so many frames, inlined ones included.
 const MOST_FRAMES: usize = 64;
-
-thread_local! {
-    static ERROR: RefCell<Option<CallError>> = const { RefCell::new(None) };
-}
-
-/// Fills the calling thread's slot and sets its status.
-pub(crate) fn set_error(error: CallError) {
-    let _ = ERROR.try_with(|slot| slot.try_borrow_mut().map(|mut s| *s = Some(error)));
-    // SAFETY: our own thread's words.
-    unsafe { (*gate::tls()).status = status::SLOT };
-}
-
-/// The last failed call's error.
-pub(crate) fn take_error() -> Option<CallError> {
-    // SAFETY: our own thread's words.
-    let code = unsafe { std::mem::take(&mut (*gate::tls()).status) };
-    match code {
-        0 => None,
-        status::FAULTED => Some(CallError::Faulted),
-        status::GONE => Some(CallError::Gone),
-        status::REVOKED => Some(CallError::Revoked),
-        status::INSIDE => Some(CallError::Inside),
-        status::SIGNAL_STACK => Some(CallError::SignalStack),
-        status::ENDING => Some(CallError::Ending),
-        status::UNLINKED => Some(CallError::Unlinked),
-        _ => ERROR.try_with(|slot| slot.try_borrow_mut().ok()?.take()).ok()?,
-    }
-}
 
 fn images(lane: &Lane) -> Vec<(u64, Module)> {
     // SAFETY: the lane is the calling thread's, with the failed call still in progress.

@@ -11,9 +11,9 @@
 //! the stack can tell. `docs/security/exceptions.md` has the argument.
 
 use crate::domain::DomainRef;
-use crate::gates::gate;
-use crate::gates::jump::{JumpFrame, OutWords, Records};
+use crate::lanes::gate::{self, JumpFrame, OutWords};
 use crate::lanes::lane::Lane;
+use crate::lanes::records::Records;
 use ringfence_isa::frames::{HEAD, RECORD, WORDS};
 use ringfence_isa::window;
 use std::fmt;

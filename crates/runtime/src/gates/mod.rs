@@ -1,6 +1,8 @@
 //! How control crosses the boundary, and what becomes of calls that fail.
 
+mod assembly;
+mod dispatch;
 pub mod fault;
 pub(crate) mod frames;
-pub(crate) mod gate;
-pub(crate) mod jump;
+mod jump;
+mod prepare;

@@ -5,9 +5,9 @@
 //! [`credit`](Lane::credit) for each outermost call that begins. Credit is handed out in batches, with the world locked; the last
 //! ones are taken back from lanes that do not need them.
 
-use crate::domain::{Inner, LaneSet};
 use crate::lanes::lane::Lane;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use crate::lanes::set::LaneSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most calls that a lane is given at once.
 const BATCH: u64 = 256;
@@ -59,7 +59,7 @@ impl CallCredit {
     }
 
     /// Gives a lane more. False if there is no more.
-    fn hand_out(&self, set: &LaneSet, lane: &Lane) -> bool {
+    pub(crate) fn hand_out(&self, set: &LaneSet, lane: &Lane) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
             for &other in &set.lanes {
                 // SAFETY: lanes in the list are this domain's; only atomics are used.
@@ -82,40 +82,5 @@ impl CallCredit {
         }
         self.limit.store(limit, Ordering::Relaxed);
         self.left.store(limit, Ordering::Relaxed);
-    }
-}
-
-/// The credit of a lane.
-pub(crate) type Credit = AtomicI64;
-
-impl Inner {
-    /// A lane has no credit left. With the world locked; false if nobody has.
-    pub(crate) fn replenish(&self, lane: &Lane) -> bool {
-        self.call_credit.hand_out(&self.lanes(), lane)
-    }
-
-    /// Keeps the domain from going while the host is told of a limit by a thread that has no call in progress in it. With the world
-    /// locked.
-    pub(crate) fn stay(&self) -> Stay {
-        self.stays.fetch_add(1, Ordering::AcqRel);
-        Stay(self)
-    }
-}
-
-/// A domain that stays; for ever, if its last handle is dropped meanwhile, as when a host function drops it that the domain called.
-pub(crate) struct Stay(*const Inner);
-
-impl std::ops::Deref for Stay {
-    type Target = Inner;
-    fn deref(&self) -> &Inner {
-        // SAFETY: it was alive with the world locked, and whoever retires a domain with the world locked sees the number.
-        unsafe { &*self.0 }
-    }
-}
-
-impl Drop for Stay {
-    fn drop(&mut self) {
-        let stays: &AtomicU32 = &self.stays;
-        stays.fetch_sub(1, Ordering::AcqRel);
     }
 }

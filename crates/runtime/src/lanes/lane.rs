@@ -1,17 +1,13 @@
 //! Lanes: what one host thread needs inside one domain.
 
-use crate::domain::Inner;
-use crate::domain::limits::LimitHit;
-use crate::gates::fault::RawFault;
-use crate::gates::gate::{self, status};
-use crate::gates::jump::Records;
-use crate::lanes::credit::{Credit, Stay};
-use crate::lanes::{signal, watchdog, world};
+use crate::lanes::raw_fault::RawFault;
+use crate::lanes::records::Records;
+use crate::lanes::set::Lanes;
 use crate::os::{host, pages, sys};
-use crate::outcome::error::{CallError, HostError};
+use crate::outcome::error::HostError;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// Bits of [`Lane::attention`].
 pub(crate) mod attention {
@@ -62,7 +58,7 @@ pub(crate) struct Lane {
     pub again: AtomicU64,
     /// How many may begin before more have to be asked for, in a domain whose calls are limited. Below 0 for the moment in which a thread
     /// finds that there are none.
-    pub credit: Credit,
+    pub credit: AtomicI64,
     /// Which of them has to end.
     pub expired: AtomicU64,
     /// Low half of the data stack's lowest address that a call out accepts, and the length from there.
@@ -87,8 +83,10 @@ pub(crate) struct Lane {
     pub tid: AtomicI32,
     /// A fiber left in disorder: the lane cannot be entered until it is made anew.
     pub poisoned: AtomicU32,
-    /// An [`Inner`]; the gate does not look at it.
+    /// The domain, an opaque address here; null while the lane is nobody's.
     pub domain: *const std::ffi::c_void,
+    /// What it shares with the domain's other lanes. Alive while `domain` is not null.
+    pub shared: *const Lanes,
     pub slot: Slot,
     pub fault: UnsafeCell<RawFault>,
     /// Records of `setjmp`; used by the owner only, with `top` at 0 or nobody inside.
@@ -134,7 +132,7 @@ pub(crate) struct Target {
     pub revoked: AtomicU32,
     /// Which gate.
     pub gate: u64,
-    /// An [`Inner`]; the gate does not look at it.
+    /// The domain, an opaque address here.
     pub domain: *const std::ffi::c_void,
 }
 
@@ -144,8 +142,8 @@ unsafe impl Send for Target {}
 unsafe impl Sync for Target {}
 
 impl Target {
-    /// No function: calls fail.
-    pub(crate) fn nothing() -> Target {
+    /// No function: calls through `gate` fail.
+    pub(crate) fn nothing(gate: u64) -> Target {
         Target {
             index: AtomicU64::new(0),
             base: 0,
@@ -154,7 +152,7 @@ impl Target {
             words: 0,
             x87: 0,
             revoked: AtomicU32::new(gone::REVOKED),
-            gate: gate::__rf_in_bare as *const () as u64,
+            gate,
             domain: std::ptr::null(),
         }
     }
@@ -174,14 +172,23 @@ pub(crate) struct Import {
     pub pad: u32,
 }
 
+/// Where a domain's lanes are, and how large their parts.
+pub(crate) struct Shape {
+    /// The window's base.
+    pub base: u64,
+    /// Bytes of a control stack that the domain may use.
+    pub control_stack: u32,
+    /// Bytes of a data stack.
+    pub data_stack: u32,
+    /// Bytes of a slot, from its start, that are mapped for the thread block.
+    pub thread_area: u64,
+}
+
 /// Room below the domain's part of a control stack for host signal handlers that do not run on the alternate stack.
 const RESERVE: u64 = 64 << 10;
 
 /// Mappings that a lane needs at most.
 pub(crate) const MAPPINGS: u64 = 8;
-
-/// What a call out must leave free on the data stack.
-const DATA_MARGIN: u32 = 4096;
 
 impl Slot {
     pub(crate) fn start(&self, base: u64) -> u64 {
@@ -224,9 +231,9 @@ impl Slot {
     }
 
     /// Maps the parts of a new slot.
-    fn new(domain: &Inner, number: u32) -> Result<Slot, HostError> {
+    pub(crate) fn new(shape: &Shape, number: u32) -> Result<Slot, HostError> {
         host::take_mappings(MAPPINGS)?;
-        let control_len = u64::from(domain.options.control_stack);
+        let control_len = u64::from(shape.control_stack);
         let total = control_len + RESERVE + 2 * sys::PAGE as u64;
         let rw = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping, and parts of our own window in which nothing is mapped yet.
@@ -239,9 +246,9 @@ impl Slot {
             };
             sys::protect(control, sys::PAGE as u64, libc::PROT_NONE)?;
             sys::protect(slot.soft_guard(), sys::PAGE as u64, libc::PROT_NONE)?;
-            let start = slot.start(domain.base());
-            sys::map_anonymous(start, domain.thread_area(), rw, true)?;
-            let data = u64::from(domain.options.data_stack);
+            let start = slot.start(shape.base);
+            sys::map_anonymous(start, shape.thread_area, rw, true)?;
+            let data = u64::from(shape.data_stack);
             sys::map_anonymous(start + u64::from(window::LANE_SLOT) - data, data, rw, true)?;
             Ok(slot)
         }
@@ -263,19 +270,15 @@ impl Slot {
         Ok(())
     }
 
-    /// Makes stacks and thread block as good as new.
-    pub(crate) fn refresh(&self, domain: &Inner, used: bool) -> Result<(), HostError> {
-        let start = self.start(domain.base());
-        if used {
-            let data = u64::from(domain.options.data_stack);
-            // SAFETY: nobody is in the lane.
-            unsafe {
-                pages::zero(start, domain.thread_area())?;
-                pages::zero(start + u64::from(window::LANE_SLOT) - data, data)?;
-            }
+    /// Zeroes stack and thread block, as they are when they are new. Nobody is in the lane.
+    pub(crate) fn zero(&self, shape: &Shape) -> Result<(), HostError> {
+        let start = self.start(shape.base);
+        let data = u64::from(shape.data_stack);
+        // SAFETY: nobody is in the lane.
+        unsafe {
+            pages::zero(start, shape.thread_area)?;
+            pages::zero(start + u64::from(window::LANE_SLOT) - data, data)
         }
-        domain.write_thread_block(start);
-        Ok(())
     }
 }
 
@@ -296,9 +299,10 @@ impl Lane {
         self.limit.load(Ordering::Relaxed) != 0 || self.timed.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn domain(&self) -> &Inner {
+    /// What the lanes of its domain share.
+    pub(crate) fn shared(&self) -> &Lanes {
         // SAFETY: a lane that somebody uses has a live domain.
-        unsafe { &*self.domain.cast::<Inner>() }
+        unsafe { &*self.shared }
     }
 
     /// Sets the tops for an empty lane.
@@ -315,253 +319,9 @@ impl Lane {
     }
 }
 
-/// Why there is no lane.
-enum Refusal {
-    Error(CallError),
-    /// As many threads as may be have one.
-    Full(Stay),
-}
-
-impl From<CallError> for Refusal {
-    fn from(e: CallError) -> Self {
-        Refusal::Error(e)
-    }
-}
-
-/// The host may decide that there are more lanes. An error if it does not.
-fn more_lanes(domain: &Inner) -> Result<(), CallError> {
-    let limit = domain.max_lanes.load(Ordering::Relaxed);
-    match domain.tell_limit(&LimitHit::Lanes { limit: limit.into() }) {
-        Some(to) if limit < window::LANE_COUNT => {
-            let to = to.min(window::LANE_COUNT.into()) as u32;
-            domain.max_lanes.fetch_max(to, Ordering::Relaxed);
-            Ok(())
-        }
-        _ => Err(CallError::NoLane { limit }),
-    }
-}
-
-/// A call is about to begin in a domain whose calls are limited, and the lane has no credit. An error if there is none; `None` if
-/// the domain is gone.
-///
-/// # Safety
-/// The target is one that a gate was given.
-unsafe fn more_calls(target: *const Target, lane: &Lane) -> Result<Option<()>, CallError> {
-    let stay = {
-        let world = world::lock().ok_or(CallError::Inside)?;
-        // SAFETY: the caller's promise.
-        let Some(domain) = (unsafe { alive(target, &world) }) else {
-            return Ok(None);
-        };
-        // A lane that was taken from the thread meanwhile gets nothing: the gate makes a new one.
-        if !std::ptr::eq(lane.domain.cast(), domain) || domain.replenish(lane) {
-            return Ok(Some(()));
-        }
-        domain.stay()
-    };
-    let limit = stay.call_credit.limit();
-    let Some(to) = stay.tell_limit(&LimitHit::Calls { limit }) else {
-        return Err(CallError::Calls { limit });
-    };
-    // Another thread may have used it up before the gate starts again: then the host is asked once more.
-    let _world = world::lock().ok_or(CallError::Inside)?;
-    stay.call_credit.raise(to);
-    Ok(Some(()))
-}
-
-/// Makes a lane for the calling thread in the target's domain; `None` if the domain is gone.
-///
-/// # Safety
-/// The target is one that a gate was given.
-unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
-    let mut world = world::lock().ok_or(CallError::Inside)?;
-    // SAFETY: the caller's promise; see `alive` for the domain.
-    let Some(domain) = (unsafe { alive(target, &world) }) else {
-        return Ok(None);
-    };
-    let thread = world::this_thread(&mut world)?;
-    let mut set = domain.lanes();
-    let slot = match set.free.pop() {
-        Some(slot) => slot.refresh(domain, true).map(|()| slot),
-        None if let Some(number) = set.empty.pop() => {
-            let slot = Slot::new(domain, number);
-            if slot.is_err() {
-                set.empty.push(number);
-            }
-            slot.and_then(|slot| slot.refresh(domain, false).map(|()| slot))
-        }
-        None if set.next < domain.max_lanes.load(Ordering::Relaxed) => {
-            let slot = Slot::new(domain, set.next);
-            set.next += 1;
-            slot.and_then(|slot| slot.refresh(domain, false).map(|()| slot))
-        }
-        None => {
-            drop(set);
-            return Err(Refusal::Full(domain.stay()));
-        }
-    }
-    .map_err(|e: HostError| CallError::Lane(e.to_string()))?;
-    let lane = thread.blank_lane(&mut world);
-    let low = (slot.start(domain.base()) as u32)
-        .wrapping_add(window::LANE_SLOT)
-        .wrapping_sub(domain.options.data_stack)
-        .wrapping_add(DATA_MARGIN);
-    let sequence = 0;
-    // SAFETY: a blank lane is used by nobody but its owner, which is this thread, and the watchdog, which looks at
-    // atomics only.
-    unsafe {
-        let l = &mut *lane;
-        l.base = domain.base();
-        l.thread = AtomicU64::new(gate::thread_pointer());
-        l.tid.store(thread.tid(), Ordering::Relaxed);
-        l.imports = domain.imports().as_ptr();
-        l.import_count = domain.imports().len() as u64;
-        l.sequence.store(sequence, Ordering::Relaxed);
-        l.again.store(0, Ordering::Relaxed);
-        l.credit.store(0, Ordering::Relaxed);
-        l.expired.store(u64::MAX, Ordering::Relaxed);
-        l.seen.store(u64::MAX, Ordering::Relaxed);
-        l.timed.store(u32::from(domain.is_timed()), Ordering::Relaxed);
-        l.looked.store(0, Ordering::Relaxed);
-        l.data_low = low;
-        l.data_len = domain.options.data_stack - DATA_MARGIN;
-        l.domain = std::ptr::from_ref(domain).cast();
-        l.slot = slot;
-        l.poisoned.store(0, Ordering::Relaxed);
-        let limit = domain.time_limit.load(Ordering::Relaxed);
-        l.limit.store(limit, Ordering::Relaxed);
-        let faulted = if domain.faulted() { attention::FAULTED } else { 0 };
-        let counted = if domain.call_credit.is_limited() {
-            attention::COUNTED
-        } else {
-            0
-        };
-        l.attention
-            .store(faulted | counted | attention::WAKE, Ordering::Relaxed);
-        l.rewind();
-    }
-    set.lanes.push(lane);
-    thread.bind(domain.index, lane);
-    Ok(Some(lane))
-}
-
 /// What gates do when a thread leaves a domain, once more as ThreadSanitizer sees it: all that it did there comes before what
 /// others do when they have found that it is out. Called by the gates in that sanitizer's builds only.
 pub(crate) unsafe extern "C" fn tell_leaving(lane: *const Lane) {
     // SAFETY: the gate passes its lane.
     unsafe { (*lane).host_sp.fetch_or(0, Ordering::Release) };
-}
-
-/// The domain of a target, unless it is gone. A raw thunk keeps its domain from nothing: another thread may close it at
-/// any moment. That clears the target's index first and takes the world's lock then, so a domain whose index is found
-/// under the lock stays until the lock is released.
-///
-/// # Safety
-/// The target is one that a gate was given. What is returned is not used after the lock is released.
-unsafe fn alive<'a>(target: *const Target, _world: &world::Guard) -> Option<&'a Inner> {
-    // SAFETY: targets are never freed while they can be called; the domain lives while the lock is held, as said above.
-    unsafe { ((*target).index.load(Ordering::Acquire) != 0).then(|| &*(*target).domain.cast::<Inner>()) }
-}
-
-/// The slow way in: finds out what is amiss. 1: try again; 0: the call fails, status and slot tell why.
-pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
-    let tls = gate::tls();
-    let fail = |code: u64| {
-        // SAFETY: our own thread's words.
-        unsafe { (*tls).status = code };
-        0
-    };
-    let fail_with = |error: CallError| {
-        crate::gates::fault::set_error(error);
-        fail(status::SLOT)
-    };
-    // SAFETY: the thread's own words; the gate passes a target; lanes are never unmapped.
-    unsafe {
-        if (*(*tls).current).top.load(Ordering::Relaxed) == 0 {
-            return fail(status::INSIDE);
-        }
-        if sp.wrapping_sub((*tls).alt) < (*tls).alt_size {
-            return fail(status::SIGNAL_STACK);
-        }
-        let index = (*target).index.load(Ordering::Acquire);
-        // Asked once the index is known to be 0: the reason is written first.
-        let gone = || match (*target).revoked.load(Ordering::Acquire) {
-            gone::DOMAIN => fail(status::GONE),
-            gone::UNLINKED => fail(status::UNLINKED),
-            _ => fail(status::REVOKED),
-        };
-        if index == 0 {
-            return gone();
-        }
-        let place = &*(*tls).lanes.byte_add(index as usize);
-        let mut lane = place.load(Ordering::Acquire);
-        if lane.is_null() {
-            lane = match create(target) {
-                Ok(Some(lane)) => lane,
-                Ok(None) => return gone(),
-                Err(Refusal::Full(domain)) => match more_lanes(&domain) {
-                    Ok(()) => return 1,
-                    Err(e) => return fail_with(e),
-                },
-                Err(Refusal::Error(e)) => return fail_with(e),
-            };
-            // A handler of ours may have been replaced since; a new lane is the moment to look.
-            signal::check_installed();
-        }
-        let lane = &*lane;
-        let bits = lane.attention.load(Ordering::Acquire);
-        if bits & attention::HOLD != 0 {
-            // Whoever unlinks or resets holds the world. Afterwards the gate starts again, and finds out whether its target still is one.
-            let Some(_world) = world::lock() else {
-                return fail(status::INSIDE);
-            };
-            // With the lock: whoever takes it next may set the bit again, for what this thread must not miss. The lane may not
-            // be this thread's any more.
-            if std::ptr::eq(place.load(Ordering::Acquire), lane) {
-                lane.attention.fetch_and(!attention::HOLD, Ordering::AcqRel);
-            }
-            return 1;
-        }
-        if bits & attention::FAULTED != 0 {
-            return fail(status::FAULTED);
-        }
-        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-        if bits & ending != 0 {
-            if lane.active() && lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed)
-            {
-                return fail(status::ENDING);
-            }
-            lane.attention.fetch_and(!ending, Ordering::AcqRel);
-        }
-        if bits & attention::RESERVE_OPEN != 0 {
-            let Some(world) = world::lock() else {
-                return fail(status::INSIDE);
-            };
-            if alive(target, &world).is_none() {
-                return gone(); // and the stack with its reserve is unmapped
-            }
-            lane.attention
-                .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
-            lane.slot.close_reserve();
-        }
-        if bits & attention::WAKE != 0 {
-            lane.attention.fetch_and(!attention::WAKE, Ordering::AcqRel);
-            if lane.watched()
-                && let Err(e) = watchdog::wake()
-            {
-                return fail_with(CallError::Lane(e.to_string()));
-            }
-        }
-        if lane.top.load(Ordering::Relaxed) == 0 {
-            return fail(status::INSIDE);
-        }
-        if bits & attention::COUNTED != 0 && !lane.active() && lane.credit.load(Ordering::Relaxed) <= 0 {
-            match more_calls(target, lane) {
-                Ok(Some(())) => {}
-                Ok(None) => return gone(),
-                Err(e) => return fail_with(e),
-            }
-        }
-    }
-    1
 }

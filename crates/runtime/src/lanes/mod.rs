@@ -1,8 +1,14 @@
 //! What one thread needs inside one domain, what all threads share, and what interrupts them.
 
 pub(crate) mod credit;
+pub(crate) mod gate;
 pub(crate) mod lane;
+pub(crate) mod last_error;
+pub(crate) mod raw_fault;
+pub(crate) mod records;
+pub(crate) mod set;
 pub(crate) mod signal;
 pub(crate) mod thunk;
+pub(crate) mod tick;
 pub(crate) mod watchdog;
 pub(crate) mod world;

@@ -1,10 +1,9 @@
 //! Signals: a crash of a domain ends its call, everything else goes where it went before.
 
-use crate::domain::fork;
-use crate::gates::fault::RawFault;
-use crate::gates::gate;
+use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
-use crate::lanes::watchdog;
+use crate::lanes::raw_fault::RawFault;
+use crate::lanes::tick::{self, TICK};
 use crate::os::{guarded, sys};
 use crate::outcome::error::{CallError, HostError};
 use core::arch::global_asm;
@@ -24,9 +23,6 @@ const FAULTS: [i32; 5] = [
     libc::SIGFPE,
     libc::SIGTRAP,
 ];
-
-/// The watchdog's signal: ignored by default, so that one that comes late does no harm.
-pub(crate) const TICK: i32 = libc::SIGURG;
 
 /// Size of an alternate stack of ours.
 const ALT_SIZE: usize = 64 << 10;
@@ -107,7 +103,6 @@ pub(crate) fn install() -> Result<(), HostError> {
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
-    fork::install()?;
     for signal in FAULTS {
         take(signal, entry(signal), &FIRST)?;
     }
@@ -190,7 +185,7 @@ global_asm!(
     open = const attention::RESERVE_OPEN,
     c_rip = const offset_of!(libc::ucontext_t, uc_mcontext) + 8 * libc::REG_RIP as usize,
     queue = const libc::SI_QUEUE,
-    magic = const watchdog::MAGIC,
+    magic = const tick::MAGIC,
     options(att_syntax)
 );
 
@@ -451,7 +446,7 @@ fn tick_later(context: &mut libc::ucontext_t) {
     // SAFETY: the kernel's part of a `sigset_t` is the first word.
     unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= 1 << (TICK - 1) };
     // SAFETY: asks for a number.
-    watchdog::send(unsafe { libc::gettid() });
+    tick::send(unsafe { libc::gettid() });
 }
 
 /// A host handler needed the reserve and has returned. The domain must not get at it: the next handler would find none.
@@ -475,7 +470,7 @@ unsafe extern "C" fn tick_handler(
 ) {
     // SAFETY: the kernel passes valid pointers.
     let (i, c) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
-    if !watchdog::is_ours(i) {
+    if !tick::is_ours(i) {
         // SAFETY: as above.
         return unsafe { chain(signal, info, context, behind_return) };
     }

@@ -6,9 +6,9 @@
 //! on the way back.
 
 use crate::lanes::lane::{Lane, attention};
-use crate::lanes::{signal, world};
+use crate::lanes::{tick, world};
 use crate::outcome::error::HostError;
-use std::mem::{offset_of, zeroed};
+use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,9 +25,6 @@ const TICK_NS: u64 = 1_000_000;
 const AGAIN_NS: u64 = 100_000;
 /// So many quiet ticks, and the watchdog goes to sleep.
 const QUIET: u32 = 50;
-
-/// What marks the signals as ours.
-pub(crate) const MAGIC: usize = 0x5246_7761_7463_6821;
 
 /// Starts the watchdog or makes it look now.
 pub(crate) fn wake() -> Result<(), HostError> {
@@ -175,12 +172,12 @@ fn look(now: u64) -> (bool, u64) {
             busy = true;
             // In the domain, or about to be; when it is out in the host the gate looks on the way back.
             if lane.top.load(Ordering::Acquire) == 0 {
-                send(lane.tid.load(Ordering::Relaxed));
+                tick::send(lane.tid.load(Ordering::Relaxed));
                 next = next.min(now + AGAIN_NS);
             } else if let Some(callee) = along(&world.all, lane) {
                 // It waits for another domain, which has to end first.
                 mark(callee, callee.sequence.load(Ordering::Acquire), attention::TIME);
-                send(callee.tid.load(Ordering::Relaxed));
+                tick::send(callee.tid.load(Ordering::Relaxed));
                 next = next.min(now + AGAIN_NS);
             }
         }
@@ -227,7 +224,7 @@ fn charge(lane: &Lane, look: Look) -> bool {
         (true, false) => look.since.min(TICK_NS),
     };
     // The world is locked, so a lane with a call in progress has its domain.
-    lane.domain().charge(ran)
+    lane.shared().charge(ran)
 }
 
 /// Processor time of a thread of this process in nanoseconds; 0 if it is gone.
@@ -247,54 +244,6 @@ fn thread_time(tid: i32) -> u64 {
 fn mark(lane: &Lane, sequence: u64, bit: u32) {
     lane.expired.store(sequence, Ordering::Release);
     lane.attention.fetch_or(bit, Ordering::AcqRel);
-}
-
-/// The fields of a queued signal, as the kernel lays them out.
-#[repr(C)]
-struct Queued {
-    signo: i32,
-    errno: i32,
-    code: i32,
-    pad: i32,
-    pid: i32,
-    uid: u32,
-    value: usize,
-    rest: [u64; 12],
-}
-
-const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
-// The handler's entry knows these places.
-const _: () = assert!(offset_of!(Queued, code) == 8 && offset_of!(Queued, value) == 24);
-
-/// Sends a thread of this process a tick. Async-signal-safe.
-pub(crate) fn send(tid: i32) {
-    // SAFETY: sends a signal to a thread of this process; if it is gone, nothing happens.
-    unsafe {
-        let info = Queued {
-            signo: signal::TICK,
-            errno: 0,
-            code: libc::SI_QUEUE,
-            pad: 0,
-            pid: libc::getpid(),
-            uid: libc::getuid(),
-            value: MAGIC,
-            rest: [0; 12],
-        };
-        libc::syscall(
-            libc::SYS_rt_tgsigqueueinfo,
-            libc::getpid(),
-            tid,
-            signal::TICK,
-            &raw const info,
-        );
-    }
-}
-
-/// Whether a signal is one of the watchdog's.
-pub(crate) fn is_ours(info: &libc::siginfo_t) -> bool {
-    // SAFETY: same size; for SI_QUEUE the kernel fills in these fields.
-    let queued = unsafe { &*std::ptr::from_ref(info).cast::<Queued>() };
-    queued.code == libc::SI_QUEUE && queued.value == MAGIC
 }
 
 /// A full fence in every thread of the process: the other half of the gate's missing fence.

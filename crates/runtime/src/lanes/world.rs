@@ -1,6 +1,6 @@
 //! What all domains and threads share: who has which index, which thread has which lanes.
 
-use crate::gates::gate::{self, MAX_DOMAINS};
+use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::Lane;
 use crate::lanes::signal;
 use crate::os::sys;
@@ -204,11 +204,11 @@ impl Drop for Slot {
 unsafe fn release(lane: *mut Lane) {
     // SAFETY: the caller's promise.
     unsafe {
-        let domain = (*lane).domain();
-        let mut set = domain.lanes();
+        let shared = (*lane).shared();
+        let mut set = shared.lock();
         set.lanes.retain(|&l| l != lane);
         set.calls += (*lane).calls();
-        domain.call_credit.take_back(&*lane);
+        shared.call_credit.take_back(&*lane);
         if (*lane).poisoned.load(Ordering::Relaxed) == 0 && !(*lane).active() {
             set.free.push((*lane).slot);
         }
@@ -225,6 +225,7 @@ unsafe fn blank(lane: *mut Lane) {
         (*lane).host_sp.store(0, Ordering::Relaxed);
         (*lane).top.store(1, Ordering::Release);
         (*lane).domain = std::ptr::null();
+        (*lane).shared = std::ptr::null();
     }
 }
 

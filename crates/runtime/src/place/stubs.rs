@@ -1,6 +1,6 @@
 //! Gate stubs: the code pages through which every domain leaves, the same in every window.
 
-use crate::gates::gate;
+use crate::lanes::gate;
 use crate::os::sys;
 use crate::outcome::error::HostError;
 use ringfence_isa::{identifier, window};

@@ -8,7 +8,7 @@
 //! Everything happens under one lock, which no call into a domain takes. Rights change while domains run: the kernel
 //! replaces a mapping at once for all threads, and a thread that used it meanwhile faults.
 
-use crate::domain::{Domain, DomainRef};
+use crate::domain::{Domain, DomainRef, fork as fork_of_domains};
 use crate::lanes::signal;
 use crate::os::{guarded, host, sys};
 use crate::outcome::error::{HostError, MemoryError};
@@ -342,6 +342,7 @@ impl Region {
             });
         }
         host::check()?;
+        fork_of_domains::install()?;
         signal::install()?;
         at_fork()?;
         let file = match file {

@@ -1,8 +1,8 @@
 //! What the gate out calls when it is no plain function.
 
-use super::{DomainRef, Inner};
 use crate::domain::imports::{OutFrame, Verdict};
 use crate::domain::policy::{Answer, Syscall};
+use crate::domain::{DomainRef, Inner};
 use crate::gates::fault;
 use crate::lanes::lane::{Import, Lane};
 use ringfence_isa::window;
@@ -12,7 +12,7 @@ pub(crate) unsafe extern "C" fn dispatch(frame: *mut OutFrame) -> u32 {
     // SAFETY: the gate passes its own frame and lane.
     let (frame, lane) = unsafe { (&mut *frame, &*(*frame).lane.cast::<Lane>()) };
     let domain = lane.domain();
-    let number = (frame.import as usize - domain.imports.as_ptr() as usize) / size_of::<Import>();
+    let number = (frame.import as usize - domain.imports().as_ptr() as usize) / size_of::<Import>();
     let verdict = if number < window::STUB_FIRST_IMPORT as usize {
         runtime_stub(domain, number as u32, frame)
     } else {
@@ -54,7 +54,8 @@ fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Ver
                 number: frame.rax,
                 args: [a, b, c, frame.r10, e, f],
             };
-            let policy = std::panic::AssertUnwindSafe(|| domain.policy.syscall(&DomainRef(domain), &call));
+            let policy =
+                std::panic::AssertUnwindSafe(|| domain.policy().syscall(&DomainRef::of(domain), &call));
             Some(match std::panic::catch_unwind(policy) {
                 Ok(Answer::Return(value)) => {
                     frame.result[0] = value as u64;
@@ -78,7 +79,7 @@ const NAME: usize = 256;
 
 /// What the domain calls its exception: text for a message, from a stranger.
 fn type_name(domain: &Inner, frame: &OutFrame) -> String {
-    let domain = DomainRef(domain);
+    let domain = DomainRef::of(domain);
     let mut bytes = vec![0; NAME.min(frame.ints[1] as usize)];
     if domain.read(domain.translate(frame.ints[0]), &mut bytes).is_err() {
         bytes.clear();

@@ -1,0 +1,62 @@
+//! What all lanes of a domain share.
+
+use crate::lanes::credit::CallCredit;
+use crate::lanes::lane::{Lane, Slot};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Lanes and what is left of lanes.
+#[derive(Default)]
+pub(crate) struct LaneSet {
+    pub lanes: Vec<*mut Lane>,
+    /// Slots without a lane, used before.
+    pub free: Vec<Slot>,
+    /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
+    pub lost: Vec<Slot>,
+    /// Numbers of slots below `next` of which nothing is mapped.
+    pub empty: Vec<u32>,
+    /// Calls on lanes that are gone.
+    pub calls: u64,
+    /// Slots below this number were used.
+    pub next: u32,
+}
+
+// SAFETY: lanes are never unmapped; what is not atomic in them is written by their owner under the world's lock.
+unsafe impl Send for LaneSet {}
+
+/// What lanes need of their domain.
+pub(crate) struct Lanes {
+    set: Mutex<LaneSet>,
+    /// How many calls it may get.
+    pub call_credit: CallCredit,
+    /// Nanoseconds in the domain's code, as sampled, and how many there may be.
+    pub time_used: AtomicU64,
+    pub time_budget: AtomicU64,
+}
+
+impl Lanes {
+    /// No lane yet. No limit of calls is `None`; `time` in nanoseconds.
+    pub(crate) fn new(calls: Option<u64>, time: u64) -> Lanes {
+        Lanes {
+            set: Mutex::default(),
+            call_credit: CallCredit::new(calls),
+            time_used: AtomicU64::new(0),
+            time_budget: AtomicU64::new(time),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LaneSet> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the domain's code has run for some time. Whether that was too much.
+    pub(crate) fn charge(&self, nanoseconds: u64) -> bool {
+        let before = self.time_used.fetch_add(nanoseconds, Ordering::Relaxed);
+        before.saturating_add(nanoseconds) > self.time_budget.load(Ordering::Relaxed)
+    }
+
+    /// A lane has no credit left. With the world locked; false if nobody has.
+    pub(crate) fn replenish(&self, lane: &Lane) -> bool {
+        self.call_credit.hand_out(&self.lock(), lane)
+    }
+}
