@@ -8,8 +8,7 @@ use std::fmt::Write;
 
 use crate::Results;
 use crate::calls::process;
-use crate::plot::Line;
-use crate::report::{cost, mean_and_worst, ratios};
+use crate::figures::{Line, cost, mean_and_worst, ratios};
 
 /// One comparison.
 struct Case {

@@ -227,7 +227,7 @@ impl Calls {
             (true, ["wasm2c, null call", "wasm2c, call with one callback"]),
             (false, ["Wasmtime, null call", "Wasmtime, call with one callback"]),
         ] {
-            if let (true, Ok(peer)) = (peers, wasm::calls(kitchen, wasm2c)) {
+            if let (true, Ok(peer)) = (peers, wasm::calls(kitchen.dir(), wasm2c)) {
                 engines.push((names[0], "nothing", peer.clone()));
                 engines.push((names[1], "call_back", peer));
             }

@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 
 use crate::configuration::Configuration;
-use crate::wasm;
 
 struct Process {
     child: Child,
@@ -27,7 +26,7 @@ impl Peer {
     pub fn start(file: &Path, configuration: Configuration) -> Result<Self, String> {
         let mut command = match configuration {
             Configuration::Wasmtime => {
-                let mut command = Command::new(wasm::wasmtime()?);
+                let mut command = Command::new(wasmtime()?);
                 command.arg(file);
                 command
             }
@@ -70,6 +69,14 @@ impl Peer {
         };
         parsed.ok_or_else(|| format!("the peer answered '{}'", words.join(" ")))
     }
+}
+
+/// The program in `bench/wasmtime`, as `bench/run.sh` built it.
+fn wasmtime() -> Result<PathBuf, String> {
+    std::env::var_os("RINGFENCE_WASMTIME")
+        .filter(|p| !p.is_empty())
+        .map(PathBuf::from)
+        .ok_or_else(|| "Wasmtime was not built; scripts/setup.sh bench says why".to_owned())
 }
 
 impl Drop for Process {

@@ -11,6 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Results;
 use crate::breakeven;
+use crate::figures::Line;
 
 type Failure = Box<dyn std::error::Error>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
@@ -49,14 +50,6 @@ const THEMES: [Theme; 2] = [
         ],
     },
 ];
-
-/// A line of points with a name.
-pub struct Line {
-    /// For the legend.
-    pub name: String,
-    /// In the order in which they are joined.
-    pub points: Vec<(f64, f64)>,
-}
 
 /// Draws all plots for which there are figures into `docs`.
 pub fn draw(docs: &Path, results: &Results) -> Result<(), String> {

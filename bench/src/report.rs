@@ -8,8 +8,8 @@ use std::path::Path;
 
 use crate::Results;
 use crate::calls::process;
+use crate::figures::{cost, mean_and_worst, ratios};
 use crate::measure::geometric_mean;
-use crate::workloads::Row;
 use crate::{breakeven, plot};
 
 /// Renders a part, if there are figures for it.
@@ -53,19 +53,6 @@ const PLOTS: [(&str, &str, &str); 4] = [
         "Crossings per second above which a fence costs less than another process",
     ),
 ];
-
-/// Ratios of all workloads that have both configurations, with their names.
-pub fn ratios<'a>(results: &'a Results, of: &str, over: &str) -> Vec<(&'a str, f64)> {
-    let ratio = |r: &'a Row| Some((r.name.as_str(), r.ratio(of, over)?));
-    results.workloads.rows.iter().filter_map(ratio).collect()
-}
-
-/// Geometric mean and worst of these ratios.
-pub fn mean_and_worst<'a>(list: &[(&'a str, f64)]) -> Option<(f64, &'a str, f64)> {
-    let worst = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let values: Vec<f64> = list.iter().map(|r| r.1).collect();
-    Some((geometric_mean(&values), worst.0, worst.1))
-}
 
 /// The means, for the terminal.
 pub fn summary(results: &Results) -> String {
@@ -171,11 +158,6 @@ fn machine(results: &Results) -> Option<String> {
         100.0 * spreads[spreads.len() / 2],
         100.0 * spreads[spreads.len() * 9 / 10]
     ))
-}
-
-/// The line of this name in the table of costs.
-pub fn cost<'a>(results: &'a Results, name: &str) -> Option<&'a crate::Cost> {
-    results.costs.iter().find(|c| c.name == name)
 }
 
 /// What issue and README ask for, and what was reached.

@@ -10,10 +10,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build::{Kitchen, Step};
 use crate::configuration::Configuration;
 use crate::peer::Peer;
 use crate::program::{Program, here};
+use crate::step::Step;
 
 /// clang for wasm32.
 pub fn compiler(cxx: bool) -> Command {
@@ -38,7 +38,7 @@ pub fn link(program: &Program, objects: &[PathBuf], out: &Path) -> Result<PathBu
 
 /// Makes what the engine of a configuration loads out of WebAssembly.
 pub fn engine(
-    kitchen: &Kitchen,
+    dir: &Path,
     program: &Program,
     configuration: Configuration,
     wasm: &Path,
@@ -46,7 +46,7 @@ pub fn engine(
     if configuration != Configuration::Wasm2c {
         return Ok(wasm.to_owned());
     }
-    translate(kitchen.dir(), &program.name, &program.exports, wasm)
+    translate(dir, &program.name, &program.exports, wasm)
 }
 
 /// Translates WebAssembly to C and compiles it with a main that answers requests.
@@ -181,14 +181,14 @@ fn host(header: &str, symbols: &[String]) -> Result<String, String> {
 }
 
 /// The functions of the call benchmarks behind an engine.
-pub fn calls(kitchen: &Kitchen, wasm2c: bool) -> Result<Peer, String> {
+pub fn calls(dir: &Path, wasm2c: bool) -> Result<Peer, String> {
     let source = here().join("modules/calls.c");
-    let object = kitchen.dir().join("calls.wasm.o");
+    let object = dir.join("calls.wasm.o");
     let mut command = compiler(false);
     command.args(["-O2", "-w", "-c"]).arg(&source);
     Step::new(command, &object, &[source]).run()?;
     let symbols = ["nothing", "add", "call_back"].map(str::to_owned);
-    let wasm = kitchen.dir().join("calls.wasm");
+    let wasm = dir.join("calls.wasm");
     let mut command = compiler(false);
     command.args(["-O2", "-mexec-model=reactor", "-Wl,--allow-undefined"]);
     command
@@ -196,19 +196,11 @@ pub fn calls(kitchen: &Kitchen, wasm2c: bool) -> Result<Peer, String> {
         .arg(&object);
     Step::new(command, &wasm, &[object]).run()?;
     if wasm2c {
-        let program = translate(kitchen.dir(), "calls", &symbols, &wasm)?;
+        let program = translate(dir, "calls", &symbols, &wasm)?;
         Peer::start(&program, Configuration::Wasm2c)
     } else {
         Peer::start(&wasm, Configuration::Wasmtime)
     }
-}
-
-/// The program in `bench/wasmtime`, as `bench/run.sh` built it.
-pub fn wasmtime() -> Result<PathBuf, String> {
-    std::env::var_os("RINGFENCE_WASMTIME")
-        .filter(|p| !p.is_empty())
-        .map(PathBuf::from)
-        .ok_or_else(|| "Wasmtime was not built; scripts/setup.sh bench says why".to_owned())
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use crate::parse::{IP, Insn, NONE, Op};
 use crate::regs::{self, Class, RAX, RBX, RCX, RDX, RSI, RSP};
+use crate::sink::Sink;
 use crate::state::State;
-use crate::step::Sink;
 
 /// Writes what stands for `insn`. Temporaries are saved on the control stack.
 pub(crate) fn emit(k: &mut Sink<'_, '_>, insn: &Insn<'_>, st: &State) -> Result<(), String> {

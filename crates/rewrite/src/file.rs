@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use crate::Options;
 use crate::debug::Debug;
-use crate::dispatch::Arrays;
+use crate::dispatch;
 use crate::emit::{self, Place};
 use crate::error::{Error, Errors, SourceLine};
 use crate::func::{Builder, Refusal, Regions};
 use crate::out::Out;
 use crate::parse::{self, Kind, Stmt, directive};
+use crate::tables::Arrays;
 use crate::walk::{At, walk};
 
 /// Rewrites a file.
@@ -312,7 +313,8 @@ impl<'a, 'o> File<'a, 'o> {
         if self.bad {
             return;
         }
-        b.f.finish(&self.arrays);
+        b.f.finish();
+        b.f.dispatch = dispatch::find(&b.f, &self.arrays);
         let place = Place {
             number: self.number,
             next,

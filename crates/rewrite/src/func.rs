@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
 
 use crate::cfi::{Effect, Reader, Row};
-use crate::dispatch::{self, Arrays, Dispatch, Table};
 use crate::insn::{self, Class};
 use crate::parse::{self, Insn, Kind, Op, Stmt};
+use crate::tables::{Dispatch, Table};
 
 /// A thing in a function's text, in order.
 #[derive(Clone, Copy, Debug)]
@@ -373,9 +373,8 @@ impl<'a> Function<'a> {
     }
 
     /// Finds the labels that a jump without a table may reach: marked ones that are in no table
-    /// and are no landing pads; if there are none, all marked ones. The pads are what is left. Then finds the jumps that
-    /// go through tables among the code.
-    pub(crate) fn finish(&mut self, arrays: &Arrays<'a>) {
+    /// and are no landing pads; if there are none, all marked ones. The pads are what is left.
+    pub(crate) fn finish(&mut self) {
         let marked: Vec<u32> = {
             let mut v: Vec<u32> = self
                 .marks
@@ -411,7 +410,6 @@ impl<'a> Function<'a> {
         self.loose = if rest.is_empty() { marked } else { rest };
         pads.retain(|p| !all && !tabled.contains(p));
         self.pads = pads;
-        self.dispatch = dispatch::find(self, arrays);
     }
 
     /// The instructions that labels stand in front of.

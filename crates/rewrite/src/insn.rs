@@ -1,6 +1,6 @@
 //! What the rewriter has to know about instructions.
 
-use crate::parse::{Insn, Op};
+use crate::parse::{IP, Insn, NONE, Op};
 use crate::regs::Class as RegClass;
 
 /// How an instruction concerns the rewriter.
@@ -328,6 +328,27 @@ pub(crate) fn compares(m: &str) -> bool {
     m.starts_with("cmp") && !m.starts_with("cmpxchg")
         || m.starts_with("test")
         || matches!(m, "bt" | "btl" | "btq")
+}
+
+/// The symbol that a call or jump goes to without a check.
+pub(crate) fn direct<'a>(star: bool, op: &Op<'a>) -> Option<&'a str> {
+    let Op::Mem(m) = op else { return None };
+    if star {
+        return if m.base == IP {
+            m.disp.strip_suffix("@GOTPCREL")
+        } else {
+            None
+        };
+    }
+    if m.base != NONE || m.index != NONE || m.fs {
+        return None;
+    }
+    Some(
+        m.disp
+            .strip_suffix("@PLT")
+            .or(m.disp.strip_suffix("@plt"))
+            .unwrap_or(m.disp),
+    )
 }
 
 #[cfg(test)]

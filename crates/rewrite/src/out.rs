@@ -7,12 +7,12 @@ use ringfence_isa::sequence::SLOT_STEP;
 use ringfence_isa::{Isolation, identifier, pad};
 
 use crate::Options;
-use crate::dispatch::{MASK_SLOTS, Part};
 use crate::func::Function;
 use crate::insn;
 use crate::parse::{IP, Insn, Mem, NONE, Op};
 use crate::regs::{self, Class, R11, R15, RSP};
 use crate::state::State;
+use crate::tables::{MASK_SLOTS, Part};
 
 /// The identifier that an indirect jump demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

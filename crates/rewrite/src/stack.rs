@@ -6,8 +6,9 @@ use crate::insn::{self, Class};
 use crate::out::Placed;
 use crate::parse::{self, NONE, Op};
 use crate::regs::{self, R15, RBP, RBX, RSP};
+use crate::sink::Sunk;
 use crate::state::{Mode, State};
-use crate::step::{Fail, Step, Sunk};
+use crate::step::{Fail, Step};
 
 impl Step<'_, '_> {
     pub(crate) fn push(

@@ -5,12 +5,12 @@
 
 use crate::cfi::Cfa;
 use crate::func::{Code, Function};
-use crate::insn::{self, Class};
+use crate::insn::{self, Class, direct};
 use crate::out::{Out, Target};
-use crate::parse::{IP, Mem, NONE, Op};
+use crate::parse::{Mem, NONE, Op};
 use crate::regs::{RBP, RSP};
+use crate::sink::{Sink, Sunk};
 use crate::state::{Mode, State};
-use crate::unwind::Unwind;
 use crate::{bits, check, strings};
 
 /// Why an instruction could not be taken.
@@ -52,16 +52,6 @@ pub(crate) struct Step<'f, 'a> {
     pub mode: Mode,
     pub handwritten: bool,
 }
-
-/// Where the output goes, and the call-frame rows with it.
-pub(crate) struct Sink<'s, 'o> {
-    pub out: &'s mut Out<'o>,
-    pub unwind: Option<&'s mut Unwind>,
-    /// What the checked jump at this instruction demands.
-    pub target: Target,
-}
-
-pub(crate) type Sunk<'x, 's, 'o> = Option<&'x mut Sink<'s, 'o>>;
 
 impl Step<'_, '_> {
     pub(crate) fn distance(&self, s: i64, st: &State) -> i64 {
@@ -402,25 +392,4 @@ impl Step<'_, '_> {
         self.note_rbp(i, code, st);
         Ok(())
     }
-}
-
-/// The symbol that a call or jump goes to without a check.
-pub(crate) fn direct<'a>(star: bool, op: &Op<'a>) -> Option<&'a str> {
-    let Op::Mem(m) = op else { return None };
-    if star {
-        return if m.base == IP {
-            m.disp.strip_suffix("@GOTPCREL")
-        } else {
-            None
-        };
-    }
-    if m.base != NONE || m.index != NONE || m.fs {
-        return None;
-    }
-    Some(
-        m.disp
-            .strip_suffix("@PLT")
-            .or(m.disp.strip_suffix("@plt"))
-            .unwrap_or(m.disp),
-    )
 }

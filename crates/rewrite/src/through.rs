@@ -11,10 +11,9 @@ use std::collections::HashSet;
 
 use crate::dispatch::may_write;
 use crate::func::{Code, Function, Item};
-use crate::insn::{self, Class};
+use crate::insn::{self, Class, direct};
 use crate::parse::{IP, Mem, NONE, Op};
 use crate::regs::{self, R15, RSP};
-use crate::step::direct;
 use ringfence_isa::window::HELD_REACH;
 
 /// As many stores through the same registers, in a row without a branch, are worth it.

@@ -1,9 +1,9 @@
 //! The walk over a function's control-flow graph: one state for each instruction.
 
 use crate::func::{Function, Mark};
-use crate::insn::Class;
+use crate::insn::{Class, direct};
 use crate::state::{Mode, State};
-use crate::step::{Fail, Step, direct};
+use crate::step::{Fail, Step};
 
 /// What the walk found.
 pub(crate) struct Walk {
