@@ -3,10 +3,10 @@
 use super::{Domain, Entry, Inner, Shared};
 use crate::domain::imports::Verdict;
 use crate::domain::link::{CalleeFailure, Grant, Link, LinkError, Slot};
+use crate::domain::regions;
 use crate::lanes::lane::{Import, attention};
 use crate::lanes::watchdog;
 use crate::outcome::error::{CallError, DomainError};
-use crate::share::supervisor;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -108,7 +108,7 @@ impl Domain {
                 });
             }
         }
-        supervisor::forget(self.0.base());
+        regions::forget(self.0.base());
         self.set_time_limit(self.0.options.time_limit);
         self.set_tag(0);
         self.reset_for(true)

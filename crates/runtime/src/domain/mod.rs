@@ -39,6 +39,7 @@ mod links;
 mod options;
 pub mod policy;
 mod quiet;
+pub(crate) mod regions;
 pub(crate) mod relocate;
 mod reset;
 mod retire;

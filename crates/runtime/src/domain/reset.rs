@@ -4,6 +4,7 @@ use super::{Domain, Inner};
 use crate::DomainOptions;
 use crate::domain::imports::Imports;
 use crate::domain::limits::LimitHit;
+use crate::domain::regions;
 use crate::domain::snapshot::{Area, Frozen, Kind, SnapshotError};
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::set::LaneSet;
@@ -12,7 +13,6 @@ use crate::load::module::{ExportKind, Module};
 use crate::os::sys::{self, View};
 use crate::os::{guarded, pages};
 use crate::outcome::error::{DomainError, HostError};
-use crate::share::supervisor;
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -95,7 +95,7 @@ impl Inner {
         if set.next > 1 || !set.lost.is_empty() {
             return Err(SnapshotError::Lanes { count: set.next });
         }
-        if supervisor::has_rights(self.base()) {
+        if regions::has_rights(self.base()) {
             return Err(SnapshotError::Regions);
         }
         if self.has_linked() {
@@ -269,7 +269,10 @@ impl Domain {
             inner.policy.reset();
             inner.memory().set_limit(inner.options.memory_limit);
             if pooled {
-                inner.lanes.call_credit.renew(inner.options.call_limit, &set);
+                inner
+                    .lanes
+                    .call_credit
+                    .renew(inner.options.call_limit, set.credits());
                 inner.max_lanes.store(inner.options.max_lanes, Ordering::Relaxed);
             }
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
@@ -289,7 +292,7 @@ impl Domain {
                 let lost: &Lane = unsafe { &*lane };
                 set.lost.push(lost.slot);
                 set.calls += lost.calls();
-                inner.lanes.call_credit.take_back(lost);
+                inner.lanes.call_credit.take_back(&lost.credit);
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
                 // stack is not given back, because the lane's thread may still be between two checks.
                 unsafe { world::revoke(&mut world, inner.index, lane) };

@@ -44,7 +44,7 @@ impl Inner {
         }
         self.kill_linked();
         let added = self.kill_added();
-        crate::share::supervisor::forget(self.base());
+        super::regions::forget(self.base());
         let mut world = world::lock_plain();
         let set = std::mem::take(&mut *self.lanes());
         if !set.lanes.is_empty() {

@@ -102,7 +102,7 @@ impl Domain {
             // SAFETY: as above; its thread is not in, and cannot come in by this lane any more.
             unsafe {
                 set.calls += (*lane).calls();
-                inner.lanes.call_credit.take_back(&*lane);
+                inner.lanes.call_credit.take_back(&(*lane).credit);
                 set.free.push((*lane).slot);
                 world::revoke(&mut world, inner.index, lane);
             }

@@ -2,12 +2,10 @@
 //!
 //! The limit holds exactly, for all threads together, and calls of domains without one pay nothing for it. The bit
 //! [`COUNTED`](crate::lanes::lane::attention::COUNTED) keeps a limited domain's lanes on the gate's second path, which takes one from the lane's
-//! [`credit`](Lane::credit) for each outermost call that begins. Credit is handed out in batches, with the world locked; the last
+//! [`credit`](crate::lanes::lane::Lane::credit) for each outermost call that begins. Credit is handed out in batches, with the world locked; the last
 //! ones are taken back from lanes that do not need them.
 
-use crate::lanes::lane::Lane;
-use crate::lanes::set::LaneSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Most calls that a lane is given at once.
 const BATCH: u64 = 256;
@@ -47,39 +45,31 @@ impl CallCredit {
         self.left.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Takes back what a lane has left.
-    pub(crate) fn take_back(&self, lane: &Lane) {
+    /// Takes back what a lane has left of its credit.
+    pub(crate) fn take_back(&self, credit: &AtomicI64) {
         // Below 0 while its thread finds out that there is none.
         let some = |credit: i64| (credit > 0).then_some(0);
-        let old = lane
-            .credit
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, some);
+        let old = credit.fetch_update(Ordering::AcqRel, Ordering::Relaxed, some);
         self.left
             .fetch_add(old.map_or(0, i64::unsigned_abs), Ordering::Relaxed);
     }
 
-    /// Gives a lane more. False if there is no more.
-    pub(crate) fn hand_out(&self, set: &LaneSet, lane: &Lane) -> bool {
+    /// Gives a lane more; `all` are the credits of all the domain's lanes. False if there is no more.
+    pub(crate) fn hand_out<'a>(&self, all: impl Iterator<Item = &'a AtomicI64>, to: &AtomicI64) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
-            for &other in &set.lanes {
-                // SAFETY: lanes in the list are this domain's; only atomics are used.
-                self.take_back(unsafe { &*other });
-            }
+            all.for_each(|credit| self.take_back(credit));
         }
         let left = self.left.load(Ordering::Relaxed);
         let some = left.min(BATCH);
         self.left.store(left - some, Ordering::Relaxed);
-        lane.credit.fetch_add(some as i64, Ordering::AcqRel);
+        to.fetch_add(some as i64, Ordering::AcqRel);
         some > 0
     }
 
     /// As when the domain was made, with nobody inside.
-    pub(crate) fn renew(&self, limit: Option<u64>, set: &LaneSet) {
+    pub(crate) fn renew<'a>(&self, limit: Option<u64>, all: impl Iterator<Item = &'a AtomicI64>) {
         let limit = limit.unwrap_or(u64::MAX);
-        for &lane in &set.lanes {
-            // SAFETY: lanes in the list are this domain's; only atomics are used.
-            unsafe { (*lane).credit.store(0, Ordering::Release) };
-        }
+        all.for_each(|credit| credit.store(0, Ordering::Release));
         self.limit.store(limit, Ordering::Relaxed);
         self.left.store(limit, Ordering::Relaxed);
     }

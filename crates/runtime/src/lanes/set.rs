@@ -2,7 +2,7 @@
 
 use crate::lanes::credit::CallCredit;
 use crate::lanes::lane::{Lane, Slot};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Lanes and what is left of lanes.
@@ -23,6 +23,14 @@ pub(crate) struct LaneSet {
 
 // SAFETY: lanes are never unmapped; what is not atomic in them is written by their owner under the world's lock.
 unsafe impl Send for LaneSet {}
+
+impl LaneSet {
+    /// The credits of all lanes.
+    pub(crate) fn credits(&self) -> impl Iterator<Item = &AtomicI64> {
+        // SAFETY: lanes are never unmapped, and only this atomic is used.
+        self.lanes.iter().map(|&lane| unsafe { &(*lane).credit })
+    }
+}
 
 /// What lanes need of their domain.
 pub(crate) struct Lanes {
@@ -57,6 +65,6 @@ impl Lanes {
 
     /// A lane has no credit left. With the world locked; false if nobody has.
     pub(crate) fn replenish(&self, lane: &Lane) -> bool {
-        self.call_credit.hand_out(&self.lock(), lane)
+        self.call_credit.hand_out(self.lock().credits(), &lane.credit)
     }
 }

@@ -208,7 +208,7 @@ unsafe fn release(lane: *mut Lane) {
         let mut set = shared.lock();
         set.lanes.retain(|&l| l != lane);
         set.calls += (*lane).calls();
-        shared.call_credit.take_back(&*lane);
+        shared.call_credit.take_back(&(*lane).credit);
         if (*lane).poisoned.load(Ordering::Relaxed) == 0 && !(*lane).active() {
             set.free.push((*lane).slot);
         }

@@ -8,7 +8,7 @@
 //! Everything happens under one lock, which no call into a domain takes. Rights change while domains run: the kernel
 //! replaces a mapping at once for all threads, and a thread that used it meanwhile faults.
 
-use crate::domain::{Domain, DomainRef, fork as fork_of_domains};
+use crate::domain::{Domain, DomainRef, fork as fork_of_domains, regions};
 use crate::lanes::signal;
 use crate::os::{guarded, host, sys};
 use crate::outcome::error::{HostError, MemoryError};
@@ -118,7 +118,10 @@ struct State {
     space: BTreeMap<u32, u64>,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
+    regions::keep(regions::Keeper { forget, has_rights });
+    Mutex::default()
+});
 
 /// Mappings that one region in one window adds at most: itself and what it splits.
 const MAPPINGS: u64 = 2;
