@@ -1,7 +1,7 @@
 //! Reading a module file. Everything in it may be hostile: each number is checked where it is read, and each table is counted
 //! against a [`Budget`] before it is gone through, so that time and memory are linear in the file's size, whatever it says.
 
-use crate::load::module::Note;
+use crate::load::symbols::Note;
 use crate::load::work::{Budget, Exceeded};
 use crate::outcome::error::LoadError;
 use object::LittleEndian;

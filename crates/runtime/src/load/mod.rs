@@ -5,4 +5,5 @@ pub(crate) mod labels;
 pub mod module;
 pub(crate) mod names;
 pub(crate) mod symbolize;
+pub mod symbols;
 pub mod work;

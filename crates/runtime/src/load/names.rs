@@ -1,6 +1,6 @@
 //! Names that a module's author chose: finding exports by them, and showing them.
 
-use crate::load::module::Export;
+use crate::load::symbols::Export;
 use crate::load::work::{Budget, Exceeded};
 use std::hash::{BuildHasher, RandomState};
 
@@ -69,7 +69,7 @@ fn escaped(c: char) -> impl Iterator<Item = char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::module::ExportKind;
+    use crate::load::symbols::ExportKind;
 
     #[test]
     fn all_names_are_found_and_no_others() {
