@@ -195,6 +195,31 @@ static void callbacks(void) {
     CHECK(run(p, NULL, 0) == EPERM);
 }
 
+static void disk(const char *directory) {
+    rf_usage u = RF_USAGE_INIT;
+    const char *args[] = { "program", "rights", "/d/none", "/d/new" };
+    rf_policy *p = policy_for("rights");
+    CHECK_STATUS(rf_policy_args(p, args, 4), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_WRITE), RF_OK);
+    CHECK_STATUS(rf_policy_disk_limit(p, 4095), RF_OK); /* a name takes 4096 */
+    rf_domain *d = domain_with(p, 0);
+    CHECK_STATUS(rf_domain_run_program(d, NULL), RF_OK);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.disk == 0);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    CHECK_STATUS(rf_policy_disk_limit(p, UINT64_MAX), RF_OK);
+    d = domain_with(p, 0);
+    CHECK_STATUS(rf_domain_run_program(d, NULL), RF_OK);
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.disk >= 4096);
+    char made[512];
+    snprintf(made, sizeof made, "%s/new", directory);
+    CHECK(unlink(made) == 0);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    CHECK_STATUS(rf_policy_destroy(p), RF_OK);
+    CHECK_STATUS(rf_policy_disk_limit(NULL, 1), RF_ERROR_HANDLE);
+}
+
 static void threads(void) {
     rf_usage u = RF_USAGE_INIT;
     CHECK(run(policy_for("thread"), NULL, 0) == EAGAIN);
@@ -310,6 +335,7 @@ int main(int argc, char **argv) {
     CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     streams();
     rights(directory);
+    disk(directory);
     callbacks();
     threads();
     ends();

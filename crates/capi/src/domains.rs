@@ -71,6 +71,7 @@ pub(crate) unsafe fn decide(
         LimitHit::Descriptors { limit } => (5, 1, limit, limit),
         LimitHit::Calls { limit } => (6, 1, limit, limit),
         LimitHit::Lanes { limit } => (7, 1, limit, limit),
+        LimitHit::Disk { wanted, used, limit } => (8, wanted, used, limit),
         // One that this interface does not know yet holds.
         _ => return OnLimit::Keep,
     };
@@ -103,6 +104,7 @@ pub struct UsageInfo {
     lanes: u32,
     active: u32,
     modules: u64,
+    disk: u64,
 }
 
 /// Most bytes of stack arguments that a pointer of `rf_dlsym` passes.
@@ -461,6 +463,7 @@ pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageI
             lanes: u.lanes,
             active: u.active,
             modules: u.modules,
+            disk: u.disk,
         };
         let known = size.min(size_of::<UsageInfo>());
         // SAFETY: both have `known` bytes; the struct is plain numbers.

@@ -300,6 +300,15 @@ pub extern "C" fn rf_policy_capture_limit(handle: *mut c_void, bytes: usize) -> 
     })
 }
 
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_disk_limit(handle: *mut c_void, bytes: u64) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.disk_limit(bytes));
+        Ok(())
+    })
+}
+
 /// A copy of a string that a domain is to see.
 ///
 /// # Safety

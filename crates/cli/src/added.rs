@@ -89,12 +89,13 @@ pub fn count(options: &mut DomainOptions) {
 pub fn print_usage(domain: &Domain) {
     let u = domain.usage();
     eprintln!(
-        "ringfence: memory {} bytes, processor time {:.3} s, calls {}, faults {}, descriptors {}",
+        "ringfence: memory {} bytes, processor time {:.3} s, calls {}, faults {}, descriptors {}, disk {} bytes",
         u.memory,
         u.processor_time.as_secs_f64(),
         u.calls,
         u.faults,
-        u.descriptors
+        u.descriptors,
+        u.disk
     );
 }
 

@@ -53,6 +53,9 @@ pub struct Args {
     /// Most open descriptors, 3 to 65536
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=65536))]
     descriptors: Option<u32>,
+    /// Most bytes that the program may put on disk, as 64M (default 1G)
+    #[arg(long, value_name = "SIZE", value_parser = failure::size)]
+    disk_limit: Option<u64>,
     /// Most threads that the program may make, up to 62 (none unless given)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=62))]
     threads: Option<u32>,
@@ -132,6 +135,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
     if let Some(limit) = args.descriptors {
         policy = policy.descriptors(limit as usize);
+    }
+    if let Some(bytes) = args.disk_limit {
+        policy = policy.disk_limit(bytes);
     }
     if let Some(limit) = args.threads {
         policy = policy.threads(limit as usize);

@@ -476,6 +476,53 @@ fn traces_read_like_those_of_strace() {
 }
 
 #[test]
+fn the_disk_has_a_limit() {
+    let d = Dir::new();
+    d.write("data/file", "hello");
+    let body = r#"{
+        static char b[8192];
+        long fd = S3(OPEN, "/data/file", 1, 0);
+        IS(3, fd);
+        IS(4096, S3(WRITE, fd, b, 8192));
+        IS(-122, S3(WRITE, fd, b, 1));
+        IS(-122, S2(FTRUNCATE, fd, 1 << 20));
+        IS(-122, S2(MKDIR, "/data/d", 0777));
+        return failures;
+    }"#;
+    let ran = run(&d, "--usage --disk-limit 8K --dir data:/data", body).ok();
+    assert!(ran.err.contains("disk 8192 bytes"), "{}", ran.err);
+    assert_eq!(d.read("data/file").len(), 4096);
+}
+
+/// A bind mount is another name for the same directory, or for one below it.
+#[test]
+fn a_mount_does_not_give_a_second_right() {
+    let d = Dir::new();
+    d.write("data/sub/file", "hello");
+    d.write("same/x", "");
+    d.write("below/x", "");
+    build(&d, "{ return 0; }");
+    let ran = |mounts: &str, options: &str| {
+        d.sh(&format!(
+            "unshare -rm sh -c '{mounts}; exec $RF run {options} p.rf'"
+        ))
+    };
+    if ran("mount --bind data same", "").status != 0 {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "mounts have to be possible in CI"
+        );
+        eprintln!("skipped: this system does not allow mounts");
+        return;
+    }
+    ran("mount --bind data same", "--dir data:/a --dir same:/b:ro")
+        .fails(125, &["same directory", "\"/a\"", "\"/b\""]);
+    ran("mount --bind data/sub below", "--dir data:/a --dir below:/b:ro")
+        .fails(125, &["lies in", "\"/a\"", "\"/b\""]);
+    ran("mount --bind data/sub below", "--dir data:/a:ro --dir below:/b").ok();
+}
+
+#[test]
 fn pipes_and_streams() {
     let d = Dir::new();
     let body = r#"{

@@ -15,9 +15,6 @@ pub enum Device {
     Random,
 }
 
-/// Most bytes of one read: it must not keep a call that has to end.
-const MOST: u64 = 1 << 20;
-
 impl Device {
     /// The device with this absolute name, if there is one.
     pub fn named(name: &[u8], randomness: bool) -> Option<Device> {
@@ -29,9 +26,8 @@ impl Device {
         }
     }
 
-    /// Reads into `span`, `done` bytes of the call being there already.
-    pub fn read(self, memory: Memory<'_>, span: Span, done: u64) -> Outcome<u64> {
-        let wanted = span.first(MOST.saturating_sub(done));
+    /// Reads into `wanted`, which is a slice at most.
+    pub fn read(self, memory: Memory<'_>, wanted: Span) -> Outcome<u64> {
         match self {
             Device::Null => Ok(0),
             Device::Zero => {

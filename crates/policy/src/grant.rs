@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::captured::Captured;
+use crate::text::Name;
 
 /// What may be done below a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +37,7 @@ pub enum Stream {
 #[non_exhaustive]
 pub enum PolicyError {
     /// A directory that cannot be opened.
-    #[error("directory {}: {source}", path.display())]
+    #[error("directory {}: {source}", Name(path))]
     Directory {
         /// Its host name.
         path: PathBuf,
@@ -44,22 +45,47 @@ pub enum PolicyError {
         source: std::io::Error,
     },
     /// A directory of a file system that is a door to the kernel.
-    #[error("directory {}: files of procfs, sysfs and their like are never granted", path.display())]
+    #[error(
+        "directory {}: files of procfs, sysfs and their like are never granted",
+        Name(path)
+    )]
     KernelFiles {
         /// Its host name.
         path: PathBuf,
     },
     /// A directory for reading only that lies in one for writing.
     #[error(
-        "directory {}: granted for reading only, but it lies in {}, which is granted for writing, and could be written under \
-         that name; grant parts of the latter for writing instead",
-        path.display(), around.display()
+        "directory {} (as {guest:?}): granted for reading only, but it lies in {} (as {around_guest:?}), which is granted for \
+         writing, and could be written under that name; grant parts of the latter for writing instead",
+        Name(path),
+        Name(around)
     )]
     WritableAround {
         /// The host name of the directory for reading.
         path: PathBuf,
-        /// That of the one for writing.
+        /// Its guest name.
+        guest: String,
+        /// The host name of the one for writing.
         around: PathBuf,
+        /// Its guest name.
+        around_guest: String,
+    },
+    /// One directory under two rights.
+    #[error(
+        "directory {} (as {guest:?}): granted for reading only, but it is the same directory as {} (as {writable_guest:?}), which \
+         is granted for writing; grant it once",
+        Name(path),
+        Name(writable)
+    )]
+    TwoRights {
+        /// The host name of the grant for reading.
+        path: PathBuf,
+        /// Its guest name.
+        guest: String,
+        /// The host name of the grant for writing.
+        writable: PathBuf,
+        /// Its guest name.
+        writable_guest: String,
     },
     /// A guest name that is not absolute.
     #[error("guest name {name:?} does not start with '/'")]
@@ -115,6 +141,7 @@ pub struct Policy {
     pub(crate) threads: usize,
     pub(crate) broken_pipes_end: bool,
     pub(crate) capture_limit: usize,
+    pub(crate) disk_limit: u64,
     pub(crate) connect: Vec<SocketAddr>,
     pub(crate) callback: Option<Arc<Callback>>,
     pub(crate) trace: Option<Arc<Printer>>,
@@ -152,6 +179,7 @@ impl Policy {
             threads: 0,
             broken_pipes_end: false,
             capture_limit: 64 << 20,
+            disk_limit: 1 << 30,
             connect: Vec::new(),
             callback: None,
             trace: None,
@@ -253,6 +281,17 @@ impl Policy {
     #[must_use]
     pub fn capture_limit(mut self, bytes: usize) -> Policy {
         self.capture_limit = bytes;
+        self
+    }
+
+    /// How many bytes the domain may put on disk, from its start to its end: written to files (also to an inherited stream that is
+    /// a file), allocated for them, or jumped over when a file is made longer; 4096 for each name that it makes, and for each
+    /// write that does not begin where the last one through that descriptor ended. Removing and shortening files gives nothing
+    /// back, nor does a reset. Beyond it calls fail with `EDQUOT`, after the host was asked (`LimitHit::Disk`). The default is
+    /// 1 GiB; `u64::MAX` is no limit.
+    #[must_use]
+    pub fn disk_limit(mut self, bytes: u64) -> Policy {
+        self.disk_limit = bytes;
         self
     }
 

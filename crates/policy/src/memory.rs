@@ -1,6 +1,7 @@
 //! The domain's memory, as system calls name it.
 
 use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::work::Budget;
 
 use crate::span::Span;
 use crate::sys::Outcome;
@@ -9,7 +10,10 @@ use crate::sys::Outcome;
 const IOV_MAX: u64 = 1024;
 
 /// Longest path, its NUL included, as in Linux.
-const PATH_MAX: usize = 4096;
+pub const PATH_MAX: usize = 4096;
+
+/// Most bytes of one copy for a call: a slice of a transfer, or the sets and vectors of 65,536 descriptors.
+const MOST: u64 = 1 << 20;
 
 /// Access to a domain's memory with the errors that system calls give.
 #[derive(Clone, Copy)]
@@ -38,7 +42,8 @@ impl Memory<'_> {
 
     /// Copies `len` bytes out of the domain, once.
     pub fn get_bytes(self, pointer: u64, len: usize) -> Outcome<Vec<u8>> {
-        let mut bytes = vec![0; len];
+        let mut bytes = Budget::new(0, MOST).vec(len).map_err(|_| libc::ENOMEM)?;
+        bytes.resize(len, 0);
         self.0
             .read(self.0.translate(pointer), &mut bytes)
             .map_err(|_| libc::EFAULT)?;

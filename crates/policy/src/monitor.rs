@@ -95,7 +95,7 @@ impl Hook for Monitor {
         if !self.0.file_limit
             && self.0.policy.callback.is_none()
             && self.0.policy.trace.is_none()
-            && let Some(result) = calls::transfer::fast(&self.0.table, Memory(*domain), call)
+            && let Some(result) = calls::transfer::fast(&self.0, Memory(*domain), call)
         {
             return self.unread(
                 call,
@@ -117,6 +117,10 @@ impl Hook for Monitor {
 
     fn holds(&self) -> Option<String> {
         self.0.holds()
+    }
+
+    fn disk(&self) -> u64 {
+        self.0.disk.used()
     }
 
     fn descriptors(&self) -> u64 {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::disk::Disk;
 use crate::grant::{Policy, PolicyError, Stream};
 use crate::sys;
 use crate::table::{Kind, Table};
@@ -19,6 +20,7 @@ pub(crate) struct State {
     pub(crate) directory: Mutex<Vec<u8>>,
     pub(crate) umask: Mutex<u32>,
     pub(crate) threads: Arc<Threads>,
+    pub(crate) disk: Disk,
     /// The program ignores `SIGPIPE`.
     pub(crate) ignores_pipe: AtomicBool,
     /// The host has a limit on the size of files: writes have to be kept from signalling.
@@ -31,18 +33,30 @@ impl State {
         for (host, guest, rights) in &policy.directories {
             tree.add(Mount::open(host, guest, *rights)?);
         }
-        let path = |n: usize| policy.directories[n].0.clone();
-        match tree.writable_around() {
+        let named = |n: usize| (policy.directories[n].0.clone(), policy.directories[n].1.clone());
+        match tree.writable_too() {
             Ok(None) => {}
-            Ok(Some((inner, around))) => {
-                return Err(PolicyError::WritableAround {
-                    path: path(inner),
-                    around: path(around),
+            Ok(Some((reading, writing))) => {
+                let ((path, guest), (writable, writable_guest)) = (named(reading), named(writing));
+                return Err(if tree.same(reading, writing) {
+                    PolicyError::TwoRights {
+                        path,
+                        guest,
+                        writable,
+                        writable_guest,
+                    }
+                } else {
+                    PolicyError::WritableAround {
+                        path,
+                        guest,
+                        around: writable,
+                        around_guest: writable_guest,
+                    }
                 });
             }
             Err(errno) => {
                 return Err(PolicyError::Directory {
-                    path: path(0),
+                    path: named(0).0,
                     source: std::io::Error::from_raw_os_error(errno),
                 });
             }
@@ -67,6 +81,7 @@ impl State {
             table: Table::new(policy.descriptors),
             umask: Mutex::new(0o022),
             threads: Arc::default(),
+            disk: Disk::new(policy.disk_limit),
             ignores_pipe: AtomicBool::new(false),
             file_limit: sys::file_size_limited(),
             policy,
@@ -85,6 +100,7 @@ impl State {
                     Kind::Standard {
                         number,
                         waits: sys::waits(sys::standard(number)),
+                        disk: sys::is_file(sys::standard(number)),
                     }
                 }
                 Stream::Capture(buffer) => Kind::Capture(buffer.clone(), self.policy.capture_limit),

@@ -319,6 +319,19 @@ pub fn stat(fd: BorrowedFd<'_>) -> Outcome<[u8; 144]> {
     Ok(bytes(&buffer))
 }
 
+/// The size of an open file.
+pub fn size(fd: BorrowedFd<'_>) -> Outcome<u64> {
+    let bytes = stat(fd)?;
+    Ok(u64::from_ne_bytes(bytes[48..56].try_into().unwrap_or_default()))
+}
+
+/// Whether a descriptor is a file with content.
+pub fn is_file(fd: BorrowedFd<'_>) -> bool {
+    stat(fd).is_ok_and(|bytes| {
+        u32::from_ne_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]) & libc::S_IFMT == libc::S_IFREG
+    })
+}
+
 /// Whether a descriptor can keep a reader or writer waiting: neither a file nor `/dev/null`.
 pub fn waits(fd: BorrowedFd<'_>) -> bool {
     let Ok(bytes) = stat(fd) else { return false };

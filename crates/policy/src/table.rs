@@ -8,15 +8,53 @@ use crate::captured::Captured;
 use crate::device::Device;
 use crate::sys::{self, Outcome};
 
+/// An open file below a directory of the tree.
+#[derive(Debug)]
+pub struct File {
+    /// The host's descriptor.
+    pub fd: OwnedFd,
+    /// Whether it lies in a directory that may be written to.
+    pub writable: bool,
+    /// Whether writes go to its end (`O_APPEND`). Changes with `place` held.
+    pub appends: AtomicBool,
+    /// Where the last write ended. Held from the look at the position until the write is done.
+    pub place: Mutex<Place>,
+}
+
+/// Where a write went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// There was none.
+    Nowhere,
+    /// Before this position.
+    Before(u64),
+    /// To the file's end, wherever that was.
+    End,
+}
+
+impl File {
+    /// Just opened.
+    pub fn new(fd: OwnedFd, writable: bool, appends: bool) -> File {
+        File {
+            fd,
+            writable,
+            appends: appends.into(),
+            place: Mutex::new(Place::Nowhere),
+        }
+    }
+}
+
 /// What a descriptor stands for.
 #[derive(Debug)]
 pub enum Kind {
     /// A standard stream of the host's.
     Standard {
-        /// 0, 1 or 2.
+        /// 0, 1 or 2. The first is read from, the others are written to, whatever the host's descriptor could do.
         number: i32,
         /// Whether it can keep a reader or writer waiting.
         waits: bool,
+        /// Whether it is a file of the host's: what is written there is on disk.
+        disk: bool,
     },
     /// Written bytes are kept for the host, up to a number.
     Capture(Captured, usize),
@@ -27,12 +65,7 @@ pub enum Kind {
     /// A device, and how it was opened (`O_ACCMODE`).
     Device(Device, i32),
     /// A file below a directory of the tree.
-    File {
-        /// The file.
-        fd: OwnedFd,
-        /// Whether it lies in a directory that may be written to.
-        writable: bool,
-    },
+    File(File),
     /// A directory of the tree.
     Directory {
         /// The directory.
@@ -54,11 +87,35 @@ impl Kind {
     pub fn host(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Kind::Standard { number, .. } => Some(sys::standard(*number)),
-            Kind::File { fd, .. } | Kind::Directory { fd, .. } | Kind::Pipe(fd, _) | Kind::Socket(fd, _) => {
-                Some(fd.as_fd())
-            }
+            Kind::File(file) => Some(file.fd.as_fd()),
+            Kind::Directory { fd, .. } | Kind::Pipe(fd, _) | Kind::Socket(fd, _) => Some(fd.as_fd()),
             Kind::Capture(..) | Kind::Input(..) | Kind::Null | Kind::Device(..) => None,
         }
+    }
+
+    /// Whether it can be read from, as far as the grant says; the rest is for the kernel to know.
+    pub fn reads(&self) -> bool {
+        match self {
+            Kind::Standard { number, .. } => *number == 0,
+            Kind::Capture(..) => false,
+            Kind::Device(_, access) => *access != libc::O_WRONLY,
+            _ => true,
+        }
+    }
+
+    /// Whether it can be written to, likewise.
+    pub fn writes(&self) -> bool {
+        match self {
+            Kind::Standard { number, .. } => *number != 0,
+            Kind::Input(..) => false,
+            Kind::Device(_, access) => *access != libc::O_RDONLY,
+            _ => true,
+        }
+    }
+
+    /// Whether it is a stream: without a position, without a size.
+    pub fn is_stream(&self) -> bool {
+        !matches!(self, Kind::File(_) | Kind::Directory { .. } | Kind::Device(..))
     }
 
     /// Whether a write can bring on SIGPIPE.

@@ -8,7 +8,7 @@ use crate::names::{self, Names};
 mod structs;
 mod text;
 
-use text::{address, data, quoted};
+use text::{address, anything, data, quoted};
 
 /// How an argument is shown.
 #[derive(Clone, Copy)]
@@ -250,7 +250,7 @@ pub(crate) struct Begun {
 impl Begun {
     pub(crate) fn new(memory: Memory<'_>, call: &Syscall) -> Begun {
         let Some((_, name, kinds)) = find(call.number) else {
-            let args: Vec<_> = call.args.iter().map(|a| Some(format!("{a:#x}"))).collect();
+            let args: Vec<_> = call.args.iter().map(|a| Some(anything(memory, *a))).collect();
             return Begun {
                 name: OTHERS.iter().find(|(n, _)| *n as u64 == call.number).map_or_else(
                     || format!("syscall_{:#x}", call.number),
@@ -279,7 +279,7 @@ impl Begun {
                 Fd => (value as i32).to_string(),
                 Ptr => address(value),
                 Hex if value == 0 => "0".to_owned(),
-                Hex => format!("{value:#x}"),
+                Hex => anything(memory, value),
                 Text => match memory.path(value) {
                     Ok(bytes) => quoted(&bytes, false),
                     Err(_) => address(value),
@@ -327,7 +327,12 @@ impl Begun {
                 })
             })
             .collect();
-        format!("{}({}) = {}{after}", self.name, shown.join(", "), told(answer))
+        format!(
+            "{}({}) = {}{after}",
+            self.name,
+            shown.join(", "),
+            told(call.number, answer)
+        )
     }
 }
 
@@ -340,14 +345,16 @@ fn opening(flags: u64) -> String {
 }
 
 /// What the call gave.
-fn told(answer: &Answer) -> String {
+fn told(number: u64, answer: &Answer) -> String {
     match answer {
         Answer::Return(value @ -4095..=-1) => {
             let error = std::io::Error::from_raw_os_error(-value as i32).to_string();
             let text = error.split(" (os error").next().unwrap_or("");
             format!("-1 {} ({text})", errno_name(-value as i32))
         }
-        Answer::Return(value) if *value > 0xFFFF_FFFF => format!("{value:#x}"),
+        Answer::Return(value) if matches!(number as libc::c_long, libc::SYS_mmap | libc::SYS_brk) => {
+            address(*value as u64)
+        }
         Answer::Return(value) => value.to_string(),
         Answer::Exit(_) | Answer::Abort(_) => "?".to_owned(),
         Answer::OutOfMemory => "? (memory limit)".to_owned(),
@@ -384,8 +391,11 @@ mod tests {
     #[test]
     fn text() {
         assert_eq!(quoted(b"a\n\"\x01", true), "\"a\\n\\\"\\1\"...");
-        assert_eq!(told(&Answer::Return(-2)), "-1 ENOENT (No such file or directory)");
-        assert_eq!(told(&Answer::Return(5)), "5");
+        assert_eq!(
+            told(0, &Answer::Return(-2)),
+            "-1 ENOENT (No such file or directory)"
+        );
+        assert_eq!(told(0, &Answer::Return(5)), "5");
         assert_eq!(name(0), Some("read"));
         assert_eq!(name(9999), None);
     }

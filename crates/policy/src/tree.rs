@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::grant::{PolicyError, Rights};
+use crate::place::Place;
 use crate::sys::{self, Outcome};
 
 /// `statfs` types of file systems that are doors to the kernel rather than files.
@@ -124,35 +125,53 @@ impl Tree {
         self.mounts.push(mount);
     }
 
-    /// A directory for reading that lies below one for writing, by their numbers. It could be written under the other's name,
-    /// or after a rename above it.
-    pub fn writable_around(&self) -> Outcome<Option<(usize, usize)>> {
+    /// A directory for reading that is also one for writing, or lies below one, by their numbers. It could be written under the
+    /// other's name, or after a rename above it. What counts is the directory, by device and inode and by its place in the file
+    /// system, not the names and mounts by which the host knows it.
+    pub fn writable_too(&self) -> Outcome<Option<(usize, usize)>> {
         // Device and inode.
         let identity =
             |fd: BorrowedFd<'_>| sys::stat(fd).map(|s| <[u8; 16]>::try_from(&s[..16]).unwrap_or_default());
         let mut writable = Vec::new();
         for (n, mount) in self.mounts.iter().enumerate() {
             if mount.rights == Rights::ReadWrite {
-                writable.push((identity(mount.fd())?, n));
+                writable.push((identity(mount.fd())?, Place::of(mount.fd()), n));
             }
         }
         for (n, mount) in self.mounts.iter().enumerate() {
             if mount.rights == Rights::ReadWrite || writable.is_empty() {
                 continue;
             }
+            if let Some(place) = Place::of(mount.fd())
+                && let Some((.., other)) = writable
+                    .iter()
+                    .find(|w| w.1.as_ref().is_some_and(|other| other.holds(&place)))
+            {
+                return Ok(Some((n, *other)));
+            }
             let (mut here, mut above) = (identity(mount.fd())?, sys::parent(mount.fd())?);
             loop {
+                if let Some((.., other)) = writable.iter().find(|w| w.0 == here) {
+                    return Ok(Some((n, *other)));
+                }
                 let next = identity(above.as_fd())?;
                 if next == here {
                     break;
-                }
-                if let Some((_, around)) = writable.iter().find(|w| w.0 == next) {
-                    return Ok(Some((n, *around)));
                 }
                 (here, above) = (next, sys::parent(above.as_fd())?);
             }
         }
         Ok(None)
+    }
+
+    /// Whether two directories, by their numbers, are the same one.
+    pub fn same(&self, a: usize, b: usize) -> bool {
+        let identity = |n: usize| {
+            sys::stat(self.mounts[n].fd())
+                .ok()
+                .and_then(|s| <[u8; 16]>::try_from(&s[..16]).ok())
+        };
+        identity(a).is_some() && identity(a) == identity(b)
     }
 
     /// The first directory's guest name: where a program starts.

@@ -113,7 +113,7 @@ fn pipes_times_and_words() {
 /// A wait for a word comes back now and then with `EINTR`, and its callers wait again.
 #[test]
 fn futexes() {
-    let policy = Policy::new();
+    let policy = Policy::new().clocks(true);
     let insisting = |guest: &mut Guest| guest.call = guest.domain.func("insist").unwrap();
     let mut guest = Guest::new(policy.clone());
     insisting(&mut guest);

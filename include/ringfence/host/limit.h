@@ -20,7 +20,9 @@ typedef enum rf_limit {
     RF_LIMIT_FAULTS,         /* rf_domain_reset after `used` faults; raised, it goes on */
     RF_LIMIT_DESCRIPTORS,    /* of the policy. Cannot be raised */
     RF_LIMIT_CALLS,          /* a call after `used` of them; raised, it begins */
-    RF_LIMIT_LANES           /* another thread wants to enter; raised, up to 63, it does */
+    RF_LIMIT_LANES,          /* another thread wants to enter; raised, up to 63, it does */
+    RF_LIMIT_DISK            /* of the policy: a call would put `wanted` bytes more than `used` on disk.
+                                Raised, it is tried again */
 } rf_limit;
 
 /* What rf_domain_options.on_limit is told. Units are the limit's. */

@@ -63,6 +63,12 @@ rf_status rf_policy_input(rf_policy *policy, const void *bytes, size_t length);
 /* How many bytes a captured stream may hold before writes fail with ENOSPC. The default is 64 MiB. */
 rf_status rf_policy_capture_limit(rf_policy *policy, size_t bytes);
 
+/* How many bytes a domain may put on disk from its start to its end: written to files, allocated for
+ * them, jumped over; 4096 for each name, and for each write that does not go on from the last one.
+ * Nothing gives any back, not even rf_domain_reset. Beyond it calls fail with EDQUOT, after on_limit was
+ * asked (RF_LIMIT_DISK). The default is 1 GiB; UINT64_MAX is no limit. */
+rf_status rf_policy_disk_limit(rf_policy *policy, uint64_t bytes);
+
 /* A program's arguments, its name first; they replace earlier ones. Copied. UTF-8. */
 rf_status rf_policy_args(rf_policy *policy, const char *const *args, size_t count);
 

@@ -19,8 +19,9 @@ typedef struct rf_usage {
     uint32_t lanes;          /* threads that have stacks in it */
     uint32_t active;         /* how many of them have a call in progress */
     uint64_t modules;        /* bytes of the window that modules of rf_domain_add_module take, now */
+    uint64_t disk;           /* bytes that it has put on disk since it was made, as its policy counts */
 } rf_usage;
 
-#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #endif

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ringfence_runtime::LimitHit;
 use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::policy::{Answer, Syscall};
 
@@ -37,5 +38,44 @@ impl Context<'_> {
     /// What the descriptor in this argument stands for.
     pub(crate) fn open(&self, argument: usize) -> Outcome<Arc<Kind>> {
         self.state.table.get(self.args[argument])
+    }
+    /// The domain may put no more on disk, and wants `wanted` bytes. An error unless the host allows more.
+    pub(crate) fn more_disk(&self, wanted: u64) -> Outcome<()> {
+        let disk = &self.state.disk;
+        let (used, limit) = (disk.used(), disk.limit());
+        match self.domain.limit_reached(&LimitHit::Disk { wanted, used, limit }) {
+            Some(to) => {
+                disk.raise(to);
+                Ok(())
+            }
+            None => Err(libc::EDQUOT),
+        }
+    }
+
+    /// Does what takes `bytes` on disk, if the domain may.
+    pub(crate) fn on_disk<T>(&self, bytes: u64, f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        while self.state.disk.take(bytes, 0).is_none() {
+            self.more_disk(bytes)?;
+        }
+        f().inspect_err(|_| self.state.disk.give_back(bytes))
+    }
+
+    /// Whether the domain may know the time, or wait for a time.
+    pub(crate) fn clocks(&self) -> Outcome<()> {
+        if self.state.policy.clocks {
+            Ok(())
+        } else {
+            Err(libc::EPERM)
+        }
+    }
+
+    /// Puts a `struct stat` into the domain.
+    pub(crate) fn put_status(&self, pointer: u64, mut status: [u8; 144]) -> Outcome {
+        if self.clocks().is_err() {
+            // The three times: they tell when something was written just now, and the kernel's clock with it.
+            status[72..120].fill(0);
+        }
+        self.memory.put(pointer, &status)?;
+        Ok(0)
     }
 }

@@ -1,17 +1,26 @@
 //! Calls on descriptors.
 
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::calls::context::Context;
+use crate::slices::SLICE;
 use crate::sys::{self, Fill, Outcome, Plain, Transfer};
-use crate::table::Kind;
+use crate::table::{File, Kind};
 
 pub(super) fn seek(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
     match &*open {
-        Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
+        Kind::File(file) => {
+            // Not between a write's look at the position and the write.
+            let _place = file.place.lock().unwrap_or_else(PoisonError::into_inner);
+            sys::plain(
+                Plain::Lseek,
+                [file.fd.as_raw_fd() as u64, cx.args[1], cx.args[2], 0],
+            )
+        }
+        Kind::Directory { fd, .. } => {
             sys::plain(Plain::Lseek, [fd.as_raw_fd() as u64, cx.args[1], cx.args[2], 0])
         }
         Kind::Device(..) => Ok(0),
@@ -27,8 +36,8 @@ pub(super) fn sync(cx: Context<'_>, number: libc::c_long) -> Outcome {
     } else {
         Plain::Fdatasync
     };
-    match &*open {
-        Kind::File { fd, .. } | Kind::Directory { fd, .. } => {
+    match (&*open, open.host()) {
+        (Kind::File(_) | Kind::Directory { .. }, Some(fd)) => {
             sys::plain(call, [fd.as_raw_fd() as u64, 0, 0, 0])
         }
         _ => Err(libc::EINVAL),
@@ -36,30 +45,83 @@ pub(super) fn sync(cx: Context<'_>, number: libc::c_long) -> Outcome {
 }
 
 /// The host's descriptor of a file that may be changed.
-fn changeable(open: &Kind) -> Outcome<u64> {
+fn changeable(open: &Kind) -> Outcome<BorrowedFd<'_>> {
     match open {
-        Kind::File { writable: false, .. } | Kind::Directory { writable: false, .. } => Err(libc::EROFS),
-        Kind::File { fd, .. } | Kind::Directory { fd, .. } => Ok(fd.as_raw_fd() as u64),
+        Kind::File(File { writable: false, .. }) | Kind::Directory { writable: false, .. } => {
+            Err(libc::EROFS)
+        }
+        Kind::File(file) => Ok(file.fd.as_fd()),
+        Kind::Directory { fd, .. } => Ok(fd.as_fd()),
         _ => Err(libc::EINVAL),
     }
 }
 
 pub(super) fn truncate(cx: Context<'_>) -> Outcome {
-    sys::plain(Plain::Ftruncate, [changeable(&*cx.open(0)?)?, cx.args[1], 0, 0])
+    resize(cx, changeable(&*cx.open(0)?)?, cx.args[1])
 }
 
+/// `ftruncate`. What a file grows by counts as if it had been written.
+pub(super) fn resize(cx: Context<'_>, fd: BorrowedFd<'_>, size: u64) -> Outcome {
+    if size > i64::MAX as u64 {
+        return Err(libc::EINVAL);
+    }
+    cx.on_disk(size.saturating_sub(sys::size(fd)?), || {
+        sys::plain(Plain::Ftruncate, [fd.as_raw_fd() as u64, size, 0, 0])
+    })
+}
+
+/// Modes of `fallocate` that take nothing on disk, and those that are one step whatever their length.
+const FREES: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_COLLAPSE_RANGE;
+const MOVES: i32 = libc::FALLOC_FL_COLLAPSE_RANGE | libc::FALLOC_FL_INSERT_RANGE;
+
+/// Most bytes that are allocated at once: where that is memory, pages are cleared.
+const AT_ONCE: u64 = 4 * SLICE;
+
 pub(super) fn allocate(cx: Context<'_>) -> Outcome {
-    sys::plain(
-        Plain::Fallocate,
-        [changeable(&*cx.open(0)?)?, cx.args[1], cx.args[2], cx.args[3]],
-    )
+    let open = cx.open(0)?;
+    if open.is_stream() {
+        return Err(libc::ESPIPE);
+    }
+    let fd = changeable(&open)?;
+    let [_, mode, offset, len, ..] = cx.args;
+    let bits = mode as i32;
+    let end = offset.checked_add(len).filter(|end| *end <= i64::MAX as u64);
+    if len == 0 || end.is_none() {
+        return Err(libc::EINVAL);
+    }
+    let size = sys::size(fd)?;
+    let gap = if bits & libc::FALLOC_FL_KEEP_SIZE == 0 {
+        offset.saturating_sub(size)
+    } else {
+        0
+    };
+    let bytes = if bits & FREES == 0 { len + gap } else { 0 };
+    let piece = if bits & MOVES == 0 { AT_ONCE } else { len };
+    cx.on_disk(bytes, || {
+        let mut done = 0;
+        while done < len {
+            let now = piece.min(len - done);
+            sys::plain(
+                Plain::Fallocate,
+                [fd.as_raw_fd() as u64, mode, offset + done, now],
+            )?;
+            done += now;
+            cx.going_on()?;
+        }
+        Ok(0)
+    })
 }
 
 pub(super) fn change_mode(cx: Context<'_>) -> Outcome {
     // No set-user-ID and its like: the host's users run what lies there.
     sys::plain(
         Plain::Fchmod,
-        [changeable(&*cx.open(0)?)?, cx.args[1] & 0o777, 0, 0],
+        [
+            changeable(&*cx.open(0)?)?.as_raw_fd() as u64,
+            cx.args[1] & 0o777,
+            0,
+            0,
+        ],
     )
 }
 
@@ -69,7 +131,7 @@ pub(super) fn advise(cx: Context<'_>) -> Outcome {
 
 pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
-    let Kind::File { fd, writable } = &*open else {
+    let Kind::File(File { fd, writable, .. }) = &*open else {
         return Err(libc::EINVAL);
     };
     // The kernel lets a reader keep all others out. Whoever may only read a host's file must not do that to the host; with
@@ -86,42 +148,53 @@ pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
 
 pub(super) fn stat(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
-    let bytes = stat_of(&open)?;
-    cx.memory.put(cx.args[1], &bytes)?;
-    Ok(0)
+    cx.put_status(cx.args[1], stat_of(&open)?)
 }
 
 /// How large and how full the file system of an open file is.
 pub(super) fn file_system(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
-    let bytes = match &*open {
-        Kind::File { fd, .. } | Kind::Directory { fd, .. } => sys::file_system_status(fd.as_fd())?,
+    let bytes = match (&*open, open.host()) {
+        (Kind::File(_) | Kind::Directory { .. }, Some(fd)) => sys::file_system_status(fd)?,
         _ => return Err(libc::ENOSYS),
     };
     cx.memory.put(cx.args[1], &bytes)?;
     Ok(0)
 }
 
-/// `struct stat` of an open file; of one without a descriptor, that of a pipe.
+/// `struct stat` of an open file. Of a stream: that of a pipe, or of a terminal, which programs want to know of; what else the
+/// host's descriptor is, and its times and sizes, are not part of the grant.
 pub(super) fn stat_of(open: &Kind) -> Outcome<[u8; 144]> {
+    let mut bytes = [0; 144];
+    let (mut mode, mut device) = (libc::S_IFIFO | 0o600, 0);
     match (open, open.host()) {
-        (Kind::Device(device, _), _) => Ok(device.stat()),
-        (_, Some(fd)) => sys::stat(fd),
-        (_, None) => {
-            let mut bytes = [0; 144];
-            bytes[16..24].copy_from_slice(&1u64.to_ne_bytes());
-            bytes[24..28].copy_from_slice(&(libc::S_IFIFO | 0o600).to_ne_bytes());
-            bytes[56..64].copy_from_slice(&4096u64.to_ne_bytes());
-            Ok(bytes)
+        (Kind::Device(device, _), _) => return Ok(device.stat()),
+        (Kind::Standard { .. }, Some(fd)) => {
+            let host = sys::stat(fd)?;
+            let hosts = u32::from_ne_bytes([host[24], host[25], host[26], host[27]]);
+            if hosts & libc::S_IFMT == libc::S_IFCHR {
+                mode = libc::S_IFCHR | 0o600;
+                device = u64::from_ne_bytes(host[40..48].try_into().unwrap_or_default());
+            }
         }
+        (_, Some(fd)) => return sys::stat(fd),
+        (_, None) => {}
     }
+    bytes[16..24].copy_from_slice(&1u64.to_ne_bytes());
+    bytes[24..28].copy_from_slice(&mode.to_ne_bytes());
+    bytes[40..48].copy_from_slice(&device.to_ne_bytes());
+    bytes[56..64].copy_from_slice(&4096u64.to_ne_bytes());
+    Ok(bytes)
 }
+
+/// Most bytes of one listing, as in C libraries: a directory may have any number of entries.
+const LISTING: u64 = 32 << 10;
 
 pub(super) fn list(cx: Context<'_>) -> Outcome {
     match &*cx.open(0)? {
         Kind::Directory { fd, .. } => {
             let span = cx.memory.span(cx.args[1], cx.args[2])?;
-            sys::transfer(Transfer::Getdents, fd.as_fd(), span, 0)
+            sys::transfer(Transfer::Getdents, fd.as_fd(), span.first(LISTING), 0)
         }
         _ => Err(libc::ENOTDIR),
     }
@@ -136,22 +209,21 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
         libc::F_DUPFD_CLOEXEC => table.add(open, value, true),
         libc::F_GETFD => table.flag(number, None),
         libc::F_SETFD => table.flag(number, Some(value & 1 != 0)),
-        libc::F_GETFL => match open.host() {
-            Some(fd) => {
+        libc::F_GETFL => match (&*open, open.host()) {
+            (Kind::File(_) | Kind::Directory { .. } | Kind::Pipe(..) | Kind::Socket(..), Some(fd)) => {
                 let flags = sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0])?;
                 // What the domain asked for; how the host's descriptor waits is another matter.
                 let nonblocking = i64::from(libc::O_NONBLOCK);
                 Ok(match &*open {
-                    Kind::Standard { .. } => flags,
                     Kind::Pipe(_, set) | Kind::Socket(_, set) if set.load(Ordering::Relaxed) => {
                         flags | nonblocking
                     }
                     _ => flags & !nonblocking,
                 })
             }
-            None => Ok(i64::from(match *open {
-                Kind::Device(_, access) => access,
-                Kind::Input(..) => libc::O_RDONLY,
+            _ => Ok(i64::from(match (open.reads(), open.writes()) {
+                (true, true) => libc::O_RDWR,
+                (true, false) => libc::O_RDONLY,
                 _ => libc::O_WRONLY,
             })),
         },
@@ -160,6 +232,14 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
             (Kind::Standard { .. }, _) | (_, None) => Ok(0),
             (kind, Some(fd)) => {
                 let mut flags = value & libc::O_APPEND as u64;
+                let _place = match kind {
+                    Kind::File(file) => {
+                        let place = file.place.lock().unwrap_or_else(PoisonError::into_inner);
+                        file.appends.store(flags != 0, Ordering::Relaxed);
+                        Some(place)
+                    }
+                    _ => None,
+                };
                 if let Kind::Pipe(_, nonblocking) | Kind::Socket(_, nonblocking) = kind {
                     nonblocking.store(value & libc::O_NONBLOCK as u64 != 0, Ordering::Relaxed);
                     flags |= libc::O_NONBLOCK as u64;
@@ -177,7 +257,7 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
 
 /// Locks belong to the open file here, not to the process, which is the host's.
 fn lock(cx: Context<'_>, open: &Kind) -> Outcome {
-    let Kind::File { fd, .. } = open else {
+    let Kind::File(File { fd, .. }) = open else {
         return Err(libc::EINVAL);
     };
     let mut lock = cx.memory.words::<4>(cx.args[2])?;
@@ -209,7 +289,8 @@ pub(super) fn device_control(cx: Context<'_>) -> Outcome {
     let (what, len) = match (cx.args[1], &*open) {
         (libc::TIOCGWINSZ, Kind::Standard { .. }) => (Fill::WindowSize(fd), 8),
         (libc::TCGETS, Kind::Standard { .. }) => (Fill::Terminal(fd), 36),
-        (libc::FIONREAD, _) => (Fill::Readable(fd), 4),
+        // Of a terminal for output it would tell what lies in the keyboard's queue.
+        (libc::FIONREAD, open) if open.reads() => (Fill::Readable(fd), 4),
         // FIONBIO, FIOCLEX, FIONCLEX and the rest have fcntl; terminals are not to be reconfigured.
         _ => return Err(libc::ENOTTY),
     };

@@ -6,6 +6,7 @@ use ringfence_runtime::policy::{Answer, Syscall};
 
 use crate::calls::context::{Context, Reply};
 use crate::device::Device;
+use crate::slices::SLICE;
 use crate::sys::{self, Outcome, Transfer};
 use crate::table::Kind;
 
@@ -30,7 +31,7 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     let open = cx.state.table.get(fd)?;
     let anonymous = flags | libc::MAP_ANONYMOUS as u64;
     let fd = match &*open {
-        Kind::File { fd, .. } => fd,
+        Kind::File(file) => &file.fd,
         // Zeros of its own, which is what anonymous memory is.
         Kind::Device(Device::Zero, libc::O_RDONLY | libc::O_RDWR)
             if flags & libc::MAP_PRIVATE as u64 != 0 =>
@@ -65,7 +66,7 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     let mut done = 0;
     while done < len {
         let span = cx.memory.span(start + done, len - done)?;
-        match sys::transfer(Transfer::Pread, fd.as_fd(), span, offset + done) {
+        match sys::transfer(Transfer::Pread, fd.as_fd(), span.first(SLICE), offset + done) {
             Ok(0) => break,
             Ok(n) => done += n as u64,
             Err(libc::EINTR) => {}
@@ -74,6 +75,8 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
                 return Err(errno);
             }
         }
+        // The map stays: its domain is about to be reset or to go, and giving it back takes long.
+        cx.going_on()?;
     }
     if protection != both {
         let _ = memory(libc::SYS_mprotect, [start, len, protection, 0, 0, 0]);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::calls::context::Context;
+use crate::slices::SLICE;
 use crate::sys::{self, Outcome, Plain, Transfer};
 use crate::table::Kind;
 
@@ -112,7 +113,7 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         };
     let mut done = 0;
     loop {
-        match sys::transfer(call, fd.as_fd(), span, flags) {
+        match sys::transfer(call, fd.as_fd(), span.first(SLICE), flags) {
             Err(libc::EAGAIN) if waits => {
                 if let Err(errno) = cx.ready(fd.as_fd(), events) {
                     return if done > 0 { Ok(done) } else { Err(errno) };
@@ -122,7 +123,8 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
             Ok(n) => {
                 done += n;
                 span = span.skip(n as u64);
-                if !whole || n == 0 || span.len() == 0 {
+                // A datagram is one piece, and smaller than a slice.
+                if !whole || n == 0 || span.len() == 0 || cx.going_on().is_err() {
                     return Ok(done);
                 }
             }

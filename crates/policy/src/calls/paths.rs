@@ -7,9 +7,11 @@ use std::sync::{Arc, PoisonError};
 use crate::calls::context::Context;
 use crate::calls::files;
 use crate::device::Device;
+use crate::disk::BLOCK;
 use crate::grant::Rights;
+use crate::memory::PATH_MAX;
 use crate::sys::{self, Named, Outcome, Plain};
-use crate::table::Kind;
+use crate::table::{File, Kind};
 use crate::tree::{Mount, absolute};
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
@@ -32,7 +34,12 @@ impl Context<'_> {
         if path.is_empty() {
             return Err(libc::ENOENT);
         }
-        self.name_of(directory, &path)
+        let name = self.name_of(directory, &path)?;
+        // Of those above the granted directories the kernel never sees how long they have become.
+        if name.len() >= PATH_MAX {
+            return Err(libc::ENAMETOOLONG);
+        }
+        Ok(name)
     }
 
     fn name_of(&self, directory: u64, path: &[u8]) -> Outcome<Vec<u8>> {
@@ -149,16 +156,18 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     };
     let result = cx.state.tree.with(&name, |mount, rest| {
         let look = libc::O_PATH | if follow { 0 } else { libc::O_NOFOLLOW };
+        let mut made = nameless;
         match sys::open_beneath(mount.fd(), &rest, look, 0) {
             Ok(fd) => harmless(kind_of(&fd)?)?,
-            Err(libc::ENOENT) if flags & libc::O_CREAT != 0 => {}
+            Err(libc::ENOENT) if flags & libc::O_CREAT != 0 => made = true,
             Err(e) => return Err(e),
         }
         if writes {
             need_write(mount.rights)?;
         }
         // A pipe that somebody put there must not hold us up; checked again below, for names can change.
-        let fd = sys::open_beneath(mount.fd(), &rest, flags | libc::O_NONBLOCK | libc::O_NOCTTY, mode)?;
+        let open = || sys::open_beneath(mount.fd(), &rest, flags | libc::O_NONBLOCK | libc::O_NOCTTY, mode);
+        let fd = if made { cx.on_disk(BLOCK, open)? } else { open()? };
         Ok((fd, mount.rights == Rights::ReadWrite))
     });
     let (fd, writable) = match result {
@@ -174,7 +183,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     let open = match kind {
         libc::S_IFDIR => Kind::Directory { fd, name, writable },
         libc::S_IFIFO => Kind::Pipe(fd, (wanted & libc::O_NONBLOCK != 0).into()),
-        _ => Kind::File { fd, writable },
+        _ => Kind::File(File::new(fd, writable, flags & libc::O_APPEND != 0)),
     };
     cx.state
         .table
@@ -199,8 +208,7 @@ pub(super) fn stat(cx: Context<'_>, number: libc::c_long) -> Outcome {
             let flags = cx.args[3] as i32;
             if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, cx.args[1])? {
                 let open = cx.state.table.get(cx.args[0])?;
-                cx.memory.put(cx.args[2], &files::stat_of(&open)?)?;
-                return Ok(0);
+                return cx.put_status(cx.args[2], files::stat_of(&open)?);
             }
             (
                 cx.args[0],
@@ -212,16 +220,14 @@ pub(super) fn stat(cx: Context<'_>, number: libc::c_long) -> Outcome {
     };
     let name = cx.name(directory, path)?;
     if let Some(device) = cx.device(&name) {
-        cx.memory.put(out, &device.stat())?;
-        return Ok(0);
+        return cx.put_status(out, device.stat());
     }
     let bytes = match cx.look(&name, follow) {
         Ok((fd, _)) => sys::stat(fd.as_fd())?,
         Err(libc::ENOENT) if cx.state.tree.is_above(&name) => synthetic(),
         Err(e) => return Err(e),
     };
-    cx.memory.put(out, &bytes)?;
-    Ok(0)
+    cx.put_status(out, bytes)
 }
 
 /// Whether a path that may be empty, or null, is.
@@ -232,18 +238,28 @@ fn empty(cx: Context<'_>, pointer: u64) -> Outcome<bool> {
 pub(super) fn statx(cx: Context<'_>) -> Outcome {
     let [directory, path, flags, mask, out, _] = cx.args;
     let flags = flags as i32;
-    let bytes = if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, path)? {
+    let mut bytes = if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, path)? {
         let open = cx.state.table.get(directory)?;
-        sys::statx(open.host().ok_or(libc::ENOSYS)?, mask & 0xFFFF_FFFF)?
+        match (&*open, open.host()) {
+            (Kind::File(_) | Kind::Directory { .. } | Kind::Pipe(..) | Kind::Socket(..), Some(fd)) => {
+                sys::statx(fd, mask & 0xFFFF_FFFF)?
+            }
+            // Libraries ask the older call then.
+            _ => return Err(libc::ENOSYS),
+        }
     } else {
         let name = cx.name(directory, path)?;
         if cx.device(&name).is_some() {
-            // As for every descriptor that is none of the host's: libraries ask the older call then.
+            // As for every descriptor that is none of the host's.
             return Err(libc::ENOSYS);
         }
         let (fd, _) = cx.look(&name, flags & libc::AT_SYMLINK_NOFOLLOW == 0)?;
         sys::statx(fd.as_fd(), mask & 0xFFFF_FFFF)?
     };
+    if cx.clocks().is_err() {
+        // Access, birth, change and modification.
+        bytes[64..128].fill(0);
+    }
     cx.memory.put(out, &bytes)?;
     Ok(0)
 }
@@ -299,7 +315,7 @@ pub(super) fn make_directory(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let mode = u64::from(cx.created_mode(mode));
     let result = cx.parent(&name, |mount, dir, last| {
         need_write(mount.rights)?;
-        sys::named(Named::Mkdir, dir.as_fd(), last, mode, 0)
+        cx.on_disk(BLOCK, || sys::named(Named::Mkdir, dir.as_fd(), last, mode, 0))
     });
     match result {
         // What is there is there, whoever may write: `mkdir -p` depends on it.
@@ -371,7 +387,9 @@ pub(super) fn link(cx: Context<'_>, number: libc::c_long) -> Outcome {
     };
     // Both ends must be writable: a second name in a writable directory would make a read-only file writable.
     with_two(cx, &from, &to, |(d1, n1), (d2, n2)| {
-        sys::two_names(true, (d1.as_fd(), n1), (d2.as_fd(), n2), 0)
+        cx.on_disk(BLOCK, || {
+            sys::two_names(true, (d1.as_fd(), n1), (d2.as_fd(), n2), 0)
+        })
     })
 }
 
@@ -418,7 +436,7 @@ pub(super) fn change_mode(cx: Context<'_>, number: libc::c_long) -> Outcome {
 
 pub(super) fn truncate(cx: Context<'_>) -> Outcome {
     let fd = changeable(cx, &cx.name(AT_FDCWD, cx.args[0])?, libc::O_WRONLY)?;
-    sys::plain(Plain::Ftruncate, [fd.as_raw_fd() as u64, cx.args[1], 0, 0])
+    files::resize(cx, fd.as_fd(), cx.args[1])
 }
 
 pub(super) fn set_times(cx: Context<'_>) -> Outcome {
@@ -429,8 +447,10 @@ pub(super) fn set_times(cx: Context<'_>) -> Outcome {
     };
     if path as u32 == 0 {
         return match &*cx.state.table.get(directory)? {
-            Kind::File { writable: false, .. } | Kind::Directory { writable: false, .. } => Err(libc::EROFS),
-            Kind::File { fd, .. } | Kind::Directory { fd, .. } => sys::set_times(fd.as_fd(), times),
+            Kind::File(File { writable: false, .. }) | Kind::Directory { writable: false, .. } => {
+                Err(libc::EROFS)
+            }
+            Kind::File(File { fd, .. }) | Kind::Directory { fd, .. } => sys::set_times(fd.as_fd(), times),
             _ => Err(libc::EINVAL),
         };
     }

@@ -4,6 +4,7 @@ use ringfence_runtime::policy::Answer;
 
 use crate::calls::context::Context;
 use crate::calls::context::Reply;
+use crate::slices::SLICE;
 use crate::sys::{self, Outcome};
 
 pub(super) fn random(cx: Context<'_>) -> Outcome {
@@ -12,7 +13,18 @@ pub(super) fn random(cx: Context<'_>) -> Outcome {
     }
     let [pointer, len, flags, ..] = cx.args;
     // As the kernel: at most 32 MiB at a time.
-    sys::random(cx.memory.span(pointer, len.min(1 << 25))?, flags & 3)
+    let all = cx.memory.span(pointer, len.min(1 << 25))?;
+    let mut done = 0;
+    loop {
+        match sys::random(all.skip(done).first(SLICE), flags & 3) {
+            Ok(n) => done += n as u64,
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => return Ok(done as i64),
+        }
+        if done >= all.len() || cx.going_on().is_err() {
+            return Ok(done as i64);
+        }
+    }
 }
 
 /// Signals to oneself that would end a process end the call. There is nobody else to send them to.
@@ -139,7 +151,17 @@ pub(super) fn futex(cx: Context<'_>) -> Outcome {
             } else {
                 Some(cx.memory.time(timeout)?)
             };
+            if asked.is_some_and(|time| time != [0, 0]) {
+                cx.clocks()?;
+            }
             match asked {
+                // Coming back after each slice would be a clock.
+                None if cx.clocks().is_err() => loop {
+                    match sys::futex(span, Some((value as u32, WAIT)), 0) {
+                        Err(libc::ETIMEDOUT | libc::EINTR) => cx.going_on()?,
+                        other => return other,
+                    }
+                },
                 Some(time) if time < WAIT => sys::futex(span, Some((value as u32, time)), 0),
                 // Callers loop: waking up for nothing is allowed.
                 _ => match sys::futex(span, Some((value as u32, WAIT)), 0) {

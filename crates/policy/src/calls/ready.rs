@@ -15,6 +15,18 @@ struct Asked {
     revents: i16,
 }
 
+/// What a stream is asked for that is read from, and one that is written to.
+const READING: i16 = libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLRDHUP;
+const WRITING: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
+
+/// A time-out is a clock: without clocks there is none but 0, which does not wait.
+fn waitable(cx: Context<'_>, timeout: Option<Duration>) -> Outcome<Option<Duration>> {
+    if timeout.is_some_and(|t| !t.is_zero()) {
+        cx.clocks()?;
+    }
+    Ok(timeout)
+}
+
 /// Fills in `revents` within `timeout` (for ever without); how many are not 0.
 fn wait(cx: Context<'_>, asked: &mut [Asked], timeout: Option<Duration>) -> Outcome {
     let mut polled = Vec::new();
@@ -30,9 +42,17 @@ fn wait(cx: Context<'_>, asked: &mut [Asked], timeout: Option<Duration>) -> Outc
             Err(_) => one.revents = libc::POLLNVAL,
             Ok(open) => match open.host() {
                 Some(host) => {
+                    let mut events = one.events;
+                    if !open.reads() {
+                        // Of a terminal for output it would tell when a key is pressed.
+                        events &= !READING;
+                    }
+                    if !open.writes() {
+                        events &= !WRITING;
+                    }
                     polled.push(libc::pollfd {
                         fd: host.as_raw_fd(),
-                        events: one.events,
+                        events,
                         revents: 0,
                     });
                     held.push((i, open));
@@ -67,6 +87,7 @@ pub(super) fn poll(cx: Context<'_>, number: libc::c_long) -> Outcome {
     } else {
         Some(duration(cx.memory.time(timeout)?))
     };
+    let timeout = waitable(cx, timeout)?;
     let bytes = cx.memory.get_bytes(pointer, 8 * count as usize)?;
     let mut asked: Vec<Asked> = bytes
         .chunks_exact(8)
@@ -115,7 +136,7 @@ pub(super) fn select(cx: Context<'_>, number: libc::c_long) -> Outcome {
     // No descriptor has a number beyond the limit: as in Linux, what lies there is not looked at.
     let count = count.min(cx.state.table.limit());
     let bytes = count.div_ceil(64) * 8;
-    let timeout = select_time(cx, number)?;
+    let timeout = waitable(cx, select_time(cx, number)?)?;
     let mut sets = Vec::new();
     for pointer in &cx.args[1..4] {
         sets.push(match *pointer as u32 {
@@ -163,7 +184,8 @@ pub(super) fn select(cx: Context<'_>, number: libc::c_long) -> Outcome {
         }
         cx.memory.put(pointer, &out)?;
     }
-    if let Some(timeout) = timeout {
+    // What is left tells how long it took.
+    if let Some(timeout) = timeout.filter(|_| cx.clocks().is_ok()) {
         let left = timeout.saturating_sub(begin.elapsed());
         let part = match number {
             libc::SYS_select => left.subsec_micros(),

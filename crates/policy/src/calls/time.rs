@@ -5,14 +5,6 @@ use std::time::Duration;
 use crate::calls::context::Context;
 use crate::sys::{self, Fill, Outcome};
 
-fn granted(cx: Context<'_>) -> Outcome<()> {
-    if cx.state.policy.clocks {
-        Ok(())
-    } else {
-        Err(libc::EPERM)
-    }
-}
-
 /// Clocks of the system; those of processes and threads would name the host's.
 fn known(clock: u64) -> Outcome<u64> {
     // Realtime, monotonic, process and thread time, raw, coarse ones, boot time.
@@ -20,7 +12,7 @@ fn known(clock: u64) -> Outcome<u64> {
 }
 
 pub(super) fn get(cx: Context<'_>, number: libc::c_long) -> Outcome {
-    granted(cx)?;
+    cx.clocks()?;
     let [a, b, ..] = cx.args;
     match number {
         libc::SYS_clock_gettime => {
@@ -56,7 +48,7 @@ pub(super) fn get(cx: Context<'_>, number: libc::c_long) -> Outcome {
 }
 
 pub(super) fn usage(cx: Context<'_>, number: libc::c_long) -> Outcome {
-    granted(cx)?;
+    cx.clocks()?;
     if number == libc::SYS_times {
         let (ticks, bytes) = sys::fill(Fill::Times)?;
         if cx.args[0] as u32 != 0 {
@@ -73,7 +65,7 @@ pub(super) fn usage(cx: Context<'_>, number: libc::c_long) -> Outcome {
 }
 
 pub(super) fn sleep(cx: Context<'_>, number: libc::c_long) -> Outcome {
-    granted(cx)?;
+    cx.clocks()?;
     let (clock, absolute, time) = match number {
         libc::SYS_nanosleep => (libc::CLOCK_MONOTONIC as u64, false, cx.args[0]),
         _ => (

@@ -1,35 +1,158 @@
 //! Bytes between descriptors and the domain's memory.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use ringfence_runtime::policy::Syscall;
 
 use crate::calls::context::Context;
+use crate::disk::BLOCK;
 use crate::memory::Memory;
+use crate::slices::{SLICE, Slices, total};
 use crate::span::Span;
-use crate::sys::{self, Outcome, Transfer};
-use crate::table::{Kind, Table};
+use crate::state::State;
+use crate::sys::{self, Outcome, Plain, Transfer};
+use crate::table::{File, Kind, Place};
 
 /// The four busiest calls on files, where neither tracing nor a callback wants to know. `None`: take the long way.
 #[inline]
-pub(crate) fn fast(table: &Table, memory: Memory<'_>, call: &Syscall) -> Option<Outcome> {
-    let transfer = match call.number as libc::c_long {
-        libc::SYS_read => Transfer::Read,
-        libc::SYS_write => Transfer::Write,
-        libc::SYS_pread64 => Transfer::Pread,
-        libc::SYS_pwrite64 => Transfer::Pwrite,
+pub(crate) fn fast(state: &State, memory: Memory<'_>, call: &Syscall) -> Option<Outcome> {
+    let (transfer, at) = match call.number as libc::c_long {
+        libc::SYS_read => (Transfer::Read, None),
+        libc::SYS_write => (Transfer::Write, None),
+        libc::SYS_pread64 => (Transfer::Pread, Some(call.args[3])),
+        libc::SYS_pwrite64 => (Transfer::Pwrite, Some(call.args[3])),
         _ => return None,
     };
     let [fd, pointer, len, offset, ..] = call.args;
+    if len > SLICE {
+        return None;
+    }
     let span = memory.span(pointer, len).ok()?;
-    table.with(fd, |open| match open {
-        Kind::File { fd, .. } => Some(sys::transfer(transfer, fd.as_fd(), span, offset)),
-        Kind::Standard { number, waits: false } => {
-            Some(sys::transfer(transfer, sys::standard(*number), span, offset))
+    state.table.with(fd, |open| match (open, transfer) {
+        (Kind::File(file), Transfer::Read | Transfer::Pread) => {
+            Some(sys::transfer(transfer, file.fd.as_fd(), span, offset))
         }
+        (Kind::File(file), _) => match write_once(state, file, &[span], at) {
+            Err(Refused::Errno(errno)) => Some(Err(errno)),
+            Err(Refused::Full { .. }) => None,
+            Ok(n) => Some(Ok(n)),
+        },
+        (
+            Kind::Standard {
+                number: 0,
+                waits: false,
+                ..
+            },
+            Transfer::Read,
+        ) => Some(sys::transfer(transfer, sys::standard(0), span, 0)),
+        (
+            Kind::Standard {
+                number: number @ 1..,
+                waits: false,
+                disk: false,
+            },
+            Transfer::Write,
+        ) => Some(sys::transfer(transfer, sys::standard(*number), span, 0)),
         _ => None,
     })
+}
+
+/// Why nothing was written.
+enum Refused {
+    Errno(i32),
+    /// The domain's limit of bytes on disk.
+    Full {
+        wanted: u64,
+    },
+}
+
+impl From<i32> for Refused {
+    fn from(errno: i32) -> Refused {
+        Refused::Errno(errno)
+    }
+}
+
+/// Writes to a file, as much as the domain may. Counted are the bytes, a block where it does not go on from the last write, and
+/// the gap behind the file's end that it jumps over.
+fn write_once(state: &State, file: &File, spans: &[Span], at: Option<u64>) -> Result<i64, Refused> {
+    let fd = file.fd.as_raw_fd() as u64;
+    let len = total(spans);
+    if len == 0 || at.is_some_and(|at| at > i64::MAX as u64) {
+        return Ok(sys::vectored(true, file.fd.as_fd(), spans, at)?);
+    }
+    let mut place = file.place.lock().unwrap_or_else(PoisonError::into_inner);
+    let begin = if file.appends.load(Ordering::Relaxed) {
+        Place::End
+    } else {
+        Place::Before(match at {
+            Some(at) => at,
+            None => sys::plain(Plain::Lseek, [fd, 0, libc::SEEK_CUR as u64, 0])? as u64,
+        })
+    };
+    let extra = match begin {
+        _ if begin == *place => 0,
+        Place::Before(position) => BLOCK.saturating_add(position.saturating_sub(sys::size(file.fd.as_fd())?)),
+        _ => BLOCK,
+    };
+    let Some(may) = state.disk.take(extra, len) else {
+        let wanted = extra.saturating_add(len);
+        return Err(Refused::Full { wanted });
+    };
+    let result = if may == len {
+        sys::vectored(true, file.fd.as_fd(), spans, at)
+    } else {
+        sys::vectored(true, file.fd.as_fd(), &Slices::new(spans).next(may), at)
+    };
+    match result {
+        Ok(n) => {
+            state.disk.give_back(may - n as u64);
+            *place = match begin {
+                Place::Before(position) => Place::Before(position + n as u64),
+                other => other,
+            };
+            Ok(n)
+        }
+        Err(errno) => {
+            state.disk.give_back(extra + may);
+            Err(errno.into())
+        }
+    }
+}
+
+impl Context<'_> {
+    /// Writes what is on disk afterwards; the host is asked for more when there may be no more.
+    fn write_to_disk(&self, mut write: impl FnMut() -> Result<i64, Refused>) -> Outcome {
+        loop {
+            match write() {
+                Ok(n) => return Ok(n),
+                Err(Refused::Errno(errno)) => return Err(errno),
+                Err(Refused::Full { wanted }) => self.more_disk(wanted)?,
+            }
+        }
+    }
+
+    /// Moves all of `spans` in pieces, until one of them is not moved as a whole, or the call has to end.
+    fn sliced(&self, spans: &[Span], mut one: impl FnMut(&[Span], u64) -> Outcome) -> Outcome {
+        let mut left = Slices::new(spans);
+        let mut done = 0;
+        loop {
+            let next = left.next(SLICE);
+            let wanted = total(&next);
+            match one(&next, done as u64) {
+                Ok(n) => {
+                    done += n;
+                    left.done(n as u64);
+                    if (n as u64) < wanted || left.is_empty() || self.going_on().is_err() {
+                        return Ok(done);
+                    }
+                }
+                Err(errno) if done == 0 => return Err(errno),
+                Err(_) => return Ok(done),
+            }
+        }
+    }
 }
 
 /// `read`, `write` and their kin.
@@ -46,25 +169,32 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         libc::SYS_preadv => (true, false, Some(offset)),
         _ => (true, true, Some(offset)),
     };
-    let Some(fd) = open.host() else {
-        if at.is_some() && !matches!(*open, Kind::Device(..)) {
-            return Err(libc::ESPIPE);
-        }
-        let spans = if vector {
-            cx.memory.spans(pointer, len)?
-        } else {
-            vec![cx.memory.span(pointer, len)?]
-        };
-        return within(cx, &open, write, &spans);
-    };
-    let mut spans = if vector {
+    if at.is_some() && open.is_stream() {
+        return Err(libc::ESPIPE);
+    }
+    if !(if write { open.writes() } else { open.reads() }) {
+        return Err(libc::EBADF);
+    }
+    let spans = if vector {
         cx.memory.spans(pointer, len)?
     } else {
         vec![cx.memory.span(pointer, len)?]
     };
-    let mut go = || match open.waits() && at.is_none() {
-        true => cx.stream(write, fd, &mut spans),
-        false => sys::vectored(write, fd, &spans, at),
+    let Some(fd) = open.host() else {
+        return cx.sliced(&spans, |part, _| within(cx, &open, write, part));
+    };
+    let go = || match &*open {
+        Kind::File(file) if write => cx.sliced(&spans, |part, done| {
+            let at = at.map(|at| at.wrapping_add(done));
+            cx.write_to_disk(|| write_once(cx.state, file, part, at))
+        }),
+        Kind::Standard { disk: true, .. } if write => cx.sliced(&spans, |part, _| {
+            cx.write_to_disk(|| write_behind(cx.state, fd, part))
+        }),
+        _ if open.waits() && at.is_none() => cx.stream(write, fd, &spans),
+        _ => cx.sliced(&spans, |part, done| {
+            sys::vectored(write, fd, part, at.map(|at| at.wrapping_add(done)))
+        }),
     };
     if write && open.breaks() {
         sys::quietly(go)
@@ -73,16 +203,25 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     }
 }
 
-/// Streams that no descriptor of the host's stands behind.
+/// Writes to a file of the host's that is a stream for the domain.
+fn write_behind(state: &State, fd: BorrowedFd<'_>, spans: &[Span]) -> Result<i64, Refused> {
+    let len = total(spans);
+    let Some(may) = state.disk.take(0, len) else {
+        return Err(Refused::Full { wanted: len });
+    };
+    let result = sys::vectored(true, fd, &Slices::new(spans).next(may), None);
+    let unused = may - result.as_ref().map_or(0, |n| *n as u64);
+    state.disk.give_back(unused);
+    Ok(result?)
+}
+
+/// Streams that no descriptor of the host's stands behind. All of `spans` together are a slice at most.
 fn within(cx: Context<'_>, open: &Kind, write: bool, spans: &[Span]) -> Outcome {
     let mut done = 0;
     for span in spans {
         match (open, write) {
-            (Kind::Device(_, libc::O_RDONLY), true) | (Kind::Device(_, libc::O_WRONLY), false) => {
-                return Err(libc::EBADF);
-            }
             (Kind::Null | Kind::Device(..), true) => done += span.len(),
-            (Kind::Device(device, _), false) => done += device.read(cx.memory, *span, done)?,
+            (Kind::Device(device, _), false) => done += device.read(cx.memory, *span)?,
             (Kind::Null, false) => {}
             (Kind::Capture(buffer, limit), true) => {
                 let mut held = buffer.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +233,9 @@ fn within(cx: Context<'_>, open: &Kind, write: bool, spans: &[Span]) -> Outcome 
                         Err(libc::ENOSPC)
                     };
                 }
-                held.extend(cx.memory.get_bytes(span.address(), room as usize)?);
+                let bytes = cx.memory.get_bytes(span.address(), room as usize)?;
+                held.try_reserve(bytes.len()).map_err(|_| libc::ENOSPC)?;
+                held.extend(bytes);
                 done += room;
             }
             (Kind::Input(bytes, position), false) => {

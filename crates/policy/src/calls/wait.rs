@@ -4,36 +4,26 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use crate::calls::context::Context;
+use crate::slices::{SLICE, Slices};
 use crate::span::Span;
 use crate::sys::{self, Outcome};
 
 /// How long one wait lasts before the question is asked whether the call has to end.
-const SLICE: Duration = Duration::from_millis(4);
+const WAIT: Duration = Duration::from_millis(4);
 
 /// What a terminal takes without waiting once poll says that it is ready: the kernel's `WAKEUP_CHARS`.
 const LITTLE: u64 = 256;
 
 /// How long to wait now, when all has to be over at `end`.
 fn slice(end: Option<Instant>) -> Duration {
-    end.map_or(SLICE, |end| {
-        end.saturating_duration_since(Instant::now()).min(SLICE)
+    end.map_or(WAIT, |end| {
+        end.saturating_duration_since(Instant::now()).min(WAIT)
     })
-}
-
-/// The first `most` bytes.
-fn first(spans: &[Span], mut most: u64) -> Vec<Span> {
-    let mut out = Vec::new();
-    for span in spans {
-        let part = span.first(most);
-        most -= part.len();
-        out.push(part);
-    }
-    out
 }
 
 impl Context<'_> {
     /// `EINTR` if the call into the domain has to end. The domain never sees it: the gate ends the call.
-    fn going_on(&self) -> Outcome<()> {
+    pub(super) fn going_on(&self) -> Outcome<()> {
         if self.domain.ending() {
             Err(libc::EINTR)
         } else {
@@ -81,18 +71,20 @@ impl Context<'_> {
     }
 
     /// Reads from or writes to something that may keep us waiting.
-    pub(super) fn stream(&self, write: bool, fd: BorrowedFd<'_>, spans: &mut [Span]) -> Outcome {
+    pub(super) fn stream(&self, write: bool, fd: BorrowedFd<'_>, spans: &[Span]) -> Outcome {
+        let mut left = Slices::new(spans);
         let events = if write { libc::POLLOUT } else { libc::POLLIN };
         let mut done = 0;
         loop {
-            let mut moved = sys::at_once(write, fd, spans);
+            let next = left.next(SLICE);
+            let mut moved = sys::at_once(write, fd, &next);
             if matches!(moved, Err(libc::EAGAIN | libc::EOPNOTSUPP)) {
                 moved = match (self.ready(fd, events), moved) {
                     (Err(e), _) => Err(e),
                     (Ok(()), Err(libc::EAGAIN)) => continue,
                     // The kernel has no way to promise. What is the domain's own does not wait in any case; of the host's
                     // streams those are left that can be read now, and a terminal, which has room for a little.
-                    (Ok(()), _) => match sys::vectored(write, fd, &first(spans, LITTLE), None) {
+                    (Ok(()), _) => match sys::vectored(write, fd, &left.next(LITTLE), None) {
                         Err(libc::EAGAIN) => continue,
                         other => other,
                     },
@@ -101,14 +93,12 @@ impl Context<'_> {
             match moved {
                 Ok(n) => {
                     done += n;
-                    let mut n = n as u64;
-                    for span in spans.iter_mut() {
-                        let part = n.min(span.len());
-                        *span = span.skip(part);
-                        n -= part;
-                    }
+                    left.done(n as u64);
                     // A write goes on until all is written, as it does where waiting is left to the kernel.
-                    if !write || spans.iter().all(|s| s.len() == 0) {
+                    if !write || left.is_empty() {
+                        return Ok(done);
+                    }
+                    if self.going_on().is_err() {
                         return Ok(done);
                     }
                 }
@@ -122,7 +112,7 @@ impl Context<'_> {
     pub(super) fn until(&self, mut attempt: impl FnMut() -> Outcome) -> Outcome {
         loop {
             match attempt() {
-                Err(libc::EAGAIN) => std::thread::sleep(SLICE),
+                Err(libc::EAGAIN) => std::thread::sleep(WAIT),
                 other => return other,
             }
             self.going_on()?;

@@ -31,9 +31,19 @@ pub(super) fn quoted(bytes: &[u8], more: bool) -> String {
     text
 }
 
+/// A pointer of the domain's, as an offset in its window: all that counts, and nothing about where that lies in the host.
 pub(super) fn address(value: u64) -> String {
-    if value == 0 {
+    if value as u32 == 0 {
         "NULL".to_owned()
+    } else {
+        format!("{:#x}", value as u32)
+    }
+}
+
+/// Any argument: a pointer into the window as [`address`] shows it.
+pub(super) fn anything(memory: Memory<'_>, value: u64) -> String {
+    if value >> 32 == memory.0.base() >> 32 {
+        address(value)
     } else {
         format!("{value:#x}")
     }

@@ -185,9 +185,10 @@ impl<'a> DomainRef<'a> {
     }
 
     /// Tells the host's function for limits ([`Imports::on_limit`](crate::Imports::on_limit)) that the domain has reached one: for
-    /// policies, which have limits of their own. Call it without locks that the function could need.
-    pub fn limit_reached(&self, hit: &LimitHit) {
-        self.0.tell_limit(hit);
+    /// policies, which have limits of their own. Call it without locks that the function could need. The higher limit, if it decides
+    /// so.
+    pub fn limit_reached(&self, hit: &LimitHit) -> Option<u64> {
+        self.0.tell_limit(hit)
     }
 
     /// Bytes of heap, anonymous maps and host allocations in use.

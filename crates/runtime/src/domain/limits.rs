@@ -60,6 +60,16 @@ pub enum LimitHit {
         /// The limit.
         limit: u64,
     },
+    /// The policy's limit of bytes that the domain may put on disk. Can be raised: then the call is tried once more. Otherwise the
+    /// domain gets `EDQUOT`.
+    Disk {
+        /// Bytes that the call would put there.
+        wanted: u64,
+        /// Bytes so far.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
 }
 
 impl LimitHit {
@@ -73,7 +83,8 @@ impl LimitHit {
             | LimitHit::Faults { limit, .. }
             | LimitHit::Calls { limit }
             | LimitHit::Lanes { limit }
-            | LimitHit::Descriptors { limit } => limit,
+            | LimitHit::Descriptors { limit }
+            | LimitHit::Disk { limit, .. } => limit,
         }
     }
 }

@@ -41,6 +41,11 @@ pub trait Policy: Send + Sync {
         None
     }
 
+    /// How many bytes the domain has put on disk.
+    fn disk(&self) -> u64 {
+        0
+    }
+
     /// How many descriptors it has open for the domain.
     fn descriptors(&self) -> u64 {
         0

@@ -35,6 +35,8 @@ pub struct Usage {
     pub processor_time: Duration,
     /// Descriptors that its policy has open for it; 0 if the policy does not tell.
     pub descriptors: u64,
+    /// Bytes that it has put on disk since it was made, as its policy counts them; 0 if the policy does not tell.
+    pub disk: u64,
     /// Threads that have stacks in the domain. Limit: [`DomainOptions::max_lanes`](crate::DomainOptions::max_lanes).
     pub lanes: u32,
     /// How many of them have a call in progress.
@@ -67,6 +69,7 @@ impl Inner {
             faults: self.faults.load(Ordering::Relaxed),
             processor_time: Duration::from_nanos(self.lanes.time_used.load(Ordering::Relaxed)),
             descriptors: self.policy.descriptors(),
+            disk: self.policy.disk(),
             lanes: set.lanes.len() as u32,
             active,
             resets: self.resets.load(Ordering::Acquire),
