@@ -103,6 +103,59 @@ fn a_host_function_that_comes_back_out_of_order_ends_its_call() {
     );
 }
 
+/// The fiber's call is on a lane that a reset has taken away: it is an error, and touches neither the domain, which is as new,
+/// nor the one that has been made since.
+fn resumes_after_a_reset(verdict: Verdict) {
+    let imports = imports().closure("host_enter", move |f| {
+        f.result[0] = 1;
+        match CALLBACKS.fetch_add(1, Ordering::SeqCst) {
+            0 => {
+                switch(&MAIN, &FIBER);
+                Verdict::Return
+            }
+            1 => {
+                switch(&FIBER, &MAIN);
+                // The domain is there still.
+                assert_eq!(f.domain().translate(0) & 0xFFFF_FFFF, 0);
+                verdict.clone()
+            }
+            _ => Verdict::Return,
+        }
+    });
+    let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
+    assert!(DOMAIN.set(d.clone()).is_ok());
+    fiber(call_from_fiber);
+    assert!(call(&d, "nest", &[1]).is_err());
+    d.reset().unwrap();
+    let others: Vec<Domain> = (0..3).map(|_| support::domain()).collect();
+    for other in others.iter().chain([&d]) {
+        assert_eq!(call(other, "add", &[1, 2]).unwrap(), 3);
+    }
+    switch(&MAIN, &FIBER);
+    assert_eq!(ENDED.load(Ordering::SeqCst), 2);
+    for other in others.iter().chain([&d]) {
+        assert!(!other.faulted());
+        assert_eq!(call(other, "add", &[1, 2]).unwrap(), 3);
+    }
+    assert_eq!(call(&d, "nest", &[1]).unwrap(), 2);
+}
+
+#[test]
+fn a_host_function_that_comes_back_after_a_reset_ends_its_call() {
+    support::in_child(
+        "a_host_function_that_comes_back_after_a_reset_ends_its_call",
+        || resumes_after_a_reset(Verdict::Return),
+    );
+}
+
+#[test]
+fn a_host_function_that_fails_after_a_reset_ends_its_call() {
+    support::in_child(
+        "a_host_function_that_fails_after_a_reset_ends_its_call",
+        || resumes_after_a_reset(Verdict::Fail("late".into())),
+    );
+}
+
 #[test]
 #[cfg_attr(
     ringfence_tsan,

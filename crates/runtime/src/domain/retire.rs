@@ -57,8 +57,10 @@ impl Inner {
         }
         let inside = set.lanes.iter().any(|&l| {
             // SAFETY: lanes in the list are this domain's.
-            unsafe { (*l).active() }
+            unsafe { (*l).in_disorder() }
         });
+        // Host functions that never came back may do so, and look at the domain.
+        let inside = inside || !set.lost.is_empty();
         // A thread that tells the host of a limit looks at the domain still.
         let inside = inside || self.stays.load(Ordering::Acquire) != 0;
         if inside {

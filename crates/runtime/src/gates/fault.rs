@@ -5,9 +5,10 @@ use crate::domain::imports::{OutFrame, Verdict};
 use crate::domain::link::{self, OnFailure};
 use crate::gates::frames;
 use crate::lanes::gate;
-use crate::lanes::lane::{Lane, attention};
+use crate::lanes::lane::{Lane, attention, disorder};
 use crate::lanes::last_error::{set_error, take_error};
 use crate::lanes::raw_fault::RawFault;
+use crate::lanes::world;
 use crate::load::module::Module;
 use crate::outcome::error::CallError;
 use ringfence_isa::window;
@@ -277,10 +278,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
     // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame of four words.
     let (lane, [_, top, import, _]) = unsafe { (&*lane, *out_frame.cast::<[u64; 4]>()) };
     // On another thread or out of order: what the gate looks at next tells it so, and this lane is not ours.
-    if lane.thread.load(Ordering::Relaxed) != gate::thread_pointer()
-        || lane.top.load(Ordering::Relaxed) != top
-        || lane.host_sp.load(Ordering::Relaxed) != out_frame as u64 + 32
-    {
+    if !lane.is_at(out_frame) {
         return goes_on(0);
     }
     let error = take_error().unwrap_or(CallError::Gone);
@@ -343,14 +341,27 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
 pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gate::InFrame) {
     // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame.
     let (lane, in_frame) = unsafe { (&*lane, &*in_frame) };
-    lane.poisoned.store(1, Ordering::Release);
-    let _ = lane.host_sp.compare_exchange(
-        std::ptr::from_ref(in_frame) as u64,
-        in_frame.previous,
-        Ordering::AcqRel,
-        Ordering::Relaxed,
-    );
-    lane.domain().set_faulted(None);
+    {
+        // Another thread may be about to reset or to drop the domain. (A handler that interrupted the runtime goes without the lock.)
+        let _world = world::lock();
+        let sound = 0;
+        let found = lane.poisoned.compare_exchange(
+            sound,
+            disorder::POISONED,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        // Reset since, or its thread is gone: the domain has nothing to do with this call any more.
+        if found != Err(disorder::SPENT) {
+            let _ = lane.host_sp.compare_exchange(
+                std::ptr::from_ref(in_frame) as u64,
+                in_frame.previous,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            lane.domain().set_faulted(None);
+        }
+    }
     set_error(without_trace(lane, FaultKind::OutOfOrder));
 }
 

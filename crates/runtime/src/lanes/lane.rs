@@ -33,6 +33,15 @@ pub(crate) mod attention {
     pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED;
 }
 
+/// Values of [`Lane::poisoned`].
+pub(crate) mod disorder {
+    /// A host function came back out of order, or on another thread.
+    pub const POISONED: u32 = 1;
+    /// The domain or the thread has given the lane up, and frames on some stack of the host's still name it: host functions that were
+    /// left for another fiber. It belongs to nobody any more, keeps its domain, and is never used again.
+    pub const SPENT: u32 = 2;
+}
+
 /// One thread's presence in one domain. Never unmapped, and never given to another thread while its first owner lives:
 /// `Tls::current` may point here long after the lane was given back.
 #[repr(C, align(64))]
@@ -81,7 +90,7 @@ pub(crate) struct Lane {
     pub seen: AtomicU64,
     pub since: AtomicU64,
     pub tid: AtomicI32,
-    /// A fiber left in disorder: the lane cannot be entered until it is made anew.
+    /// Not 0: one of [`disorder`]. The lane cannot be entered any more.
     pub poisoned: AtomicU32,
     /// The domain, an opaque address here; null while the lane is nobody's.
     pub domain: *const std::ffi::c_void,
@@ -292,6 +301,20 @@ impl Lane {
     /// Whether a call is in progress.
     pub(crate) fn active(&self) -> bool {
         self.host_sp.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether frames of calls may be left on some stack of the host's.
+    pub(crate) fn in_disorder(&self) -> bool {
+        self.active() || self.poisoned.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the call out whose frame of four words is at `out_frame` is the innermost of this lane, on its own thread.
+    pub(crate) fn is_at(&self, out_frame: *const u64) -> bool {
+        // SAFETY: the gate's frame; its second word is the domain's stack top.
+        let top = unsafe { *out_frame.add(1) };
+        self.thread.load(Ordering::Relaxed) == gate::thread_pointer()
+            && self.top.load(Ordering::Relaxed) == top
+            && self.host_sp.load(Ordering::Relaxed) == out_frame as u64 + 32
     }
 
     /// Whether the watchdog must be awake while a call is in progress.

@@ -1,7 +1,7 @@
 //! What all domains and threads share: who has which index, which thread has which lanes.
 
 use crate::lanes::gate::{self, MAX_DOMAINS};
-use crate::lanes::lane::Lane;
+use crate::lanes::lane::{Lane, disorder};
 use crate::lanes::signal;
 use crate::os::sys;
 use crate::outcome::error::{CallError, HostError};
@@ -186,8 +186,7 @@ impl Drop for Slot {
             let used = world.next;
             for index in 1..used {
                 let lane = (*thread.table.add(index as usize)).load(Ordering::Acquire);
-                if !lane.is_null() {
-                    release(lane);
+                if !lane.is_null() && release(lane, true) {
                     world.orphans.push(lane);
                 }
             }
@@ -197,11 +196,12 @@ impl Drop for Slot {
     }
 }
 
-/// Gives a lane's slot back to its domain.
+/// Gives a lane's slot back to its domain. Whether the lane may be used again: `stacks` tells that the thread's stacks
+/// may be left, and then it may not if there are frames of its calls on them.
 ///
 /// # Safety
 /// The lane has a live domain, and its thread is not inside. The world is locked.
-unsafe fn release(lane: *mut Lane) {
+unsafe fn release(lane: *mut Lane, stacks: bool) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         let shared = (*lane).shared();
@@ -209,10 +209,18 @@ unsafe fn release(lane: *mut Lane) {
         set.lanes.retain(|&l| l != lane);
         set.calls += (*lane).calls();
         shared.call_credit.take_back(&(*lane).credit);
-        if (*lane).poisoned.load(Ordering::Relaxed) == 0 && !(*lane).active() {
+        if !(*lane).in_disorder() {
             set.free.push((*lane).slot);
+            blank(lane);
+            return true;
+        }
+        set.lost.push((*lane).slot);
+        if stacks {
+            spend(lane);
+            return false;
         }
         blank(lane);
+        true
     }
 }
 
@@ -229,11 +237,24 @@ unsafe fn blank(lane: *mut Lane) {
     }
 }
 
+/// Marks a lane as nobody's for ever: host functions that it has called may still come back.
+unsafe fn spend(lane: *mut Lane) {
+    // SAFETY: the caller owns the lane.
+    unsafe {
+        let (domain, shared) = ((*lane).domain, (*lane).shared);
+        blank(lane);
+        ((*lane).domain, (*lane).shared) = (domain, shared);
+        (*lane).poisoned.store(disorder::SPENT, Ordering::Release);
+    }
+}
+
 /// Takes a lane from its thread: the domain goes, or abandons it. The lane's memory is kept for that thread.
 ///
 /// # Safety
 /// The thread is not inside, and does not enter the domain any more. The world is locked.
 pub(crate) unsafe fn revoke(world: &mut World, index: u32, lane: *mut Lane) {
+    // SAFETY: the caller's promise.
+    let spent = unsafe { (*lane).in_disorder() };
     let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: threads in the list are alive: they leave it, under the world's lock, before they end.
     unsafe {
@@ -241,10 +262,16 @@ pub(crate) unsafe fn revoke(world: &mut World, index: u32, lane: *mut Lane) {
             let place = &*(*thread.0).table.add(index as usize);
             if place.load(Ordering::Acquire) == lane {
                 place.store(std::ptr::null_mut(), Ordering::Release);
+                if spent {
+                    break;
+                }
                 blank(lane);
                 (*thread.0).blank.push(lane);
                 return;
             }
+        }
+        if spent {
+            return spend(lane);
         }
         blank(lane);
         world.orphans.push(lane);
@@ -315,7 +342,7 @@ pub(crate) fn after_fork(world: &mut World) {
     for lane in world.all.clone() {
         // SAFETY: lanes are never unmapped; their threads are gone, but for ours.
         unsafe {
-            if (*lane).domain.is_null() {
+            if (*lane).domain.is_null() || (*lane).poisoned.load(Ordering::Relaxed) == disorder::SPENT {
                 continue;
             }
             if (*lane).thread.load(Ordering::Relaxed) == me {
@@ -324,7 +351,8 @@ pub(crate) fn after_fork(world: &mut World) {
                     .attention
                     .fetch_or(crate::lanes::lane::attention::WAKE, Ordering::AcqRel);
             } else {
-                release(lane);
+                // The stacks of the others are nobody's here.
+                release(lane, false);
                 world.orphans.push(lane);
             }
         }
