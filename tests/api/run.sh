@@ -135,6 +135,16 @@ if python=$(command -v python3); then
     check "ctypes" "$python" tests/api/ctypes_test.py "$work/lib/$soname" "$module" "$work/files.rf"
 fi
 
+# Two copies in one process: both as libraries, one of them with the library linked into it; in a link name space of its own.
+# shellcheck disable=SC2086
+check "twice: a library with a copy" gcc -shared -Wl,-Bsymbolic -o "$work/libcopy.so" -Wl,--whole-archive "$work/static/libringfence.a" \
+    -Wl,--no-whole-archive $private
+check "twice: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/twice.c -o "$work/twice"
+check "twice: shared first" "$work/twice" "$work/lib/$soname" "$work/libcopy.so" "$module"
+check "twice: static first" "$work/twice" "$work/libcopy.so" "$work/lib/$soname" "$module"
+check "twice: name spaces" "$work/twice" "$work/lib/$soname" "$work/lib/$soname" "$module" namespace
+check "not unloadable" bash -c "readelf -dW '$work/lib/libringfence.so' | grep -q 'FLAGS_1.*NODELETE'"
+
 # Hosts that jump out of a callback, start processes in one, have small stacks, come and go with threads, throw.
 check "hosts: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/hosts.c -o "$work/hosts" -L"$work/lib" -lringfence -pthread
 for deed in longjmp vfork threads pthread_exit; do

@@ -157,7 +157,7 @@ impl From<DomainError> for Failure {
             DomainError::NoModule { .. } => Status::ERROR_NO_OBJECT,
             DomainError::Busy { .. } => Status::ERROR_BUSY,
             DomainError::Option { .. } => Status::ERROR_ARGUMENT,
-            DomainError::Host(H::NoFsgsbase | H::ReadImpliesExec) => Status::ERROR_UNSUPPORTED,
+            DomainError::Host(H::NoFsgsbase | H::ReadImpliesExec | H::SecondRuntime { .. }) => Status::ERROR_UNSUPPORTED,
             DomainError::Memory(e) => return e.into(),
             DomainError::Link(e) => return e.into(),
             DomainError::Image(e) => return (*e).into(),

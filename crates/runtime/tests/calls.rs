@@ -59,11 +59,15 @@ fn arguments_and_results_of_every_class() {
 }
 
 fn extended() -> Domain {
+    extended_with(imports())
+}
+
+fn extended_with(imports: ringfence_runtime::Imports) -> Domain {
     static MODULE: OnceLock<Module> = OnceLock::new();
     let module = MODULE.get_or_init(|| {
         Module::open(build("extended", &["--import=host_add"]), &LoadOptions::default()).unwrap()
     });
-    Domain::new(std::slice::from_ref(module), imports(), &DomainOptions::default()).unwrap()
+    Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).unwrap()
 }
 
 #[test]
@@ -126,6 +130,40 @@ fn the_x87_unit_is_left_as_it_was_found() {
             assert_eq!(status(&before), status(&after), "{name}");
             assert_eq!(tags(&before), tags(&after), "{name}");
         }
+    }
+}
+
+/// What is no number if the unit is full.
+fn a_third_times_three() -> f64 {
+    let (three, mut out) = (3.0, 0.0);
+    // SAFETY: reads and writes two variables; the unit is as empty as before.
+    unsafe {
+        std::arch::asm!(
+            "fld1", "fld qword ptr [{three}]", "fdivp", "fld qword ptr [{three}]", "fmulp", "fstp qword ptr [{out}]",
+            three = in(reg) &raw const three, out = in(reg) &raw mut out, options(nostack)
+        );
+    }
+    out
+}
+
+/// Wherever the call ends: in the domain's code, with its unit full, or on the way back into it.
+#[test]
+fn the_hosts_functions_find_the_x87_unit_empty() {
+    for name in ["dirty_forever", "dirty_calls_forever"] {
+        let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let notes = told.clone();
+        let imports = imports().on_limit(move |_, _| {
+            let found = x87();
+            notes
+                .lock()
+                .unwrap()
+                .push(([found[8], found[9]], a_third_times_three()));
+            ringfence_runtime::OnLimit::Keep
+        });
+        let d = extended_with(imports);
+        d.set_time_limit(Some(std::time::Duration::from_millis(5)));
+        assert_eq!(support::fault(&d, name, &[]).kind, FaultKind::TimeLimit);
+        assert_eq!(*told.lock().unwrap(), [([0xFF, 0xFF], 1.0)], "{name}");
     }
 }
 

@@ -150,10 +150,9 @@ fn a_host_function_that_comes_back_after_a_reset_ends_its_call() {
 
 #[test]
 fn a_host_function_that_fails_after_a_reset_ends_its_call() {
-    support::in_child(
-        "a_host_function_that_fails_after_a_reset_ends_its_call",
-        || resumes_after_a_reset(Verdict::Fail("late".into())),
-    );
+    support::in_child("a_host_function_that_fails_after_a_reset_ends_its_call", || {
+        resumes_after_a_reset(Verdict::Fail("late".into()))
+    });
 }
 
 #[test]

@@ -226,6 +226,11 @@ impl Inner {
         }
     }
 
+    /// Whether code in the window may leave something in the x87 unit.
+    pub(crate) fn uses_x87(&self) -> bool {
+        self.uses_x87
+    }
+
     fn target(&self, entry: u64, flags: u32, words: u32, x87: u32, gate: u64) -> Target {
         Target {
             index: AtomicU64::new(u64::from(self.index) * 8),

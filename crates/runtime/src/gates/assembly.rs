@@ -26,6 +26,7 @@ global_asm!(
     t_status = const offset_of!(Tls, status),
     t_alt = const offset_of!(Tls, alt),
     t_alt_size = const offset_of!(Tls, alt_size),
+    t_gs = const offset_of!(Tls, gs),
     l_top = const offset_of!(Lane, top),
     l_host_sp = const offset_of!(Lane, host_sp),
     l_data_top = const offset_of!(Lane, data_top),

@@ -324,6 +324,10 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
         lane.attention.fetch_and(!ending, Ordering::AcqRel);
         return 0;
     }
+    if lane.domain().uses_x87() {
+        // A result may be left in it.
+        gate::empty_unit();
+    }
     let kind = if current && bits & ending != 0 {
         kind_of(bits)
     } else {
@@ -345,12 +349,9 @@ pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gat
         // Another thread may be about to reset or to drop the domain. (A handler that interrupted the runtime goes without the lock.)
         let _world = world::lock();
         let sound = 0;
-        let found = lane.poisoned.compare_exchange(
-            sound,
-            disorder::POISONED,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
+        let found =
+            lane.poisoned
+                .compare_exchange(sound, disorder::POISONED, Ordering::AcqRel, Ordering::Acquire);
         // Reset since, or its thread is gone: the domain has nothing to do with this call any more.
         if found != Err(disorder::SPENT) {
             let _ = lane.host_sp.compare_exchange(

@@ -88,6 +88,7 @@ __rf_gate_begin:
 .globl \name\()_from
 \name\()_from:                          // r10 = the caller's stack arguments
 .endif
+.Lrf_again_\name:
     pushq %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
@@ -230,12 +231,24 @@ __rf_gate_begin:
     .cfi_restore_state
     .cfi_adjust_cfa_offset 24
 8:
+    cmpq %rbp, %fs:{t_gs}(%rbx)
+    jne 81f
+    movq %r14, %fs:{t_gs}(%rbx)
     wrgsbase %r14
     jmp 7b
 60:
     movq (%rsp), %rbp
     movq %rbp, {l_host_sp}(%r10)
     jmp 61b
+81:                                     // gs holds what this thread's gates have not put there
+    movq %r13, {l_top}(%r12)
+    movq (%rsp), %rbp
+    testl ${w_counted}, {l_attention}(%r12)
+    jz 65f
+    testq %rbp, %rbp
+    jnz 65f
+    lock addq $1, {l_credit}(%r12)
+    jmp 65f
 6:
     cmpl ${w_counted}, {l_attention}(%r12)
     jne 65f
@@ -252,11 +265,25 @@ __rf_gate_begin:
     .cfi_adjust_cfa_offset -24
 9:
     callq __rf_in_slow
-    testl %ebp, %ebp
-    jnz 1b
+    cmpl $1, %ebp
+    je 1b
+    ja 11f
     xorl %eax, %eax
     xorl %edx, %edx
     RF_SSE_0_1
+    jmp .Lrf_pop_\name
+11:                                     // somebody else's gs: the call once more, and gs as it was afterwards
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    rdgsbase %rbx
+    movq __rf_tls@gottpoff(%rip), %rbp
+    movq %fs:{t_gs}(%rbp), %r12
+    movq %rbx, %fs:{t_gs}(%rbp)
+    callq .Lrf_again_\name
+    wrgsbase %rbx
+    movq %r12, %fs:{t_gs}(%rbp)
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
     jmp .Lrf_pop_\name
     .cfi_endproc
 .size \name,.-\name
@@ -266,7 +293,8 @@ RF_IN __rf_in_bare, 0
 RF_IN __rf_in_zero, 1
 RF_IN __rf_in_full, 2
 
-// Something is not as the fast path wants it. Keeps all arguments; ebp = 1: try again, 0: the call fails.
+// Something is not as the fast path wants it. Keeps all arguments; ebp = 1: try again, 0: the call fails, 2: try again, and put gs
+// back when the call is over.
 .p2align 4
 .type __rf_in_slow,@function
 __rf_in_slow:
@@ -409,6 +437,8 @@ __rf_out:
     retq
     .cfi_restore_state
 14:
+    movq __rf_tls@gottpoff(%rip), %rsi
+    movq %r14, %fs:{t_gs}(%rsi)
     wrgsbase %r14
     jmp 13b
 15:                                     // results in vector registers, or no AVX
@@ -647,6 +677,12 @@ __rf_fault_landing:
     .cfi_offset %r14, -48
     .cfi_offset %r15, -56
     cld
+    movq 16(%rsp), %rax                 // the target
+    leaq __rf_in_x87(%rip), %rcx
+    cmpq %rcx, {e_gate}(%rax)
+    jne 1f
+    callq __rf_x87_leave                // the unit is the domain's still
+1:
     movq %r14, %rdi
     callq {landed}
 .Lrf_leave:                             // rsp = host_sp, r14 = the lane

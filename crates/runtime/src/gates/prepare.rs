@@ -156,7 +156,8 @@ unsafe fn alive<'a>(target: *const Target, _world: &world::Guard) -> Option<&'a 
     unsafe { ((*target).index.load(Ordering::Acquire) != 0).then(|| &*(*target).domain.cast::<Inner>()) }
 }
 
-/// The slow way in: finds out what is amiss. 1: try again; 0: the call fails, status and slot tell why.
+/// The slow way in: finds out what is amiss. 1: try again; 2: the same, and `gs` is to be put back when the call
+/// is over; 0: the call fails, status and slot tell why.
 pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
     let tls = gate::tls();
     let fail = |code: u64| {
@@ -254,6 +255,9 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
                 Ok(None) => return gone(),
                 Err(e) => return fail_with(e),
             }
+        }
+        if gate::foreign_gs((*target).base) {
+            return 2;
         }
     }
     1

@@ -1,5 +1,6 @@
 //! What the process must offer before anything else happens.
 
+use crate::os::mark;
 use crate::outcome::error::HostError;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,7 @@ pub(crate) fn check() -> Result<Host, HostError> {
     if let Some(host) = HOST.get() {
         return Ok(*host);
     }
+    mark::claim()?;
     const AT_HWCAP2: u64 = 26;
     // SAFETY: reads the auxiliary vector.
     if unsafe { libc::getauxval(AT_HWCAP2) } & 2 == 0 {

@@ -3,5 +3,6 @@
 pub(crate) mod file;
 pub mod guarded;
 pub(crate) mod host;
+pub(crate) mod mark;
 pub(crate) mod pages;
 pub(crate) mod sys;

@@ -83,14 +83,44 @@ pub(crate) unsafe fn drop_pages(at: u64, len: u64) -> Result<(), HostError> {
         return Ok(());
     }
     // SAFETY: see above.
-    if unsafe { libc::madvise(at as *mut _, len as usize, libc::MADV_DONTNEED) } != 0 {
-        return Err(HostError::last("dropping pages"));
+    let drop = |advice| unsafe { libc::madvise(at as *mut _, len as usize, advice) == 0 };
+    if drop(libc::MADV_DONTNEED) {
+        return Ok(());
+    }
+    // The process locks its memory (`mlockall`). Linux before 5.18 drops such pages only once they are not locked any more.
+    const MADV_DONTNEED_LOCKED: i32 = 24;
+    let source = io::Error::last_os_error();
+    if source.raw_os_error() == Some(libc::EINVAL) {
+        // SAFETY: the range is ours.
+        let unlock = || unsafe { libc::munlock(at as *const _, len as usize) == 0 };
+        if drop(MADV_DONTNEED_LOCKED) || (unlock() && drop(libc::MADV_DONTNEED)) {
+            return Ok(());
+        }
+    }
+    let what = "dropping pages";
+    Err(HostError::Os { what, source })
+}
+
+/// Whether the process may have a file of this size: one that is larger than `RLIMIT_FSIZE` would raise `SIGXFSZ`, which ends the
+/// process, also if the file is memory.
+pub(crate) fn check_file_size(wanted: u64) -> Result<(), HostError> {
+    // SAFETY: asks only; all-zero is a value of the type.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) != 0 {
+            return Ok(());
+        }
+        limit.rlim_cur
+    };
+    if wanted > limit {
+        return Err(HostError::FileSize { wanted, limit });
     }
     Ok(())
 }
 
 /// An empty memory file that may be mapped executable.
 pub(crate) fn memory_file(name: &std::ffi::CStr, len: u64) -> Result<OwnedFd, HostError> {
+    check_file_size(len)?;
     const MFD_EXEC: u32 = 0x10;
     let base = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a C string; kernels before 6.3 do not know MFD_EXEC and need none.

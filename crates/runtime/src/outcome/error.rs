@@ -23,6 +23,36 @@ pub enum HostError {
         "the process runs with a user shadow stack; start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"
     )]
     ShadowStack,
+    /// Another copy of the runtime is at work in this process: two would write `gs` without knowing of each other.
+    #[error(
+        "this process has another copy of Ringfence, version {version}, in {file}: a process can have one; \
+         link all that use it with the one shared library"
+    )]
+    SecondRuntime {
+        /// The other copy's version.
+        version: String,
+        /// The file that it is part of: a library, or the program.
+        file: String,
+    },
+    /// Nowhere to note for other copies of the runtime that this one is at work.
+    #[error("all places are taken at which copies of Ringfence in one process find each other")]
+    NoMark,
+    /// The runtime needs a memory file, and the process may not have one so large.
+    #[error(
+        "a file of {wanted} bytes is needed, in memory, and the process may have {limit} (RLIMIT_FSIZE, ulimit -f)"
+    )]
+    FileSize {
+        /// Bytes needed.
+        wanted: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The process locks all its memory (`mlockall` with `MCL_FUTURE`), and may not lock a window.
+    #[error(
+        "the process locks its memory, and may not lock so much as a window takes: raise RLIMIT_MEMLOCK (ulimit -l unlimited), \
+         or do not lock future memory"
+    )]
+    Locked,
     /// A system call that the runtime cannot do without failed.
     #[error("{what}: {source}")]
     Os {

@@ -5,7 +5,7 @@ use crate::outcome::error::HostError;
 use crate::place::{header, stubs};
 use ringfence_isa::window;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Where windows are looked for, in this order: above what sanitizers and the like claim and below where Linux puts programs (12,288);
 /// between programs and libraries (6,400); and below the first (3,840). Windows in a row are adjacent, so that what is
@@ -95,6 +95,24 @@ impl Drop for Window {
     }
 }
 
+/// A bit for each 4 GiB of the 47-bit address space: whether they were ever a window of this runtime. They are for ever, since windows
+/// stay reserved.
+static WINDOWS: [AtomicU64; 1 << (47 - 32 - 6)] = [const { AtomicU64::new(0) }; 1 << (47 - 32 - 6)];
+
+fn remember(base: u64) {
+    let number = (base / window::SIZE) as usize;
+    WINDOWS[number / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
+}
+
+/// Whether `base` is that of a window of this runtime, or was.
+pub(crate) fn is_ours(base: u64) -> bool {
+    let number = (base / window::SIZE) as usize;
+    base.is_multiple_of(window::SIZE)
+        && WINDOWS
+            .get(number / 64)
+            .is_some_and(|word| word.load(Ordering::Relaxed) >> (number % 64) & 1 != 0)
+}
+
 /// The lock, held until what is returned goes: for `fork`.
 pub(crate) fn hold() -> Box<dyn std::any::Any> {
     Box::new(lock())
@@ -127,13 +145,16 @@ fn reserve() -> Result<u64, HostError> {
         if place != Place::Ours && !adjacent {
             host::give_mappings(1);
         }
-        if place == Place::NoRoom {
+        match place {
             // For anybody, now: the place stays the next one.
-            return Err(none());
+            Place::NoRoom => return Err(none()),
+            Place::Locked => return Err(HostError::Locked),
+            Place::Ours | Place::Taken => {}
         }
         pool.next += window::SIZE;
         pool.guarded = place == Place::Ours;
         if pool.guarded {
+            remember(base);
             return Ok(base);
         }
     }
@@ -155,6 +176,7 @@ fn reserve() -> Result<u64, HostError> {
         if got > end {
             libc::munmap(end as *mut _, (got - end) as usize);
         }
+        remember(base);
         Ok(base)
     }
 }
@@ -172,6 +194,8 @@ enum Place {
     Taken,
     /// A limit on address space or mappings is reached.
     NoRoom,
+    /// The process locks what it maps, and may not lock so much.
+    Locked,
 }
 
 fn reserve_at(at: u64, len: u64) -> Place {
@@ -188,6 +212,7 @@ fn reserve_at(at: u64, len: u64) -> Place {
             let error = std::io::Error::last_os_error().raw_os_error();
             return match error {
                 Some(libc::ENOMEM) => Place::NoRoom,
+                Some(libc::EAGAIN) => Place::Locked,
                 _ => Place::Taken,
             };
         }

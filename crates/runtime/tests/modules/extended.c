@@ -19,6 +19,20 @@ void dirty_out(void)
     host_add(1, 2);
     dirty();
 }
+/* The same, and never comes back by itself. */
+void dirty_forever(void)
+{
+    dirty();
+    for (;;)
+        __asm__ volatile("");
+}
+void dirty_calls_forever(void)
+{
+    for (;;) {
+        dirty();
+        host_add(1, 2);
+    }
+}
 void crash(void)
 {
     dirty();

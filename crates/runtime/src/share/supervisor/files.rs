@@ -40,6 +40,7 @@ pub(super) fn read_only(file: &OwnedFd) -> Result<OwnedFd, HostError> {
 }
 
 pub(super) fn memory_file(len: u64) -> Result<OwnedFd, HostError> {
+    sys::check_file_size(sys::page_up(len))?;
     const MFD_NOEXEC_SEAL: u32 = 8;
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a C string; kernels before 6.3 do not know MFD_NOEXEC_SEAL.

@@ -1,0 +1,77 @@
+//! What the host's own limits of resources do to the runtime: errors, never signals.
+
+mod support;
+
+use ringfence_runtime::{Domain, DomainError, DomainOptions, HostError, LoadError, LoadOptions, Module};
+use support::{call, domain, imports, in_child};
+
+/// A soft limit of this process.
+fn set_limit(what: libc::__rlimit_resource_t, value: u64) {
+    // SAFETY: reads and writes one structure.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        assert_eq!(libc::getrlimit(what, &raw mut limit), 0);
+        limit.rlim_cur = value.min(limit.rlim_max);
+        assert_eq!(libc::setrlimit(what, &raw const limit), 0);
+    }
+}
+
+/// `RLIMIT_FSIZE` holds for memory files too, and what is larger raises `SIGXFSZ`, which would end the process.
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    in_child("a_limit_of_file_sizes_is_an_error", || {
+        let bytes = support::bytes();
+        let module = support::module();
+        for limit in [0, 4096, 12_288] {
+            set_limit(libc::RLIMIT_FSIZE, limit);
+            let loaded = Module::from_bytes("basic.rf", bytes, &LoadOptions::default());
+            assert!(
+                matches!(&loaded, Err(LoadError::Host(HostError::FileSize { limit: l, .. })) if *l == limit),
+                "{loaded:?}"
+            );
+        }
+        set_limit(libc::RLIMIT_FSIZE, 0);
+        // The stubs' file, which all domains share, has not been made yet.
+        let made = Domain::new(
+            std::slice::from_ref(&module),
+            imports(),
+            &DomainOptions::default(),
+        );
+        assert!(
+            matches!(made, Err(DomainError::Host(HostError::FileSize { .. }))),
+            "{made:?}"
+        );
+        set_limit(libc::RLIMIT_FSIZE, libc::RLIM_INFINITY);
+        assert_eq!(call(&domain(), "add", &[2, 3]).unwrap(), 5);
+    });
+}
+
+/// Locked pages cannot be dropped as others are.
+#[test]
+fn locked_memory_is_reset_too() {
+    in_child("locked_memory_is_reset_too", || {
+        let mut options = DomainOptions::default();
+        options.data_stack = 64 << 10;
+        options.heap_limit = 1 << 20;
+        // SAFETY: no pointers.
+        if unsafe { libc::mlockall(libc::MCL_FUTURE) } != 0 {
+            eprintln!("SKIPPED: this process may not lock memory");
+            return;
+        }
+        let d = match Domain::new(&[support::module()], imports(), &options) {
+            Ok(d) => d,
+            Err(e) => {
+                assert!(matches!(e, DomainError::Host(HostError::Locked)), "{e}");
+                eprintln!("SKIPPED: this process may not lock a window ({e})");
+                return;
+            }
+        };
+        for _ in 0..3 {
+            assert_eq!(call(&d, "increment", &[]).unwrap(), 6);
+            assert_eq!(call(&d, "increment", &[]).unwrap(), 7);
+            assert!(call(&d, "divide", &[1, 0]).is_err());
+            d.reset().unwrap();
+        }
+        assert_eq!(call(&d, "increment", &[]).unwrap(), 6);
+    });
+}
