@@ -61,6 +61,7 @@
 #include <ringfence/host/overview.h>
 #include <ringfence/host/policy.h>
 #include <ringfence/host/pool.h>
+#include <ringfence/host/process.h>
 #include <ringfence/host/region.h>
 #include <ringfence/host/rights.h>
 #include <ringfence/host/snapshot.h>

@@ -143,6 +143,45 @@ static void thread_exit(void) {
     CHECK(find(common, "call_host_add")(2, 3) == 6);
 }
 
+static volatile int cancelled;
+static void cancels(int signal) {
+    (void)signal;
+    cancelled = 1;
+}
+
+/* A signal of the program's choice, and a word that its handler of another one sets. */
+static void init(void) {
+    rf_process_options i = RF_PROCESS_OPTIONS_INIT;
+    i.tick_signal = SIGSEGV;
+    CHECK_STATUS(rf_process_init(&i), RF_ERROR_ARGUMENT);
+    i.tick_signal = SIGRTMIN + 1;
+    CHECK_STATUS(rf_process_init(&i), RF_OK);
+    CHECK_STATUS(rf_process_init(NULL), RF_OK);
+    rf_domain *d = NULL;
+    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+    o.imports = imports, o.import_count = 4, o.cancel = &cancelled;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    i.tick_signal = SIGUSR1;
+    CHECK_STATUS(rf_process_init(&i), RF_ERROR_ARGUMENT);
+    struct sigaction action = {.sa_handler = cancels}, now;
+    sigaction(SIGALRM, &action, NULL);
+    CHECK(sigaction(SIGURG, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    void (*spin)(void) = (void (*)(void))(uintptr_t)rf_dlsym(d, "void spin(void)");
+    for (int n = 0; n < 3; n++) {
+        alarm(1);
+        rf_error_clear();
+        spin();
+        CHECK(cancelled && rf_error() && rf_error()->status == RF_FAULT_INTERRUPT);
+        cancelled = 0;
+        CHECK_STATUS(rf_domain_reset(d), RF_OK);
+        CHECK(find(d, "add")(2, 3) == 5);
+    }
+    rf_usage u = RF_USAGE_INIT;
+    CHECK_STATUS(rf_domain_usage(d, &u), RF_OK);
+    CHECK(u.blocked == 0 && u.faults == 3);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+}
+
 int main(int argc, char **argv) {
     self = argv[0];
     const char *what = argc > 1 ? argv[1] : "";
@@ -163,5 +202,7 @@ int main(int argc, char **argv) {
         small_threads();
     else if (!strcmp(what, "pthread_exit"))
         thread_exit();
+    else if (!strcmp(what, "init"))
+        init();
     return FINISH("hosts");
 }

@@ -147,7 +147,7 @@ check "not unloadable" bash -c "readelf -dW '$work/lib/libringfence.so' | grep -
 
 # Hosts that jump out of a callback, start processes in one, have small stacks, come and go with threads, throw.
 check "hosts: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/hosts.c -o "$work/hosts" -L"$work/lib" -lringfence -pthread
-for deed in longjmp vfork threads pthread_exit; do
+for deed in longjmp vfork threads pthread_exit init; do
     check "hosts: $deed" "$work/hosts" $deed "$module"
 done
 echo 'unsigned long getauxval(unsigned long type) { return type & 0; }' >"$work/auxv.c"

@@ -26,7 +26,7 @@ static struct copy find(void *library) {
     *(void **)&c.open = dlsym(library, "rf_dlopen");
     *(void **)&c.sym = dlsym(library, "rf_dlsym");
     *(void **)&c.error = dlsym(library, "rf_error");
-    *(void **)&c.provide = dlsym(library, "rf_provide");
+    *(void **)&c.provide = dlsym(library, "rf_dlprovide");
     if (!c.open || !c.sym || !c.error || !c.provide)
         exit(1);
     return c;

@@ -37,6 +37,7 @@ pub struct Options {
     pub(crate) thread_local_reserve: u64,
     pub(crate) processors: u64,
     pub(crate) extensible: u64,
+    pub(crate) cancel: *const i32,
 }
 
 /// `rf_limit_hit` of the header.
@@ -105,6 +106,8 @@ pub struct UsageInfo {
     active: u32,
     modules: u64,
     disk: u64,
+    blocked: u32,
+    reserved: u32,
 }
 
 /// Most bytes of stack arguments that a pointer of `rf_dlsym` passes.
@@ -361,6 +364,7 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         thread_local_reserve: 0,
         processors: 0,
         extensible: 0,
+        cancel: ptr::null(),
     };
     if options.is_null() {
         return Ok(all);
@@ -464,6 +468,8 @@ pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageI
             active: u.active,
             modules: u.modules,
             disk: u.disk,
+            blocked: u.blocked,
+            reserved: 0,
         };
         let known = size.min(size_of::<UsageInfo>());
         // SAFETY: both have `known` bytes; the struct is plain numbers.

@@ -5,7 +5,9 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use ringfence_runtime::{CallError, DomainError, Fault, FaultKind, LoadError, MemoryError, domain};
+use ringfence_runtime::{
+    CallError, DomainError, Fault, FaultKind, HostError, LoadError, MemoryError, domain,
+};
 
 /// `rf_status` of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,9 +147,21 @@ impl From<LoadError> for Failure {
     }
 }
 
+impl From<HostError> for Failure {
+    fn from(e: HostError) -> Self {
+        let status = match e {
+            HostError::TickSignal { .. } => Status::ERROR_ARGUMENT,
+            HostError::NoFsgsbase | HostError::ReadImpliesExec | HostError::SecondRuntime { .. } => {
+                Status::ERROR_UNSUPPORTED
+            }
+            _ => Status::ERROR_LIMIT,
+        };
+        Self::new(status, e.to_string())
+    }
+}
+
 impl From<DomainError> for Failure {
     fn from(e: DomainError) -> Self {
-        use ringfence_runtime::HostError as H;
         let message = e.to_string();
         let status = match e {
             DomainError::Unresolved { .. } => Status::ERROR_IMPORT,
@@ -157,7 +171,7 @@ impl From<DomainError> for Failure {
             DomainError::NoModule { .. } => Status::ERROR_NO_OBJECT,
             DomainError::Busy { .. } => Status::ERROR_BUSY,
             DomainError::Option { .. } => Status::ERROR_ARGUMENT,
-            DomainError::Host(H::NoFsgsbase | H::ReadImpliesExec | H::SecondRuntime { .. }) => Status::ERROR_UNSUPPORTED,
+            DomainError::Host(e) => return e.into(),
             DomainError::Memory(e) => return e.into(),
             DomainError::Link(e) => return e.into(),
             DomainError::Image(e) => return (*e).into(),

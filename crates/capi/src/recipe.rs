@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ringfence_runtime::{Domain, DomainOptions, Imports, Module, OnFailure, Signature};
+use ringfence_runtime::{Cancel, Domain, DomainOptions, Imports, Module, OnFailure, Signature};
 
 use crate::domains::{OnLimitFn, Options, decide};
 use crate::error::{Failure, Status};
@@ -88,6 +88,8 @@ impl Recipe {
             (options.processor_time > 0).then(|| Duration::from_nanos(options.processor_time));
         limits.fault_limit = (options.fault_limit > 0).then_some(options.fault_limit);
         limits.call_limit = (options.call_limit > 0).then_some(options.call_limit);
+        // SAFETY: the header demands of the program what is demanded here.
+        limits.cancel = (!options.cancel.is_null()).then(|| unsafe { Cancel::at(options.cancel) });
         if options.max_lanes > 0 {
             limits.max_lanes = u32::try_from(options.max_lanes).unwrap_or(u32::MAX);
         }

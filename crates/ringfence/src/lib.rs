@@ -98,9 +98,9 @@ pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};
 pub use ringfence_runtime::{
-    Access, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError, Grant,
-    Import, Isolation, LimitHit, LinkError, LoadOptions, ModuleError, OnFailure, OnLimit, Policy,
-    RegionError, Registers, Rights, Signature, SnapshotError, Syscall, Usage,
+    Access, Cancel, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError,
+    Grant, Import, InitOptions, Isolation, LimitHit, LinkError, LoadOptions, ModuleError, OnFailure, OnLimit,
+    Policy, RegionError, Registers, Rights, Signature, SnapshotError, Syscall, Usage, init,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

@@ -39,11 +39,14 @@ pub use outcome::error;
 pub use share::{rights, supervisor};
 
 pub use domain::limits::{LimitHit, OnLimit};
-pub use domain::{Call, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width};
+pub use domain::{
+    Call, Cancel, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width,
+};
 pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError, ModuleError};
 pub use fault::{Access, Fault, FaultKind, Frame, Registers};
 pub use gates::frames::FramesError;
 pub use imports::{Imports, OutFrame, Verdict};
+pub use lanes::init::{InitOptions, init};
 pub use link::{CalleeFailure, Grant, LinkError, OnFailure};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use policy::{NoPolicy, Policy, Syscall};

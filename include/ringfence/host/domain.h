@@ -76,7 +76,7 @@ rf_status rf_domain_checkpoint(rf_domain *domain);
 rf_status rf_domain_trim(rf_domain *domain, size_t *count);
 
 /* Ends whatever runs in the domain with RF_FAULT_INTERRUPT, soon; a call that is in a host function ends when
- * that returns. Nothing happens if nothing runs. */
+ * that returns. Nothing happens if nothing runs. Signal handlers set the word of rf_domain_options.cancel. */
 rf_status rf_domain_interrupt(rf_domain *domain);
 
 /* Time limit for each later call from the host into the domain, in nanoseconds; 0: none. It acts within

@@ -48,11 +48,14 @@ typedef struct rf_domain_options {
     uint64_t extensible;           /* 1: code and modules that come later may use vector registers even if
                                       the module has none, and modules may import any of `imports` and
                                       `slots`, needed so far or not */
+    /* While it is not 0, calls end with RF_FAULT_INTERRUPT within some milliseconds; NULL: there is none. A
+     * signal handler may set it; whoever set it puts it back. It stays for as long as the domain. */
+    const volatile int *cancel;
 } rf_domain_options;
 
 #ifdef __cplusplus
 #define RF_DOMAIN_OPTIONS_INIT \
-    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif

@@ -12,7 +12,8 @@ typedef struct rf_usage {
     uint64_t code;           /* bytes of code of rf_code_add, now */
     uint64_t calls;          /* calls from outside since it was made, constructors' included; nested ones
                                 are not counted */
-    uint64_t faults;         /* calls that ended with a fault since it was made */
+    uint64_t faults;         /* how often it has faulted since it was made; a fault that ends other threads'
+                                calls too is one */
     uint64_t processor_time; /* ns in its own code, if counted; sampled once a millisecond */
     uint64_t descriptors;    /* that its policy has open for it */
     uint64_t resets;
@@ -20,8 +21,12 @@ typedef struct rf_usage {
     uint32_t active;         /* how many of them have a call in progress */
     uint64_t modules;        /* bytes of the window that modules of rf_domain_add_module take, now */
     uint64_t disk;           /* bytes that it has put on disk since it was made, as its policy counts */
+    uint32_t blocked;        /* calls in progress that have to end and do not, because their thread blocks
+                                the signal that ends them (rf_process_init): take it out of the thread's
+                                mask. Later calls of the thread do that */
+    uint32_t reserved;
 } rf_usage;
 
-#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define RF_USAGE_INIT { sizeof(rf_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #endif

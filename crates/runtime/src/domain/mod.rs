@@ -53,6 +53,7 @@ pub use access::DomainRef;
 pub use call::{Call, Entry, Narrow, Returned, Signature, Width, current_tag, last_status, take_error};
 pub use code::Code;
 pub(crate) use links::WeakDomain;
+pub use crate::lanes::cancel::Cancel;
 pub use options::DomainOptions;
 pub(crate) use retire::Shared;
 use thread_block::thread_area;
@@ -316,6 +317,7 @@ impl Domain {
         host::check()?;
         fork::install()?;
         signal::install()?;
+        signal::check_installed();
         let layout = relocate::place(modules)?;
         let rest = u64::from(window::LANE_SLOT) - thread_area(&layout, options);
         if u64::from(options.data_stack) + DATA_STACK_GAP > rest {
@@ -381,7 +383,8 @@ impl Domain {
             policy: imports.policy.unwrap_or_else(|| Arc::new(NoPolicy)),
             lanes: Lanes::new(
                 options.call_limit,
-                options.processor_time.map_or(u64::MAX, |t| nanoseconds(Some(t))),
+                options.processor_time.map(|t| nanoseconds(Some(t))),
+                options.cancel.clone(),
             ),
             memory: Mutex::new(Memory::new(base, options.memory_limit)),
             faulted: AtomicBool::new(false),

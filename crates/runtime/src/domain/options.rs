@@ -1,5 +1,6 @@
 //! Limits of a domain.
 
+use crate::lanes::cancel::Cancel;
 use crate::outcome::error::DomainError;
 use ringfence_isa::{PAGE, window};
 use std::time::Duration;
@@ -42,6 +43,9 @@ pub struct DomainOptions {
     pub call_limit: Option<u64>,
     /// After so many faults the domain cannot be reset any more. `None`: no limit.
     pub fault_limit: Option<u64>,
+    /// A word of the host's that ends calls while it is not 0: with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted), within some
+    /// milliseconds. `None`: there is none.
+    pub cancel: Option<Cancel>,
 }
 
 impl Default for DomainOptions {
@@ -60,6 +64,7 @@ impl Default for DomainOptions {
             processor_time: None,
             call_limit: None,
             fault_limit: None,
+            cancel: None,
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct Usage {
     /// called is part of the call that it is nested in. Limit:
     /// [`DomainOptions::call_limit`](crate::DomainOptions::call_limit).
     pub calls: u64,
-    /// Calls that ended with a fault since the domain was made. Limit:
+    /// How often it has faulted since it was made; a fault that ends other threads' calls too is one. Limit:
     /// [`DomainOptions::fault_limit`](crate::DomainOptions::fault_limit).
     pub faults: u64,
     /// Processor time in the domain's own code since it was made, if
@@ -43,23 +43,24 @@ pub struct Usage {
     pub active: u32,
     /// How often it was reset.
     pub resets: u64,
+    /// How many of the calls in progress have to end, by a limit or an interrupt, and do not because their thread blocks the signal
+    /// of [`InitOptions::tick_signal`](crate::InitOptions::tick_signal), which waits for it. They end when the thread takes the signal out of its mask;
+    /// a thread's later calls do that.
+    pub blocked: u32,
 }
 
 impl Inner {
-    /// Whether the domain's processor time is counted.
-    pub(crate) fn is_timed(&self) -> bool {
-        self.options.processor_time.is_some()
-    }
-
     pub(super) fn usage(&self) -> Usage {
         let memory = self.memory().used();
         let set = self.lanes();
-        let (mut calls, mut active) = (set.calls, 0);
+        let (mut calls, mut active, mut blocked) = (set.calls, 0, 0);
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's; only atomics are used.
             let lane = unsafe { &*lane };
             calls += lane.calls();
             active += u32::from(lane.active());
+            let this = lane.ticked.load(Ordering::Relaxed) == lane.sequence.load(Ordering::Relaxed);
+            blocked += u32::from(lane.active() && this && lane.blocked.load(Ordering::Relaxed) != 0);
         }
         Usage {
             memory,
@@ -72,6 +73,7 @@ impl Inner {
             disk: self.policy.disk(),
             lanes: set.lanes.len() as u32,
             active,
+            blocked,
             resets: self.resets.load(Ordering::Acquire),
         }
     }

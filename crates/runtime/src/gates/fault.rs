@@ -105,7 +105,9 @@ fn fail(lane: &Lane, fault: Fault) {
     // No frame of this lane ever goes on.
     // SAFETY: the lane's own thread, outside the domain.
     unsafe { (*lane.records.get()).clear() };
-    lane.domain().faults.fetch_add(1, Ordering::Relaxed);
+    if fault.kind != FaultKind::Elsewhere {
+        lane.domain().faults.fetch_add(1, Ordering::Relaxed);
+    }
     lane.domain().set_faulted(Some(lane));
     if fault.kind == FaultKind::TimeLimit {
         lane.domain().tell_time();

@@ -8,6 +8,8 @@ use crate::lanes::lane::{Lane, Slot, Target, attention, gone};
 use crate::lanes::last_error::set_error;
 use crate::lanes::{signal, watchdog, world};
 use crate::outcome::error::{CallError, HostError};
+use crate::place;
+use core::arch::asm;
 use ringfence_isa::window;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -120,7 +122,10 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
         l.credit.store(0, Ordering::Relaxed);
         l.expired.store(u64::MAX, Ordering::Relaxed);
         l.seen.store(u64::MAX, Ordering::Relaxed);
-        l.timed.store(u32::from(domain.is_timed()), Ordering::Relaxed);
+        l.timed
+            .store(u32::from(domain.lanes.looked_at()), Ordering::Relaxed);
+        l.ticked.store(u64::MAX, Ordering::Relaxed);
+        l.blocked.store(0, Ordering::Relaxed);
         l.looked.store(0, Ordering::Relaxed);
         l.data_low = low;
         l.data_len = domain.options.data_stack - DATA_MARGIN;
@@ -154,6 +159,28 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
 unsafe fn alive<'a>(target: *const Target, _world: &world::Guard) -> Option<&'a Inner> {
     // SAFETY: targets are never freed while they can be called; the domain lives while the lock is held, as said above.
     unsafe { ((*target).index.load(Ordering::Acquire) != 0).then(|| &*(*target).domain.cast::<Inner>()) }
+}
+
+/// Whether `gs` holds what is neither this thread's gates' work, nor a window of ours that the thread has inherited, nor nothing, when
+/// the thread is about to enter the window at `base`: the host's own, or that of another copy of the runtime, in a domain of which
+/// the thread was interrupted. The gate then puts it back when the call is over.
+///
+/// Called with the thread outside of all domains of this runtime, or refused soon: what windows of ours are found in `gs` are needed
+/// by nobody on this thread, since gates set it after they have announced themselves.
+fn foreign_gs(base: u64) -> bool {
+    let now: u64;
+    // SAFETY: reads a register; `host::check` has found the instruction before the first domain was made.
+    unsafe { asm!("rdgsbase {}", out(reg) now, options(nomem, nostack, preserves_flags)) };
+    // SAFETY: our own thread's words.
+    let known = unsafe { &mut (*gate::tls()).gs };
+    if now == base || now == *known {
+        return false;
+    }
+    if now != 0 && !place::window::is_ours(now) {
+        return true;
+    }
+    *known = now;
+    false
 }
 
 /// The slow way in: finds out what is amiss. 1: try again; 2: the same, and `gs` is to be put back when the call
@@ -240,6 +267,10 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         }
         if bits & attention::WAKE != 0 {
             lane.attention.fetch_and(!attention::WAKE, Ordering::AcqRel);
+            if lane.watched() {
+                // The host may have blocked the tick since, by a mask that `siglongjmp` has put back for instance.
+                signal::unblock();
+            }
             if lane.watched()
                 && let Err(e) = watchdog::wake()
             {
@@ -256,7 +287,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
                 Err(e) => return fail_with(e),
             }
         }
-        if gate::foreign_gs((*target).base) {
+        if foreign_gs((*target).base) {
             return 2;
         }
     }

@@ -28,7 +28,7 @@ pub(crate) struct Tls {
     /// Not 0 while this thread has the world's lock in hand: see `world::lock`.
     pub locking: u32,
     /// What gates of this thread have set `gs`'s base to last. Another value there, while the thread is outside, is somebody
-    /// else's: [`foreign_gs`].
+    /// else's: `gates::prepare::foreign_gs`.
     pub gs: u64,
 }
 
@@ -182,28 +182,6 @@ pub(crate) fn tls() -> *mut Tls {
 pub(crate) fn empty_unit() {
     // SAFETY: compiled code keeps nothing in the unit across this.
     unsafe { asm!("fnclex", "emms", options(nomem, nostack)) };
-}
-
-/// Whether `gs` holds what is neither this thread's gates' work, nor a window of ours that the thread has inherited, nor nothing, when
-/// the thread is about to enter the window at `base`: the host's own, or that of another copy of the runtime, in a domain of which
-/// the thread was interrupted. The gate then puts it back when the call is over.
-///
-/// Called with the thread outside of all domains of this runtime, or refused soon: what windows of ours are found in `gs` are needed
-/// by nobody on this thread, since gates set it after they have announced themselves.
-pub(crate) fn foreign_gs(base: u64) -> bool {
-    let now: u64;
-    // SAFETY: reads a register; `host::check` has found the instruction before the first domain was made.
-    unsafe { asm!("rdgsbase {}", out(reg) now, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: our own thread's words.
-    let known = unsafe { &mut (*tls()).gs };
-    if now == base || now == *known {
-        return false;
-    }
-    if now != 0 && !crate::place::window::is_ours(now) {
-        return true;
-    }
-    *known = now;
-    false
 }
 
 /// What `lanes` is before a thread has any.

@@ -89,6 +89,12 @@ pub(crate) struct Lane {
     /// The watchdog's own: which call it saw last, and since when.
     pub seen: AtomicU64,
     pub since: AtomicU64,
+    /// The watchdog's own: which call it has sent ticks to, how often it has looked at that since, and whether one was waiting for
+    /// the thread the last time that it asked; and whether because the thread blocks the signal.
+    pub ticked: AtomicU64,
+    pub ticks: AtomicU32,
+    pub pending: AtomicU32,
+    pub blocked: AtomicU32,
     pub tid: AtomicI32,
     /// Not 0: one of [`disorder`]. The lane cannot be entered any more.
     pub poisoned: AtomicU32,

@@ -1,7 +1,9 @@
 //! What one thread needs inside one domain, what all threads share, and what interrupts them.
 
+pub(crate) mod cancel;
 pub(crate) mod credit;
 pub(crate) mod gate;
+pub(crate) mod init;
 pub(crate) mod lane;
 pub(crate) mod last_error;
 pub(crate) mod raw_fault;

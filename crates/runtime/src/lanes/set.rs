@@ -1,5 +1,6 @@
 //! What all lanes of a domain share.
 
+use crate::lanes::cancel::Cancel;
 use crate::lanes::credit::CallCredit;
 use crate::lanes::lane::{Lane, Slot};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -40,21 +41,36 @@ pub(crate) struct Lanes {
     /// Nanoseconds in the domain's code, as sampled, and how many there may be.
     pub time_used: AtomicU64,
     pub time_budget: AtomicU64,
+    /// Whether that time is counted.
+    pub timed: bool,
+    cancel: Option<Cancel>,
 }
 
 impl Lanes {
-    /// No lane yet. No limit of calls is `None`; `time` in nanoseconds.
-    pub(crate) fn new(calls: Option<u64>, time: u64) -> Lanes {
+    /// No lane yet. No limit of calls is `None`; `time` in nanoseconds, if it is counted.
+    pub(crate) fn new(calls: Option<u64>, time: Option<u64>, cancel: Option<Cancel>) -> Lanes {
         Lanes {
             set: Mutex::default(),
             call_credit: CallCredit::new(calls),
             time_used: AtomicU64::new(0),
-            time_budget: AtomicU64::new(time),
+            time_budget: AtomicU64::new(time.unwrap_or(u64::MAX)),
+            timed: time.is_some(),
+            cancel,
         }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, LaneSet> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the watchdog has to look at calls for other reasons than their limit.
+    pub(crate) fn looked_at(&self) -> bool {
+        self.timed || self.cancel.is_some()
+    }
+
+    /// Whether the host's word ends calls now.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(Cancel::is_set)
     }
 
     /// Notes that the domain's code has run for some time. Whether that was too much.

@@ -3,7 +3,7 @@
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::raw_fault::RawFault;
-use crate::lanes::tick::{self, TICK};
+use crate::lanes::tick;
 use crate::os::{guarded, sys};
 use crate::outcome::error::{CallError, HostError};
 use core::arch::global_asm;
@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::mem::{MaybeUninit, offset_of, zeroed};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Signals that a fault raises.
@@ -23,6 +23,9 @@ const FAULTS: [i32; 5] = [
     libc::SIGFPE,
     libc::SIGTRAP,
 ];
+
+/// All numbers of signals are below this.
+const SIGNALS: usize = 65;
 
 /// Size of an alternate stack of ours.
 const ALT_SIZE: usize = 64 << 10;
@@ -71,21 +74,25 @@ impl Action {
 }
 
 /// Whom a signal went to before.
-struct Previous(UnsafeCell<[MaybeUninit<Action>; 32]>);
+struct Previous(UnsafeCell<[MaybeUninit<Action>; SIGNALS]>);
 // SAFETY: written before the handler that reads it is installed, afterwards only for SA_RESETHAND.
 unsafe impl Sync for Previous {}
 
 impl Previous {
     const fn new() -> Previous {
-        Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; 32]))
+        Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS]))
     }
 }
 
 /// The handlers that were there before ours.
 static FIRST: Previous = Previous::new();
-/// Those that the host has put in the place of ours since, from which the signals were taken back. Set where
-/// [`REPLACED`] says so.
-static LATER: Previous = Previous::new();
+/// Those that the host has put in the place of ours since, from which the signals were taken back, in the order in which they were
+/// found. As many are set as [`CLAIMED`] says.
+static LATER: [Previous; CLAIMS] = [const { Previous::new() }; CLAIMS];
+/// How often each signal was taken back.
+static CLAIMED: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+/// How often at most: a host that keeps on changing handlers has its way in the end.
+const CLAIMS: usize = 8;
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static INSTALLING: Mutex<()> = Mutex::new(());
 
@@ -106,27 +113,53 @@ pub(crate) fn install() -> Result<(), HostError> {
     for signal in FAULTS {
         take(signal, entry(signal), &FIRST)?;
     }
-    take(TICK, entry(TICK), &FIRST)?;
+    take(tick::number(), entry(tick::number()), &FIRST)?;
     INSTALLED.store(true, Ordering::Release);
     Ok(())
 }
 
-/// Takes signals back that the host has given to other handlers since: those are chained to.
-pub(crate) fn check_installed() {
+/// Chooses the watchdog's signal, before the handlers are installed.
+pub(crate) fn choose_tick(signal: i32) -> Result<(), HostError> {
+    let refused = |reason| Err(HostError::TickSignal { signal, reason });
+    if !(1..SIGNALS as i32).contains(&signal) {
+        return refused("there is no such signal");
+    }
+    if FAULTS.contains(&signal) || [libc::SIGKILL, libc::SIGSTOP].contains(&signal) {
+        return refused("it means something else to the system");
+    }
+    if ALL & 1 << (signal - 1) == 0 {
+        return refused("the C library keeps it for itself");
+    }
     let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
-    for signal in FAULTS.into_iter().chain([TICK]) {
+    if signal != tick::number() && INSTALLED.load(Ordering::Acquire) {
+        return refused("another one is in use: choose before the first domain is made");
+    }
+    tick::choose(signal);
+    Ok(())
+}
+
+/// Takes signals back that the host has given to other handlers since: the last of those is chained to.
+pub(crate) fn check_installed() {
+    if !INSTALLED.load(Ordering::Acquire) {
+        return;
+    }
+    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    for signal in FAULTS.into_iter().chain([tick::number()]) {
         let ours = entry(signal);
         let Some(now) = Action::of(signal) else { continue };
-        // Only once: which of two later handlers passes signals on to which other, nobody knows.
-        let replaced = &REPLACED[signal as usize];
-        if now.handler != ours && !replaced.load(Ordering::Relaxed) && take(signal, ours, &LATER).is_ok() {
-            replaced.store(true, Ordering::Release);
+        if now.handler == ours {
+            continue;
+        }
+        let claimed = &CLAIMED[signal as usize];
+        let count = claimed.load(Ordering::Relaxed);
+        // Which of several later handlers passes signals on to which other, nobody knows: the last one gets what is the host's.
+        if let Some(later) = LATER.get(count)
+            && take(signal, ours, later).is_ok()
+        {
+            claimed.store(count + 1, Ordering::Release);
         }
     }
 }
-
-/// Signals that were taken back once: no second time.
-static REPLACED: [AtomicBool; 32] = [const { AtomicBool::new(false) }; 32];
 
 global_asm!(
     ".pushsection .text",
@@ -198,7 +231,7 @@ unsafe extern "C" {
 
 /// Our handler of a signal.
 fn entry(signal: i32) -> usize {
-    if signal == TICK {
+    if signal == tick::number() {
         __rf_tick_entry as *const () as usize
     } else {
         __rf_fault_entry as *const () as usize
@@ -300,12 +333,12 @@ pub(crate) fn prepare_thread() -> Result<Option<AltStack>, CallError> {
 }
 
 /// A blocked fault signal would kill the process.
-fn unblock() {
+pub(crate) fn unblock() {
     // SAFETY: changes the calling thread's mask.
     unsafe {
         let mut set: libc::sigset_t = zeroed();
         libc::sigemptyset(&raw mut set);
-        for signal in FAULTS.into_iter().chain([TICK]) {
+        for signal in FAULTS.into_iter().chain([tick::number()]) {
             libc::sigaddset(&raw mut set, signal);
         }
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, null_mut());
@@ -444,7 +477,7 @@ unsafe extern "C" fn fault_handler(
 /// that it was entered with, in which the tick is not blocked.
 fn tick_later(context: &mut libc::ucontext_t) {
     // SAFETY: the kernel's part of a `sigset_t` is the first word.
-    unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= 1 << (TICK - 1) };
+    unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= 1 << (tick::number() - 1) };
     // SAFETY: asks for a number.
     tick::send(unsafe { libc::gettid() });
 }
@@ -487,22 +520,26 @@ unsafe extern "C" fn tick_handler(
     }
 }
 
+/// Whether the system does nothing of its own at a signal.
+fn ignored_by_default(signal: i32) -> bool {
+    [libc::SIGURG, libc::SIGCHLD, libc::SIGWINCH, libc::SIGCONT].contains(&signal)
+}
+
 /// Does what would have happened without us. A later handler of the host that passes the signal on to us, as if we were
 /// still below it, gets the one below us: else the two would call each other for ever.
 unsafe fn chain(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, behind_return: u64) {
-    let later = REPLACED[signal as usize].load(Ordering::Acquire);
-    let previous = if later && called_by_the_kernel(context, behind_return) {
-        &LATER
-    } else {
-        &FIRST
+    let claimed = CLAIMED[signal as usize].load(Ordering::Acquire);
+    let previous = match claimed.checked_sub(1) {
+        Some(last) if called_by_the_kernel(context, behind_return) => &LATER[last],
+        _ => &FIRST,
     };
     // SAFETY: stored when our handler was installed.
     let old = unsafe { (*previous.0.get())[signal as usize].assume_init_mut() };
     // SAFETY: the kernel passed valid pointers to our handler, which passes them on.
     unsafe {
         match old.handler {
-            libc::SIG_IGN if (*info).si_code <= 0 || signal == TICK => {}
-            libc::SIG_DFL if signal == TICK => {}
+            libc::SIG_IGN if (*info).si_code <= 0 || signal == tick::number() => {}
+            libc::SIG_DFL if ignored_by_default(signal) => {}
             // An instruction that faults again after the default is back in place; a signal that was sent is sent again.
             libc::SIG_DFL | libc::SIG_IGN => {
                 DEFAULT.set(signal);

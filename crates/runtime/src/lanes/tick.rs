@@ -1,9 +1,20 @@
 //! The watchdog's signal, as it is sent and known again.
 
 use std::mem::offset_of;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The watchdog's signal: ignored by default, so that one that comes late does no harm.
-pub(crate) const TICK: i32 = libc::SIGURG;
+/// The watchdog's signal, unless the host chooses another before the handlers are installed.
+static NUMBER: AtomicI32 = AtomicI32::new(libc::SIGURG);
+
+/// The watchdog's signal.
+pub(crate) fn number() -> i32 {
+    NUMBER.load(Ordering::Relaxed)
+}
+
+/// Makes another signal the watchdog's. No handler is installed yet.
+pub(crate) fn choose(signal: i32) {
+    NUMBER.store(signal, Ordering::Relaxed);
+}
 
 /// What marks the signals as ours.
 pub(crate) const MAGIC: usize = 0x5246_7761_7463_6821;
@@ -30,7 +41,7 @@ pub(crate) fn send(tid: i32) {
     // SAFETY: sends a signal to a thread of this process; if it is gone, nothing happens.
     unsafe {
         let info = Queued {
-            signo: TICK,
+            signo: number(),
             errno: 0,
             code: libc::SI_QUEUE,
             pad: 0,
@@ -43,7 +54,7 @@ pub(crate) fn send(tid: i32) {
             libc::SYS_rt_tgsigqueueinfo,
             libc::getpid(),
             tid,
-            TICK,
+            number(),
             &raw const info,
         );
     }

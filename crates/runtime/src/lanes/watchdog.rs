@@ -6,7 +6,7 @@
 //! on the way back.
 
 use crate::lanes::lane::{Lane, attention};
-use crate::lanes::{tick, world};
+use crate::lanes::{signal, tick, world};
 use crate::outcome::error::HostError;
 use std::mem::zeroed;
 use std::ptr::null_mut;
@@ -83,6 +83,9 @@ fn run() {
     loop {
         let now = now();
         let (busy, next) = look(now);
+        if LOOKS.load(Ordering::Relaxed).is_multiple_of(64) {
+            signal::check_installed();
+        }
         quiet = if busy { 0 } else { quiet + 1 };
         if quiet > QUIET {
             STATE.store(PARKED, Ordering::SeqCst);
@@ -148,8 +151,12 @@ fn look(now: u64) -> (bool, u64) {
         let limit = lane.limit.load(Ordering::Relaxed);
         if lane.timed.load(Ordering::Relaxed) != 0 {
             busy = true;
-            if charge(lane, this) {
+            // The world is locked, so a lane with a call in progress has its domain.
+            if lane.shared().timed && charge(lane, this) {
                 mark(lane, sequence, attention::TIME);
+            }
+            if lane.shared().is_cancelled() {
+                mark(lane, sequence, attention::INTERRUPT);
             }
         }
         if limit != 0 {
@@ -172,17 +179,61 @@ fn look(now: u64) -> (bool, u64) {
             busy = true;
             // In the domain, or about to be; when it is out in the host the gate looks on the way back.
             if lane.top.load(Ordering::Acquire) == 0 {
-                tick::send(lane.tid.load(Ordering::Relaxed));
-                next = next.min(now + AGAIN_NS);
+                next = next.min(now + remind(lane, sequence));
             } else if let Some(callee) = along(&world.all, lane) {
                 // It waits for another domain, which has to end first.
                 mark(callee, callee.sequence.load(Ordering::Acquire), attention::TIME);
-                tick::send(callee.tid.load(Ordering::Relaxed));
-                next = next.min(now + AGAIN_NS);
+                next = next.min(now + remind(callee, callee.sequence.load(Ordering::Acquire)));
             }
         }
     }
     (busy, next)
+}
+
+/// After so many ticks without effect we ask what becomes of them, and go slower.
+const PATIENCE: u32 = 20;
+/// How many looks apart.
+const ASK: u32 = 16;
+
+/// Sends the thread of a lane whose call has to end a tick; none while it has one pending, since others would queue behind it. In how many
+/// nanoseconds to look again.
+fn remind(lane: &Lane, sequence: u64) -> u64 {
+    let tid = lane.tid.load(Ordering::Relaxed);
+    if lane.ticked.swap(sequence, Ordering::Relaxed) != sequence {
+        lane.ticks.store(0, Ordering::Relaxed);
+        lane.pending.store(0, Ordering::Relaxed);
+        lane.blocked.store(0, Ordering::Relaxed);
+    }
+    let looks = lane.ticks.fetch_add(1, Ordering::Relaxed);
+    if looks < PATIENCE {
+        tick::send(tid);
+        return AGAIN_NS;
+    }
+    if looks.is_multiple_of(ASK) {
+        let (pending, blocked) = waiting(tid);
+        lane.blocked
+            .store(u32::from(pending && blocked), Ordering::Relaxed);
+        if pending && blocked {
+            // The thread's next call takes the signal out of its mask.
+            lane.attention.fetch_or(attention::WAKE, Ordering::AcqRel);
+        }
+        lane.pending.store(u32::from(pending), Ordering::Relaxed);
+    }
+    if lane.pending.load(Ordering::Relaxed) == 0 {
+        tick::send(tid);
+    }
+    TICK_NS
+}
+
+/// Whether a tick waits for the thread, and whether the thread blocks it. Neither, if the system does not tell.
+fn waiting(tid: i32) -> (bool, bool) {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/status")).unwrap_or_default();
+    let has = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let set = line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+        set.unwrap_or(0) >> (tick::number() - 1) & 1 != 0
+    };
+    (has("SigPnd:"), has("SigBlk:"))
 }
 
 /// The lane in which the thread of `lane` is now, if it got there by calls from domain to domain only: a limit holds for what

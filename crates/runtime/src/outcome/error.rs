@@ -53,6 +53,14 @@ pub enum HostError {
          or do not lock future memory"
     )]
     Locked,
+    /// The signal cannot be the watchdog's.
+    #[error("signal {signal} cannot be the one that ends calls: {reason}")]
+    TickSignal {
+        /// Its number.
+        signal: i32,
+        /// Why not.
+        reason: &'static str,
+    },
     /// A system call that the runtime cannot do without failed.
     #[error("{what}: {source}")]
     Os {
