@@ -24,7 +24,8 @@ pub unsafe extern "C" fn rf_process_init(options: *const Init) -> Status {
             // SAFETY: the size comes first in every version.
             let size = unsafe { (&raw const (*options).size).read() };
             if size != size_of::<Init>() {
-                let message = format!("rf_process_options.size is {size}; set it through RF_PROCESS_OPTIONS_INIT");
+                let message =
+                    format!("rf_process_options.size is {size}; set it through RF_PROCESS_OPTIONS_INIT");
                 return Err(Failure::new(Status::ERROR_ARGUMENT, message));
             }
             // SAFETY: the caller's promise.

@@ -52,7 +52,7 @@ fn locked_memory_is_reset_too() {
     in_child("locked_memory_is_reset_too", || {
         let mut options = DomainOptions::default();
         options.data_stack = 64 << 10;
-        options.heap_limit = 1 << 20;
+        options.memory_limit = 1 << 20;
         // SAFETY: no pointers.
         if unsafe { libc::mlockall(libc::MCL_FUTURE) } != 0 {
             eprintln!("SKIPPED: this process may not lock memory");
