@@ -49,11 +49,11 @@ pub(crate) mod stay;
 mod thread_block;
 mod usage;
 
+pub use crate::lanes::cancel::Cancel;
 pub use access::DomainRef;
 pub use call::{Call, Entry, Narrow, Returned, Signature, Width, current_tag, last_status, take_error};
 pub use code::Code;
 pub(crate) use links::WeakDomain;
-pub use crate::lanes::cancel::Cancel;
 pub use options::DomainOptions;
 pub(crate) use retire::Shared;
 use thread_block::thread_area;

@@ -43,7 +43,7 @@ fn end(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) -> u32 {
     // SAFETY: the gate's own frame is above this one.
     let above = unsafe { std::ptr::from_ref(frame).add(1) };
     // Out of order, the gate finds out next: this lane's call is another one, or none.
-    if !lane.is_at(above.cast()) {
+    if !fault::is_at(lane, above.cast()) {
         return 0;
     }
     fault::end_call(lane, frame, why);

@@ -265,6 +265,15 @@ pub(crate) fn end_call_at(lane: &Lane, kind: FaultKind, top: u64) {
     );
 }
 
+/// Whether the call out whose frame of four words is at `out_frame` is the innermost of its lane, on the lane's own thread.
+pub(crate) fn is_at(lane: &Lane, out_frame: *const u64) -> bool {
+    // SAFETY: the gate's frame; its second word is the domain's stack top.
+    let top = unsafe { *out_frame.add(1) };
+    lane.thread.load(Ordering::Relaxed) == gate::thread_pointer()
+        && lane.top.load(Ordering::Relaxed) == top
+        && lane.host_sp.load(Ordering::Relaxed) == out_frame as u64 + 32
+}
+
 /// What the gate does after a failed call of another domain.
 #[repr(C)]
 pub(crate) struct AfterFailure {
@@ -280,7 +289,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
     // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame of four words.
     let (lane, [_, top, import, _]) = unsafe { (&*lane, *out_frame.cast::<[u64; 4]>()) };
     // On another thread or out of order: what the gate looks at next tells it so, and this lane is not ours.
-    if !lane.is_at(out_frame) {
+    if !is_at(lane, out_frame) {
         return goes_on(0);
     }
     let error = take_error().unwrap_or(CallError::Gone);

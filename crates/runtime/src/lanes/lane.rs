@@ -314,15 +314,6 @@ impl Lane {
         self.active() || self.poisoned.load(Ordering::Acquire) != 0
     }
 
-    /// Whether the call out whose frame of four words is at `out_frame` is the innermost of this lane, on its own thread.
-    pub(crate) fn is_at(&self, out_frame: *const u64) -> bool {
-        // SAFETY: the gate's frame; its second word is the domain's stack top.
-        let top = unsafe { *out_frame.add(1) };
-        self.thread.load(Ordering::Relaxed) == gate::thread_pointer()
-            && self.top.load(Ordering::Relaxed) == top
-            && self.host_sp.load(Ordering::Relaxed) == out_frame as u64 + 32
-    }
-
     /// Whether the watchdog must be awake while a call is in progress.
     pub(crate) fn watched(&self) -> bool {
         self.limit.load(Ordering::Relaxed) != 0 || self.timed.load(Ordering::Relaxed) != 0

@@ -1,6 +1,7 @@
 //! What the process must offer before anything else happens.
 
-use crate::os::mark;
+use crate::os::mark::{self, Claim};
+use crate::os::sys;
 use crate::outcome::error::HostError;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ pub(crate) fn check() -> Result<Host, HostError> {
     if let Some(host) = HOST.get() {
         return Ok(*host);
     }
-    mark::claim()?;
+    claim()?;
     const AT_HWCAP2: u64 = 26;
     // SAFETY: reads the auxiliary vector.
     if unsafe { libc::getauxval(AT_HWCAP2) } & 2 == 0 {
@@ -45,6 +46,20 @@ pub(crate) fn check() -> Result<Host, HostError> {
         return Err(HostError::ShadowStack);
     }
     Ok(*HOST.get_or_init(|| Host { features: features() }))
+}
+
+/// One runtime in a process: this one, or an error.
+fn claim() -> Result<(), HostError> {
+    if mark::is_claimed() {
+        return Ok(());
+    }
+    let file = sys::sealed_file_of(c"ringfence-runtime", sys::PAGE as u64, &[(0, &mark::page())])?;
+    let what = "marking the process as one with a runtime";
+    match mark::claim(&file).map_err(|source| HostError::Os { what, source })? {
+        Claim::Ours => Ok(()),
+        Claim::Other { version, file } => Err(HostError::SecondRuntime { version, file }),
+        Claim::NoPlace => Err(HostError::NoMark),
+    }
 }
 
 /// Counts `n` more mappings, or says that they do not fit.

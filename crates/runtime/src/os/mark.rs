@@ -6,9 +6,9 @@
 //! A forked child inherits the page together with the copy that made it; after `exec` both are gone. Modules cannot reach it: no window
 //! lies there, and the page is a sealed file's.
 
-use crate::os::sys;
-use crate::outcome::error::HostError;
+use ringfence_isa::PAGE;
 use std::ffi::{CStr, c_void};
+use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,26 +37,42 @@ const _: () = assert!(SIZE == 512);
 /// Set once the mark is this copy's. Its address is what identifies the copy.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 
-/// Makes this copy the process's runtime, if there is no other.
-pub(crate) fn claim() -> Result<(), HostError> {
-    if CLAIMED.load(Ordering::Acquire) {
-        return Ok(());
-    }
-    let mine = Mark::mine();
+/// Whose the process is.
+pub(crate) enum Claim {
+    Ours,
+    /// That of a copy of this version, in this file.
+    Other {
+        version: String,
+        file: String,
+    },
+    /// There is nowhere to say so.
+    NoPlace,
+}
+
+/// Whether the process is known to be this copy's.
+pub(crate) fn is_claimed() -> bool {
+    CLAIMED.load(Ordering::Acquire)
+}
+
+/// What the page says if it is this copy's.
+pub(crate) fn page() -> [u8; SIZE] {
     // SAFETY: plain bytes without padding.
-    let bytes = unsafe { &*(&raw const mine).cast::<[u8; SIZE]>() };
-    let file = sys::sealed_file_of(c"ringfence-runtime", sys::PAGE as u64, &[(0, bytes)])?;
+    unsafe { std::mem::transmute(Mark::mine()) }
+}
+
+/// Makes this copy the process's runtime, if there is no other. `file` is a sealed one, and begins with [`page`].
+pub(crate) fn claim(file: &OwnedFd) -> io::Result<Claim> {
     let (mut made, mut known) = (Vec::new(), false);
     for place in PLACES {
-        if map_at(place, &file)? {
+        if map_at(place, file)? {
             made.push(place);
         } else if let Some(found) = look_at(place)? {
-            if found.owner != mine.owner {
+            if found.owner != (&raw const CLAIMED) as u64 {
                 for place in made {
                     // SAFETY: mapped above; nobody relies on it.
-                    unsafe { libc::syscall(libc::SYS_munmap, place, sys::PAGE) };
+                    unsafe { libc::syscall(libc::SYS_munmap, place, PAGE) };
                 }
-                return Err(HostError::SecondRuntime {
+                return Ok(Claim::Other {
                     version: text(&found.version),
                     file: text(&found.file),
                 });
@@ -66,11 +82,11 @@ pub(crate) fn claim() -> Result<(), HostError> {
         }
     }
     if made.is_empty() && !known {
-        return Err(HostError::NoMark);
+        return Ok(Claim::NoPlace);
     }
     stay();
     CLAIMED.store(true, Ordering::Release);
-    Ok(())
+    Ok(Claim::Ours)
 }
 
 impl Mark {
@@ -128,7 +144,7 @@ fn stay() {
 }
 
 /// Maps the file at a place where nothing is. Whether that was so.
-fn map_at(place: u64, file: &OwnedFd) -> Result<bool, HostError> {
+fn map_at(place: u64, file: &OwnedFd) -> io::Result<bool> {
     let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
     // The kernel itself is asked, as for windows.
     // SAFETY: NOREPLACE takes nothing away from anybody.
@@ -136,7 +152,7 @@ fn map_at(place: u64, file: &OwnedFd) -> Result<bool, HostError> {
         libc::syscall(
             libc::SYS_mmap,
             place,
-            sys::PAGE,
+            PAGE,
             libc::PROT_READ,
             flags,
             file.as_raw_fd(),
@@ -146,19 +162,20 @@ fn map_at(place: u64, file: &OwnedFd) -> Result<bool, HostError> {
     if at as u64 == place {
         return Ok(true);
     }
-    if std::io::Error::last_os_error().raw_os_error() == Some(libc::EEXIST) {
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EEXIST) {
         return Ok(false);
     }
-    Err(HostError::last("marking the process as one with a runtime"))
+    Err(error)
 }
 
 /// The mark at a place where something is, if it is one. The kernel does the reading: whatever is there may not be readable, or go.
-fn look_at(place: u64) -> Result<Option<Mark>, HostError> {
+fn look_at(place: u64) -> io::Result<Option<Mark>> {
     let mut ends = [0; 2];
     // SAFETY: two new descriptors, closed below; the kernel refuses to read what cannot be read. All bytes are a mark.
     unsafe {
         if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) != 0 {
-            return Err(HostError::last("looking for other copies of the runtime"));
+            return Err(io::Error::last_os_error());
         }
         let mut found: Mark = zeroed();
         let whole = libc::write(ends[1], place as *const c_void, SIZE) == SIZE as isize
@@ -175,8 +192,8 @@ mod tests {
 
     #[test]
     fn the_mark_is_this_copys_and_claimed_once() {
-        claim().expect("the process's only copy");
-        claim().expect("again");
+        crate::os::host::check().expect("the process's only copy");
+        assert!(is_claimed());
         let marks: Vec<Mark> = PLACES
             .iter()
             .filter_map(|&p| look_at(p).expect("looked"))
@@ -193,7 +210,7 @@ mod tests {
     fn something_else_at_a_place_is_no_mark() {
         // SAFETY: fresh mappings, at addresses that the kernel chooses.
         let (hidden, plain) = unsafe {
-            let map = |prot| sys::map_anonymous(0, sys::PAGE as u64, prot, false).expect("memory");
+            let map = |prot| crate::os::sys::map_anonymous(0, PAGE, prot, false).expect("memory");
             (map(libc::PROT_NONE), map(libc::PROT_READ))
         };
         assert!(look_at(hidden).expect("looked").is_none());
