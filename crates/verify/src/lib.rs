@@ -18,6 +18,7 @@ extern crate std;
 
 mod check;
 mod decode;
+mod depths;
 mod identifiers;
 mod image;
 mod messages;
@@ -38,7 +39,6 @@ use core::ops::Range;
 use notes::{Facts, NoMemory};
 use pass::Pass;
 use rejections::Rejections;
-use ringfence_isa::Isolation;
 use rules::rule_3_depth::Walker;
 use rules::{rule_0_text, rule_4_direct, rule_5_tables, rule_6_identifiers};
 
@@ -148,6 +148,8 @@ fn check(
         instructions: facts.instructions,
         labels: chains.numbers()?,
         pads: facts.pads,
+        text_address: image.text_address,
+        depths: walker.found,
         ..Report::default()
     };
     Ok(Ok(Report::new(functions, known)))
@@ -158,49 +160,4 @@ fn with_head(facts: &Facts, end: usize) -> impl Iterator<Item = Range<usize>> + 
     let starts = core::iter::once(0).chain(facts.entries.iter());
     let ends = facts.entries.iter().chain(core::iter::once(end));
     starts.zip(ends).map(|(start, end)| start..end)
-}
-
-/// The exact depth (bytes on the control stack, the return address not counted) at the instruction at `offset` of
-/// `function`, one of the functions of a [`Report`] for the same text. `None` if no reachable instruction starts there, or if there is
-/// no memory to find out.
-///
-/// Takes time linear in the size of the function.
-#[must_use]
-pub fn depth_at(image: &Image, function: &Function, offset: u32) -> Option<u32> {
-    let start = function.entry.checked_sub(image.text_address)? as usize;
-    let end = function.end.checked_sub(image.text_address)? as usize;
-    let text = image.text.get(start..end)?;
-    let part = Image {
-        text,
-        text_address: function.entry,
-        ..*image
-    };
-    // The text was accepted once, so the rules do not matter, only where instructions are.
-    let rules = Rules {
-        isolation: Isolation::Integrity,
-        allow_tsc: true,
-        ..Rules::default()
-    };
-    let rejections = &mut Rejections::default();
-    let segments = rule_0_text::layout(image, rejections).ok()?;
-    let mut facts = Facts::new(text.len()).ok()?;
-    let mut pass = Pass {
-        image: &part,
-        rules: &rules,
-        segments: &segments,
-        facts: &mut facts,
-        rejections,
-        lost: false,
-    };
-    scan::in_one_piece(&mut pass).ok()?;
-    let chains = Chains::new(&facts.labels, &rules).ok()?;
-    let mut check = Check {
-        image: &part,
-        facts: &facts,
-        chains: &chains,
-        rejections,
-    };
-    let mut walker = Walker::new(chains.slots()).ok()?;
-    walker.function(&mut check, 0..text.len()).ok()?;
-    walker.depth_at(offset.checked_sub(function.entry)? as usize)
 }

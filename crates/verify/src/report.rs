@@ -1,5 +1,6 @@
 //! What comes out of the verifier.
 
+use crate::depths::Depths;
 use crate::reason::{Reason, Rule};
 use alloc::vec::Vec;
 
@@ -93,6 +94,8 @@ pub struct Report {
     pub pads: Vec<Pad>,
     /// Number of instructions.
     pub instructions: u64,
+    pub(crate) text_address: u32,
+    pub(crate) depths: Depths,
 }
 
 impl Report {
@@ -107,6 +110,17 @@ impl Report {
         }
         report.functions = functions;
         report
+    }
+
+    /// The depth (bytes on the control stack, the return address not counted) at the instruction at `offset`, which control
+    /// can reach; of other places what is told means nothing. `None` outside of functions.
+    ///
+    /// Takes a constant time but for finding the function.
+    #[must_use]
+    pub fn depth_at(&self, offset: u32) -> Option<u32> {
+        self.function_at(offset)?;
+        let at = offset.checked_sub(self.text_address)? as usize;
+        Some(u32::from(self.depths.get(at)?) * 8)
     }
 
     /// The depth that a live frame must have for control to be resumed at `offset`, in the function there. `None` if that is

@@ -3,7 +3,7 @@
 mod common;
 
 use ringfence_verify::{
-    Image, Rejected, Rules, Segment, SegmentKind, decode, depth_at, identifiers, may_hold_labels, verify,
+    Image, Rejected, Rules, Segment, SegmentKind, decode, identifiers, may_hold_labels, verify,
 };
 
 /// xorshift64*: the same bytes on every run.
@@ -68,9 +68,9 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
             let mut end = 0;
             for f in &report.functions {
                 assert!(f.entry >= end && f.end > f.entry && f.end <= 0x1000 + len);
-                assert_eq!(depth_at(&image, f, f.entry), Some(0));
+                assert_eq!(report.depth_at(f.entry), Some(0));
                 let somewhere = f.entry + random.below((f.end - f.entry) as usize) as u32;
-                let depth = depth_at(&image, f, somewhere);
+                let depth = report.depth_at(somewhere);
                 assert!(
                     depth.is_none_or(|d| d <= f.max_depth),
                     "depth {depth:?} at {somewhere:#x} of {f:?}: {text:02x?}"
@@ -265,26 +265,21 @@ fn depths_are_known_inside_a_sequence() {
         image_offset: None,
     };
     let report = verify(&image, &[0x1000], &Rules::default()).expect("accepted");
-    let function = &report.functions[0];
     for (offset, depth, resume) in [
         (0, Some(0), None),
         (1, Some(8), None),
         (5, Some(8), None),
-        (6, None, None),
         (15, Some(8), None),
         (19, Some(8), None),
         (22, Some(8), None),
         (25, Some(8), None),
         (26, Some(0), None),
         (27, Some(8), Some(8)),
-        (28, None, None),
+        (36, Some(0), None),
+        (37, None, None),
         (35, Some(8), None),
     ] {
-        assert_eq!(
-            depth_at(&image, function, 0x1000 + offset),
-            depth,
-            "depth at {offset}"
-        );
+        assert_eq!(report.depth_at(0x1000 + offset), depth, "depth at {offset}");
         assert_eq!(report.pad_depth(0x1000 + offset), resume, "resume at {offset}");
     }
 }

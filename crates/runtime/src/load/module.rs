@@ -18,7 +18,6 @@ use ringfence_isa::{Isolation, identifier, note};
 use ringfence_verify::{Image, Report, Rules, SegmentKind};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the host accepts.
@@ -68,14 +67,11 @@ pub(crate) struct Inner {
     pub imports: Vec<Import>,
     pub isolation: Isolation,
     segments: Vec<Segment>,
-    text: Text,
-    verify_segments: Vec<ringfence_verify::Segment>,
     /// The file itself: its symbols and debug information serve messages.
     pub original: Vec<u8>,
     pub debug: OnceLock<Option<crate::load::symbolize::Debug>>,
     /// The whole image, for resets to copy from.
     image: OnceLock<Option<View>>,
-    places: OnceLock<Places>,
     /// Keeps the numbers of its labels from being handed out again.
     _labels: labels::Range,
 }
@@ -238,12 +234,9 @@ impl Module {
             imports,
             isolation,
             segments,
-            text,
-            verify_segments,
             original: bytes,
             debug: OnceLock::new(),
             image: OnceLock::new(),
-            places: OnceLock::new(),
             _labels: range,
         })))
     }
@@ -338,28 +331,14 @@ impl Inner {
 
     /// Bytes on the control stack at an instruction, the return address not counted.
     pub(crate) fn depth_at(&self, offset: u32) -> Option<u32> {
-        self.place_at(offset).map(|p| p.depth)
+        self.report.depth_at(offset)
     }
 
     /// What is known of an instruction: its depth, and its function's tail calls.
     pub(crate) fn place_at(&self, offset: u32) -> Option<Place> {
-        self.places
-            .get_or_init(Places::new)
-            .get(offset, || self.find_place(offset))
-    }
-
-    fn find_place(&self, offset: u32) -> Option<Place> {
-        let function = self.report.function_at(offset)?;
-        let image = Image {
-            text: self.text.bytes(),
-            text_address: self.parsed.loads[self.parsed.text].start,
-            segments: &self.verify_segments,
-            image_offset: None,
-        };
-        let depth = ringfence_verify::depth_at(&image, function, offset)?;
         Some(Place {
-            depth,
-            tail_calls: function.tail_calls,
+            depth: self.report.depth_at(offset)?,
+            tail_calls: self.report.function_at(offset)?.tail_calls,
         })
     }
 
@@ -369,7 +348,7 @@ impl Inner {
     }
 }
 
-/// What the verifier checks, and looks at again later: memory that nobody changes any more.
+/// What the verifier checks: memory that nobody changes any more.
 enum Text {
     /// The very bytes that the sealed file was made of. Faster than a mapping while there are few.
     Copy(Box<[u8]>),
@@ -403,40 +382,6 @@ pub(crate) struct Place {
     pub depth: u32,
     /// Whether its function leaves by a tail call anywhere.
     pub tail_calls: bool,
-}
-
-/// Places that were asked for lately: finding one means decoding a function. Each is one word, so threads need no
-/// lock: the offset in the upper half; below it 1, or 2, 4 for tail calls and the depth if there is one.
-struct Places(Box<[AtomicU64]>);
-
-impl Places {
-    const COUNT: usize = 4096;
-    const NONE: u32 = 1;
-    const SOME: u32 = 2;
-    const TAIL_CALLS: u32 = 4;
-
-    fn new() -> Places {
-        Places((0..Self::COUNT).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    fn get(&self, offset: u32, find: impl FnOnce() -> Option<Place>) -> Option<Place> {
-        // Return addresses are anywhere; neighbours shall not share a word.
-        let word = &self.0[(offset ^ offset >> 12) as usize % Self::COUNT];
-        let known = word.load(Ordering::Relaxed);
-        let low = known as u32;
-        if (known >> 32) as u32 == offset && low & (Self::NONE | Self::SOME) != 0 {
-            return (low & Self::SOME != 0).then_some(Place {
-                depth: low & !7,
-                tail_calls: low & Self::TAIL_CALLS != 0,
-            });
-        }
-        let place = find();
-        let value = place.map_or(Self::NONE, |p| {
-            p.depth & !7 | Self::SOME | if p.tail_calls { Self::TAIL_CALLS } else { 0 }
-        });
-        word.store(u64::from(offset) << 32 | u64::from(value), Ordering::Relaxed);
-        place
-    }
 }
 
 fn check_features(name: &str, needs: u32, has: u32) -> Result<(), LoadError> {

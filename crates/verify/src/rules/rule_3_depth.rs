@@ -1,6 +1,7 @@
 //! Rule 3: the depth of the control stack, by following control through each function once.
 
 use crate::check::Check;
+use crate::depths::Depths;
 use crate::notes::{Class, NoMemory, Note, dword, filled, push};
 use crate::reason::Reason;
 use crate::report::Function;
@@ -18,6 +19,11 @@ const MAX_SLOTS: u16 = (MAX_DEPTH / 8) as u16;
 pub(crate) struct Walker {
     /// Depth at each byte of the function in hand, where an instruction starts.
     depths: Vec<u16>,
+    /// A bit for each byte of it, set where control came from elsewhere or the depth changed: nowhere else can the depth
+    /// differ from that of the instruction before.
+    changes: Vec<u64>,
+    /// Depths of all functions so far.
+    pub found: Depths,
     /// Places yet to be visited, with their depths.
     pending: Vec<(u32, u16)>,
     /// Tables are taken slot by slot, so that what is pending does not grow with them.
@@ -45,21 +51,41 @@ impl Walker {
     pub fn new(labels: usize) -> Result<Walker, NoMemory> {
         Ok(Walker {
             depths: Vec::new(),
+            changes: Vec::new(),
+            found: Depths::default(),
             pending: Vec::new(),
             pending_tables: Vec::new(),
             label_depths: filled(labels, UNKNOWN)?,
         })
     }
 
-    /// Depth in bytes at `at` in the function that was walked last, by offset from its entry.
-    pub fn depth_at(&self, at: usize) -> Option<u32> {
-        let slots = *self.depths.get(at)?;
-        (slots != UNKNOWN).then_some(u32::from(slots) * 8)
+    /// Notes the depths of the function at `entry`, which was walked.
+    fn keep_depths(&mut self, entry: usize) -> Result<(), NoMemory> {
+        for (word, &bits) in self.changes.iter().enumerate() {
+            let mut rest = bits;
+            while rest != 0 {
+                let at = 64 * word + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                match self.depths.get(at) {
+                    Some(&slots) if slots != UNKNOWN => self.found.add(entry + at, slots)?,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The depth at this byte of the function in hand may differ from that before.
+    fn mark(&mut self, at: usize) {
+        if let Some(word) = self.changes.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
     }
 
     /// Follows control through one function, gives every reachable instruction its depth, and describes it.
     pub fn function(&mut self, check: &mut Check, function: Range<usize>) -> Result<Function, NoMemory> {
         let walk = self.walk(check, &function)?;
+        self.keep_depths(function.start)?;
         let address = |at: usize| check.image.text_address.wrapping_add(at as u32);
         Ok(Function {
             entry: address(function.start),
@@ -78,6 +104,10 @@ impl Walker {
         self.depths.clear();
         self.depths.try_reserve(function.len()).map_err(|_| NoMemory)?;
         self.depths.resize(function.len(), UNKNOWN);
+        self.changes.clear();
+        let words = function.len().div_ceil(64);
+        self.changes.try_reserve(words).map_err(|_| NoMemory)?;
+        self.changes.resize(words, 0);
         self.pending.clear();
         self.pending_tables.clear();
         push(&mut self.pending, (function.start as u32, 0))?;
@@ -142,6 +172,7 @@ impl Walker {
     ) -> Result<(), NoMemory> {
         let facts = check.facts;
         let mut from = at;
+        self.mark(at.wrapping_sub(function.start));
         loop {
             let depths = at
                 .checked_sub(function.start)
@@ -175,9 +206,13 @@ impl Walker {
                 Class::Push => {
                     depth += 1;
                     walk.max_depth = walk.max_depth.max(depth);
+                    self.mark(at - function.start);
                 }
                 Class::Pop => match depth.checked_sub(1) {
-                    Some(less) => depth = less,
+                    Some(less) => {
+                        depth = less;
+                        self.mark(at - function.start);
+                    }
                     None => {
                         check.reject(from, Reason::DepthUnderflow);
                         return Ok(());
