@@ -11,6 +11,7 @@
 //! the stack can tell. `docs/security/exceptions.md` has the argument.
 
 use crate::domain::DomainRef;
+use crate::gates::fault::{self, FaultKind};
 use crate::lanes::gate::{self, JumpFrame, OutWords};
 use crate::lanes::lane::Lane;
 use crate::lanes::records::Records;
@@ -36,6 +37,12 @@ pub enum FramesError {
     OtherDepth,
 }
 
+impl From<FramesError> for FaultKind {
+    fn from(why: FramesError) -> FaultKind {
+        FaultKind::Frames(why)
+    }
+}
+
 impl fmt::Display for FramesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -45,6 +52,25 @@ impl fmt::Display for FramesError {
             FramesError::OtherFunction => "the landing pad belongs to another function",
             FramesError::OtherDepth => "the landing pad is at another depth than the frame",
         })
+    }
+}
+
+/// A walk looks so often, in frames, at whether its call has to end: less than a tenth of a millisecond.
+const LOOK: u32 = 512;
+
+/// Counts the frames of a walk. A control stack holds more than a hundred thousand, and who walks them is not in the domain, so
+/// no signal makes the thread leave.
+#[derive(Default)]
+struct Walk(u32);
+
+impl Walk {
+    /// One frame more. An error if the call has to end.
+    fn step(&mut self, lane: &Lane) -> Result<(), FaultKind> {
+        self.0 += 1;
+        match self.0.is_multiple_of(LOOK) {
+            true => fault::ending(lane).map_or(Ok(()), Err),
+            false => Ok(()),
+        }
     }
 }
 
@@ -104,7 +130,7 @@ pub(crate) fn resume(
     records: &mut Records,
     frame: &mut JumpFrame,
     out: &mut OutWords,
-) -> Result<(), FramesError> {
+) -> Result<(), FaultKind> {
     let domain = DomainRef::of(lane.domain());
     let mut bytes = [0; 8 * RECORD];
     // Copied once: another thread may be writing there.
@@ -120,8 +146,9 @@ pub(crate) fn resume(
     let image_at = |offset| unsafe { lane.domain().image_at(offset) };
     let end = end(lane);
 
-    let mut at = out.top;
+    let (mut at, mut walk) = (out.top, Walk::default());
     let (placed, offset, depth) = loop {
+        walk.step(lane)?;
         // SAFETY: a slot of a return address on the lane's control stack: the first is the gate's caller's, each further one
         // stands where the depth that the verifier knows puts it.
         let found = unsafe { (at as *const u64).read() };
@@ -141,7 +168,7 @@ pub(crate) fn resume(
         }
         let next = at + 8 + u64::from(depth);
         if here < distance || next >= end {
-            return Err(FramesError::NoFrame);
+            return Err(FramesError::NoFrame.into());
         }
         at = next;
     };
@@ -160,10 +187,10 @@ pub(crate) fn resume(
     // Functions do not overlap: what lies between a function's entry and its end belongs to it.
     let in_function = |f: &ringfence_verify::Function| (f.entry..f.end).contains(&pad_offset);
     if other.offset != placed.offset || !report.function_at(offset).is_some_and(in_function) {
-        return Err(FramesError::OtherFunction);
+        return Err(FramesError::OtherFunction.into());
     }
     if pad_depth != depth {
-        return Err(FramesError::OtherDepth);
+        return Err(FramesError::OtherDepth.into());
     }
 
     records.leave_below(sp + u64::from(depth));
@@ -185,8 +212,9 @@ pub(crate) fn through_linked(lane: &Lane, top: u64) -> bool {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
     let records = unsafe { &*lane.records.get() };
-    let (end, mut at, mut linked) = (end(lane), top, false);
-    while at < end {
+    let (end, mut at, mut linked, mut walk) = (end(lane), top, false, Walk::default());
+    // The call ends in any case: a walk that takes too long only says less.
+    while at < end && walk.step(lane).is_ok() {
         // SAFETY: as in `resume`: slots of return addresses on the lane's control stack, below the gate's.
         let found = unsafe { (at as *const u64).read() };
         let rip = if found == gate::hook() {

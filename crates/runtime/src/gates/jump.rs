@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn jump(
         stub::SETJMP => set(lane, records, frame, out).map_err(host),
         stub::LONGJMP => long(lane, records, frame, out).map_err(host),
         stub::UNWIND => frames::tell(lane, records, frame, out).map_err(FaultKind::Frames),
-        _ => frames::resume(lane, records, frame, out).map_err(FaultKind::Frames),
+        _ => frames::resume(lane, records, frame, out),
     };
     match done {
         Ok(()) => 0,

@@ -20,7 +20,7 @@ pub(crate) struct Record {
     pub saved: [u64; 5],
 }
 
-/// The records of a lane.
+/// The records of a lane, those of outer frames first.
 #[derive(Default)]
 pub(crate) struct Records {
     pub list: Vec<Record>,
@@ -35,11 +35,10 @@ impl Records {
 
     /// The return address that a hook stands for.
     pub(crate) fn original(&self, slot: u64) -> Option<u64> {
-        self.list
-            .iter()
-            .rev()
-            .find(|r| r.slot == slot)
-            .map(|r| r.original)
+        // In order of slots, which fall: `setjmp` drops all records below the new one's.
+        let after = self.list.partition_point(|r| r.slot >= slot);
+        let last = self.list[..after].last().filter(|r| r.slot == slot)?;
+        Some(last.original)
     }
 
     /// Whether any record leads to an address of a kind: a `longjmp`, or a return that the hook stands for.
