@@ -73,7 +73,11 @@ fn build(lane: &Lane, kind: FaultKind, registers: Registers, rsp: u64, in_frame:
         kind,
         registers,
         domain,
-        trace: Arc::new(Trace { images, addresses }),
+        trace: Arc::new(Trace {
+            images,
+            addresses,
+            named: Default::default(),
+        }),
     }
 }
 
@@ -396,6 +400,7 @@ fn without_trace(lane: &Lane, kind: FaultKind) -> CallError {
     let trace = Arc::new(Trace {
         images: Vec::new(),
         addresses: Vec::new(),
+        named: Default::default(),
     });
     CallError::Fault(Box::new(Fault {
         kind,

@@ -69,7 +69,6 @@ pub(crate) struct Inner {
     segments: Vec<Segment>,
     /// The file itself: its symbols and debug information serve messages.
     pub original: Vec<u8>,
-    pub debug: OnceLock<Option<crate::load::symbolize::Debug>>,
     /// The whole image, for resets to copy from.
     image: OnceLock<Option<View>>,
     /// Keeps the numbers of its labels from being handed out again.
@@ -235,7 +234,6 @@ impl Module {
             isolation,
             segments,
             original: bytes,
-            debug: OnceLock::new(),
             image: OnceLock::new(),
             _labels: range,
         })))

@@ -1,119 +1,115 @@
-//! Names for addresses: a module's own symbols and debug information. For messages only.
+//! Names for addresses: a module's own symbols and debug information. For messages only, and only when somebody asks.
+//!
+//! The file's author may have made it of anything, and whoever asks may stand on a small stack. So all of it is done by a thread
+//! that is made for it and has a stack of a known size, under a budget; what is not found within it is not told.
 
-use crate::gates::fault::Frame;
-use crate::load::module::Module;
-use addr2line::gimli;
-use object::{Object, ObjectSection, ObjectSymbol};
-use std::sync::Mutex;
+use super::debug::{self, Name};
+use super::module::Module;
+use super::names::plain;
+use super::work::{Budget, Exceeded};
+use std::mem::zeroed;
+use std::ptr::null_mut;
 
-/// Borrows from the module's own copy of its file, which lives as long as what holds this.
-type Reader = gimli::EndianSlice<'static, gimli::LittleEndian>;
+/// Steps that one report may take: fifty milliseconds at most, and tens of megabytes of debug information.
+const STEPS: u64 = 2_500_000;
 
-/// What was read of a module's symbols and debug information, once.
-pub(crate) struct Debug {
-    /// Functions by address, ascending: start, size, name.
-    symbols: Vec<(u64, u64, String)>,
-    lines: Option<Mutex<Lines>>,
+/// Memory that grows with what is read.
+const BYTES: u64 = 16 << 20;
+
+/// The stack of the thread that looks names up. The deepest on it is the reader of Rust's names, which stops at 500 levels.
+const STACK: usize = 2 << 20;
+
+/// Most bytes that taking a name apart may write; fewer are shown.
+pub(super) const WRITTEN: usize = 1024;
+
+/// Longest name that is taken apart; longer ones are shown as they are.
+const LONGEST: usize = 2048;
+
+/// One function at a place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
 }
 
-struct Lines(addr2line::Context<Reader>);
+/// The functions at each place of some modules, inlined ones first, at least one for each; and what was exceeded if they are not all
+/// that could be told.
+pub(crate) fn functions(places: &[(&Module, Vec<u64>)]) -> (Vec<Vec<Vec<Named>>>, Option<Exceeded>) {
+    apart(|| read(places)).unwrap_or_else(|| {
+        let nothing = |(_, offsets): &(&Module, Vec<u64>)| vec![vec![Named::default()]; offsets.len()];
+        (places.iter().map(nothing).collect(), None)
+    })
+}
 
-// SAFETY: caches inside are touched under the lock only.
-unsafe impl Send for Lines {}
-
-impl Debug {
-    fn read(data: &[u8]) -> Option<Debug> {
-        let file = object::File::parse(data).ok()?;
-        let mut symbols: Vec<(u64, u64, String)> = file
-            .symbols()
-            .chain(file.dynamic_symbols())
-            .filter(|s| s.is_definition() && s.kind() == object::SymbolKind::Text)
-            .filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_string())))
-            .collect();
-        symbols.sort_by_key(|s| (s.0, std::cmp::Reverse(s.1)));
-        symbols.dedup_by_key(|s| s.0);
-        let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-            let bytes: &[u8] = file
-                .section_by_name(id.name())
-                .and_then(|s| s.data().ok())
-                .unwrap_or_default();
-            // SAFETY: `data` belongs to the module that owns this `Debug`, and is neither changed nor moved while it lives.
-            let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
-            Ok(gimli::EndianSlice::new(bytes, gimli::LittleEndian))
+fn read(places: &[(&Module, Vec<u64>)]) -> (Vec<Vec<Vec<Named>>>, Option<Exceeded>) {
+    let (mut budget, mut cut) = (Budget::new(STEPS, BYTES), None);
+    let mut all = Vec::with_capacity(places.len());
+    for (module, offsets) in places {
+        let (found, exceeded) = debug::look_up(module.original(), offsets, &mut budget);
+        cut = cut.or(exceeded);
+        let named = |mut names: Vec<Name>| {
+            if names.is_empty() {
+                names.push(Name::default());
+            }
+            names.into_iter().map(shown).collect()
         };
-        let lines = gimli::Dwarf::load(load)
-            .and_then(addr2line::Context::from_dwarf)
-            .ok()
-            .map(|context| Mutex::new(Lines(context)));
-        Some(Debug { symbols, lines })
+        all.push(found.into_iter().map(named).collect());
     }
+    (all, cut)
+}
 
-    fn symbol(&self, offset: u64) -> Option<&str> {
-        let after = self.symbols.partition_point(|s| s.0 <= offset);
-        let (start, size, name) = self.symbols[..after].last()?;
-        (*size == 0 || offset < start + size).then_some(name)
+fn shown(name: Name) -> Named {
+    Named {
+        function: name.function.filter(|n| !n.is_empty()).map(|n| demangled(&n)),
+        file: name.file.map(|n| plain(&String::from_utf8_lossy(&n))),
+        line: name.line.and_then(|l| u32::try_from(l).ok()),
     }
 }
 
-/// Calls `found` for each function that `offset` is in: inlined ones first, at least one.
-pub(crate) fn frames(module: &Module, offset: u64, mut found: impl FnMut(Frame)) {
-    let read = || {
-        // Debug information is the module's own and may be hostile: a reader's panic must not reach the host.
-        let read = std::panic::AssertUnwindSafe(|| Debug::read(module.original()));
-        std::panic::catch_unwind(read).ok().flatten()
-    };
-    let debug = module.0.debug.get_or_init(read).as_ref();
-    let lined = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lined(debug?, offset)))
-        .ok()
-        .flatten();
-    match lined {
-        Some(frames) if !frames.is_empty() => frames.into_iter().for_each(&mut found),
-        _ => found(Frame {
-            function: debug.and_then(|d| d.symbol(offset)).map(demangle),
-            ..Frame::default()
-        }),
-    }
-}
-
-fn demangle(name: &str) -> String {
-    addr2line::demangle_auto(name.into(), None).into_owned()
-}
-
-fn lined(debug: &Debug, offset: u64) -> Option<Vec<Frame>> {
-    let lines = debug
-        .lines
-        .as_ref()?
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut frames = Vec::new();
-    let mut iter = lines.0.find_frames(offset).skip_all_loads().ok()?;
-    while let Ok(Some(f)) = iter.next() {
-        let function = f
-            .function
-            .as_ref()
-            .and_then(|n| n.raw_name().ok().map(|n| demangle(n.as_ref())))
-            .or_else(|| debug.symbol(offset).map(demangle));
-        let (file, line) = f.location.map_or((None, None), |l| {
-            (l.file.map(ToString::to_string), l.line.filter(|&l| l > 0))
-        });
-        frames.push(Frame {
-            function,
-            file,
-            line,
-            ..Frame::default()
-        });
-    }
-    // A line without a function's entry still has the line.
-    if frames.is_empty()
-        && let Ok(Some(l)) = lines.0.find_location(offset)
+/// A name as its source has it, if it is one of Rust or C++.
+fn demangled(raw: &[u8]) -> String {
+    let name = String::from_utf8_lossy(raw);
+    if name.len() <= LONGEST
+        && let Ok(rust) = rustc_demangle::try_demangle(&name)
     {
-        let function = debug.symbol(offset).map(demangle);
-        frames.push(Frame {
-            function,
-            file: l.file.map(Into::into),
-            line: l.line,
-            ..Frame::default()
-        });
+        let mut text = Short(String::new());
+        // Cut where there is no more room.
+        let _ = std::fmt::Write::write_fmt(&mut text, format_args!("{rust:#}"));
+        return plain(&text.0);
     }
-    Some(frames)
+    plain(&debug::cxx::demangle(&name).unwrap_or_else(|| name.into_owned()))
+}
+
+/// Text that takes no more than is shown anyway: short names can stand for endless ones.
+struct Short(String);
+
+impl std::fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.push_str(text);
+        match self.0.len() > WRITTEN {
+            true => Err(std::fmt::Error),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Does `work` on a thread with a stack of its own. `None` if there can be no thread, or the work panics, which would be a defect of ours.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        // No signal of the host's is to be handled by our thread.
+        // SAFETY: changes the calling thread's mask and puts it back.
+        let thread = unsafe {
+            let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+            let thread = std::thread::Builder::new()
+                .name("ringfence-names".into())
+                .stack_size(STACK)
+                .spawn_scoped(scope, work);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, null_mut());
+            thread
+        };
+        thread.ok()?.join().ok()
+    })
 }

@@ -4,8 +4,9 @@ use super::MOST_FRAMES;
 use crate::gates::frames::FramesError;
 use crate::load::module::Module;
 use crate::load::symbolize;
+use crate::load::work::Exceeded;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What kind of access a fault was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +130,66 @@ pub(crate) struct Trace {
     pub(super) images: Vec<(u64, Module)>,
     /// The failed instruction, then return addresses.
     pub(super) addresses: Vec<u64>,
+    /// What somebody has asked for already.
+    pub(super) named: OnceLock<Named>,
+}
+
+/// A backtrace with names.
+pub(super) struct Named {
+    frames: Vec<Frame>,
+    cut: Option<Exceeded>,
+}
+
+impl Trace {
+    fn named(&self) -> &Named {
+        self.named.get_or_init(|| {
+            let image_of = |address: u64| {
+                self.images.iter().position(|(base, module)| {
+                    (*base..*base + u64::from(module.0.parsed.image_len)).contains(&address)
+                })
+            };
+            let mut places: Vec<(&Module, Vec<u64>)> = Vec::new();
+            // For each address its image, the module's place in `places`, and its own among those of the module.
+            let mut parts = Vec::with_capacity(self.addresses.len());
+            for (i, &address) in self.addresses.iter().enumerate() {
+                parts.push(image_of(address).map(|image| {
+                    let (base, module) = &self.images[image];
+                    // A return address belongs to the call before it.
+                    let offset = address - base - u64::from(i > 0);
+                    let known = places.iter().position(|(m, _)| Arc::ptr_eq(&m.0, &module.0));
+                    let place = known.unwrap_or_else(|| {
+                        places.push((module, Vec::new()));
+                        places.len() - 1
+                    });
+                    places[place].1.push(offset);
+                    (address - base, place, places[place].1.len() - 1)
+                }));
+            }
+            let (functions, cut) = symbolize::functions(&places);
+            let mut frames = Vec::new();
+            for (&address, part) in self.addresses.iter().zip(parts) {
+                let Some((offset, place, number)) = part else {
+                    frames.push(Frame {
+                        address,
+                        ..Frame::default()
+                    });
+                    continue;
+                };
+                for named in &functions[place][number] {
+                    frames.push(Frame {
+                        address,
+                        module: Some(places[place].0.name().into()),
+                        offset,
+                        function: named.function.clone(),
+                        file: named.file.clone(),
+                        line: named.line,
+                    });
+                }
+            }
+            frames.truncate(MOST_FRAMES);
+            Named { frames, cut }
+        })
+    }
 }
 
 impl Fault {
@@ -138,37 +199,22 @@ impl Fault {
         self.registers.rip
     }
 
-    /// Fenced frames, innermost first, with function, file and line as far as the modules have symbols and debug
-    /// information.
+    /// Fenced frames, innermost first, at most 64, with function, file and line as far as the modules have symbols and debug
+    /// information. Names have no control characters and are cut behind 200 characters.
+    ///
+    /// Names are looked up when they are asked for first, by a thread that ends before this returns, in at most some tens of
+    /// milliseconds and some tens of megabytes, whatever the module is; [`cut`](Self::cut) tells if that was not enough. Where no thread can be
+    /// made there are addresses only.
     #[must_use]
     pub fn backtrace(&self) -> Vec<Frame> {
-        let mut frames = Vec::new();
-        for (i, &address) in self.trace.addresses.iter().enumerate() {
-            if frames.len() >= MOST_FRAMES {
-                break;
-            }
-            let image = self.trace.images.iter().find(|(base, module)| {
-                (*base..*base + u64::from(module.0.parsed.image_len)).contains(&address)
-            });
-            let Some((base, module)) = image else {
-                frames.push(Frame {
-                    address,
-                    ..Frame::default()
-                });
-                continue;
-            };
-            // A return address belongs to the call before it.
-            let offset = address - base - u64::from(i > 0);
-            symbolize::frames(module, offset, |frame| {
-                frames.push(Frame {
-                    address,
-                    module: Some(module.name().into()),
-                    offset: address - base,
-                    ..frame
-                });
-            });
-        }
-        frames
+        self.trace.named().frames.clone()
+    }
+
+    /// Why the backtrace has fewer names than the modules' debug information could give: reading all of that would take too
+    /// long. `None` if it has all.
+    #[must_use]
+    pub fn cut(&self) -> Option<Exceeded> {
+        self.trace.named().cut
     }
 }
 
@@ -227,8 +273,8 @@ impl fmt::Display for FaultKind {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.domain, self.kind)?;
-        let frames = self.backtrace();
-        let Some(first) = frames.first() else {
+        let named = self.trace.named();
+        let Some(first) = named.frames.first() else {
             return Ok(());
         };
         if let Some(function) = &first.function {
@@ -238,6 +284,9 @@ impl fmt::Display for Fault {
         }
         if let (Some(file), Some(line)) = (&first.file, first.line) {
             write!(f, " ({file}:{line})")?;
+        }
+        if let Some(cut) = named.cut {
+            write!(f, " (names cut short: reading the debug information {cut})")?;
         }
         Ok(())
     }
