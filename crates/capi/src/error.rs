@@ -1,6 +1,6 @@
 //! The calling thread's pending error: `rf_error` and what fills it.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -104,17 +104,26 @@ pub struct Info {
 pub(crate) struct Failure {
     pub(crate) status: Status,
     code: i32,
-    message: String,
-    fault: Option<Box<Fault>>,
+    /// What a person is to read. Without it, that of the call's error is made when somebody asks: it takes reading the
+    /// module's debug information.
+    message: Option<String>,
+    call: Option<CallError>,
 }
 
 impl Failure {
+    fn fault(&self) -> Option<&Fault> {
+        match &self.call {
+            Some(CallError::Fault(fault)) => Some(fault),
+            _ => None,
+        }
+    }
+
     pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
         Self {
             status,
             code: 0,
-            message: message.into(),
-            fault: None,
+            message: Some(message.into()),
+            call: None,
         }
     }
 
@@ -122,7 +131,7 @@ impl Failure {
     pub(crate) fn in_constructor(self, message: String) -> Self {
         Self {
             status: Status::ERROR_CONSTRUCTOR,
-            message,
+            message: Some(message),
             ..self
         }
     }
@@ -130,7 +139,11 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
+        match (&self.message, &self.call) {
+            (Some(text), _) => f.write_str(text),
+            (None, Some(error)) => write!(f, "{error}"),
+            (None, None) => Ok(()),
+        }
     }
 }
 
@@ -199,24 +212,25 @@ impl From<MemoryError> for Failure {
 
 impl From<CallError> for Failure {
     fn from(e: CallError) -> Self {
-        let mut failure = Self::new(Status::FAULT_OTHER, e.to_string());
-        match e {
-            CallError::Fault(fault) => {
-                (failure.status, failure.code) = status_of(&fault.kind);
-                failure.fault = Some(fault);
-            }
-            CallError::Exit(status) => (failure.status, failure.code) = (Status::FAULT_EXIT, status),
-            CallError::Faulted => failure.status = Status::ERROR_FAULTED,
-            CallError::Gone | CallError::Revoked => failure.status = Status::ERROR_HANDLE,
-            CallError::Unlinked => failure.status = Status::ERROR_NO_FUNCTION,
+        let (status, code) = match &e {
+            CallError::Fault(fault) => status_of(&fault.kind),
+            CallError::Exit(status) => (Status::FAULT_EXIT, *status),
+            CallError::Faulted => (Status::ERROR_FAULTED, 0),
+            CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
+            CallError::Unlinked => (Status::ERROR_NO_FUNCTION, 0),
             CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {
-                failure.status = Status::ERROR_LIMIT
+                (Status::ERROR_LIMIT, 0)
             }
-            CallError::Arguments { .. } => failure.status = Status::ERROR_TOO_LONG,
-            CallError::Inside | CallError::SignalStack => failure.status = Status::ERROR_NESTING,
-            _ => {}
+            CallError::Arguments { .. } => (Status::ERROR_TOO_LONG, 0),
+            CallError::Inside | CallError::SignalStack => (Status::ERROR_NESTING, 0),
+            _ => (Status::FAULT_OTHER, 0),
+        };
+        Self {
+            status,
+            code,
+            message: None,
+            call: Some(e),
         }
-        failure
     }
 }
 
@@ -251,8 +265,14 @@ struct Stored {
     _frames: Vec<CFrame>,
 }
 
+/// A failure, and what `rf_error` gives for it once somebody has asked.
+struct Pending {
+    failure: Failure,
+    stored: OnceCell<Box<Stored>>,
+}
+
 thread_local! {
-    static PENDING: RefCell<Option<Box<Stored>>> = const { RefCell::new(None) };
+    static PENDING: RefCell<Option<Pending>> = const { RefCell::new(None) };
 }
 
 /// A C string of what a person is to read; a NUL inside cannot be kept.
@@ -260,8 +280,9 @@ fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{FFFD}")).unwrap_or_default()
 }
 
-fn store(failure: Failure) -> Box<Stored> {
-    let message = c_string(&failure.message);
+fn store(failure: &Failure) -> Box<Stored> {
+    let message = c_string(&failure.to_string());
+    let fault = failure.fault();
     let mut strings = Vec::new();
     let mut keep = |text: &Option<String>| match text {
         Some(text) => {
@@ -270,7 +291,7 @@ fn store(failure: Failure) -> Box<Stored> {
         }
         None => ptr::null(),
     };
-    let frames: Vec<CFrame> = failure.fault.as_ref().map_or_else(Vec::new, |fault| {
+    let frames: Vec<CFrame> = fault.map_or_else(Vec::new, |fault| {
         let frame = |f: &ringfence_runtime::Frame| CFrame {
             address: f.address,
             function: keep(&f.function),
@@ -286,11 +307,11 @@ fn store(failure: Failure) -> Box<Stored> {
         status: failure.status,
         code: failure.code,
         message: message.as_ptr(),
-        address: match failure.fault.as_ref().map(|f| &f.kind) {
+        address: match fault.map(|f| &f.kind) {
             Some(FaultKind::BadAccess { address, .. } | FaultKind::OutsideWindow { address }) => *address,
             _ => 0,
         },
-        instruction: failure.fault.as_ref().map_or(0, |f| f.instruction()),
+        instruction: fault.map_or(0, Fault::instruction),
         function: first.map_or(ptr::null(), |f| f.function),
         file: first.map_or(ptr::null(), |f| f.file),
         line: first.map_or(0, |f| f.line),
@@ -312,9 +333,12 @@ fn store(failure: Failure) -> Box<Stored> {
 /// Makes `failure` the thread's pending error; returns its status.
 pub(crate) fn fail(failure: Failure) -> Status {
     let status = failure.status;
-    let stored = store(failure);
+    let pending = Pending {
+        failure,
+        stored: OnceCell::new(),
+    };
     // A thread that is ending has nobody left to ask.
-    let _ = PENDING.try_with(|p| p.replace(Some(stored)));
+    let _ = PENDING.try_with(|p| p.replace(Some(pending)));
     status
 }
 
@@ -325,9 +349,9 @@ pub(crate) fn pending() -> *const Info {
     }
     PENDING
         .try_with(|p| {
-            p.borrow()
-                .as_ref()
-                .map_or(ptr::null(), |stored| &raw const stored.info)
+            p.borrow().as_ref().map_or(ptr::null(), |p| {
+                &raw const p.stored.get_or_init(|| store(&p.failure)).info
+            })
         })
         .unwrap_or(ptr::null())
 }
