@@ -44,7 +44,6 @@ BACKWARDS = {
     "crates/runtime/src/lanes/thunk.rs -> crates/runtime/src/domain/call.rs",
     "crates/runtime/src/load/elf.rs -> crates/runtime/src/outcome/error.rs",
     "crates/runtime/src/load/module.rs -> crates/runtime/src/outcome/error.rs",
-    "crates/runtime/src/load/symbolize.rs -> crates/runtime/src/gates/fault/report.rs",
     "crates/runtime/src/os/host.rs -> crates/runtime/src/outcome/error.rs",
     "crates/runtime/src/os/pages.rs -> crates/runtime/src/outcome/error.rs",
     "crates/runtime/src/os/sys.rs -> crates/runtime/src/outcome/error.rs",

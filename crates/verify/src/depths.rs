@@ -3,7 +3,7 @@
 //! Depths change seldom, so only changes are kept: two bytes for each, and four for each block of text. That is at most
 //! 2.1 bytes for a byte of text, and about a tenth of one in what compilers make.
 
-use crate::notes::{NoMemory, push};
+use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -23,14 +23,17 @@ pub(crate) struct Depths {
 
 impl Depths {
     /// From `at` on the depth is `slots`. Called in order of address.
-    pub fn add(&mut self, at: usize, slots: u16) -> Result<(), NoMemory> {
+    pub fn add(&mut self, at: usize, slots: u16) -> Result<(), TryReserveError> {
         if self.changes.last().is_some_and(|c| c & DEPTH == slots) {
             return Ok(());
         }
         while self.blocks.len() <= at / BLOCK {
-            push(&mut self.blocks, self.changes.len() as u32)?;
+            self.blocks.try_reserve(1)?;
+            self.blocks.push(self.changes.len() as u32);
         }
-        push(&mut self.changes, ((at % BLOCK) as u16) << 10 | slots & DEPTH)
+        self.changes.try_reserve(1)?;
+        self.changes.push(((at % BLOCK) as u16) << 10 | slots & DEPTH);
+        Ok(())
     }
 
     /// The depth in slots at `at`; `None` before the first change. Takes a constant time.

@@ -119,16 +119,8 @@ fn fail(lane: &Lane, fault: Fault) {
     set_error(CallError::Fault(Box::new(fault)));
 }
 
-/// Why the call in progress in a lane of this thread has to end, if it has to.
-pub(crate) fn ending(lane: &Lane) -> Option<FaultKind> {
-    let bits = lane.attention.load(Ordering::Acquire);
-    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-    let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
-    (bits & ending != 0 && current).then(|| kind_of(bits))
-}
-
 /// Which of several reasons to end a call is told.
-fn kind_of(bits: u32) -> FaultKind {
+pub(crate) fn kind_of(bits: u32) -> FaultKind {
     if bits & attention::INTERRUPT != 0 {
         FaultKind::Interrupted
     } else if bits & attention::TIME != 0 {

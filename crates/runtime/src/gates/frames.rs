@@ -11,7 +11,6 @@
 //! the stack can tell. `docs/security/exceptions.md` has the argument.
 
 use crate::domain::DomainRef;
-use crate::gates::fault::{self, FaultKind};
 use crate::lanes::gate::{self, JumpFrame, OutWords};
 use crate::lanes::lane::Lane;
 use crate::lanes::records::Records;
@@ -37,9 +36,16 @@ pub enum FramesError {
     OtherDepth,
 }
 
-impl From<FramesError> for FaultKind {
-    fn from(why: FramesError) -> FaultKind {
-        FaultKind::Frames(why)
+/// Why a frame is not resumed in.
+pub(crate) enum Refused {
+    Frames(FramesError),
+    /// The call has to end, for these bits of [`attention`](crate::lanes::lane::attention).
+    Ending(u32),
+}
+
+impl From<FramesError> for Refused {
+    fn from(why: FramesError) -> Refused {
+        Refused::Frames(why)
     }
 }
 
@@ -65,11 +71,11 @@ struct Walk(u32);
 
 impl Walk {
     /// One frame more. An error if the call has to end.
-    fn step(&mut self, lane: &Lane) -> Result<(), FaultKind> {
+    fn step(&mut self, lane: &Lane) -> Result<(), Refused> {
         self.0 += 1;
         match self.0.is_multiple_of(LOOK) {
-            true => fault::ending(lane).map_or(Ok(()), Err),
-            false => Ok(()),
+            true if lane.ending() != 0 => Err(Refused::Ending(lane.ending())),
+            _ => Ok(()),
         }
     }
 }
@@ -130,7 +136,7 @@ pub(crate) fn resume(
     records: &mut Records,
     frame: &mut JumpFrame,
     out: &mut OutWords,
-) -> Result<(), FaultKind> {
+) -> Result<(), Refused> {
     let domain = DomainRef::of(lane.domain());
     let mut bytes = [0; 8 * RECORD];
     // Copied once: another thread may be writing there.

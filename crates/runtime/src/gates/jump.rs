@@ -50,7 +50,10 @@ pub(crate) unsafe extern "C" fn jump(
         stub::SETJMP => set(lane, records, frame, out).map_err(host),
         stub::LONGJMP => long(lane, records, frame, out).map_err(host),
         stub::UNWIND => frames::tell(lane, records, frame, out).map_err(FaultKind::Frames),
-        _ => frames::resume(lane, records, frame, out),
+        _ => frames::resume(lane, records, frame, out).map_err(|why| match why {
+            frames::Refused::Frames(why) => FaultKind::Frames(why),
+            frames::Refused::Ending(bits) => fault::kind_of(bits),
+        }),
     };
     match done {
         Ok(()) => 0,

@@ -314,6 +314,14 @@ impl Lane {
         self.active() || self.poisoned.load(Ordering::Acquire) != 0
     }
 
+    /// Attention bits for which the call in progress has to end; 0 if it need not.
+    pub(crate) fn ending(&self) -> u32 {
+        let bits = self.attention.load(Ordering::Acquire);
+        let current = self.expired.load(Ordering::Acquire) == self.sequence.load(Ordering::Relaxed);
+        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+        if current { bits & ending } else { 0 }
+    }
+
     /// Whether the watchdog must be awake while a call is in progress.
     pub(crate) fn watched(&self) -> bool {
         self.limit.load(Ordering::Relaxed) != 0 || self.timed.load(Ordering::Relaxed) != 0

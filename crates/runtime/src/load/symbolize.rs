@@ -19,9 +19,6 @@ const BYTES: u64 = 16 << 20;
 /// The stack of the thread that looks names up. The deepest on it is the reader of Rust's names, which stops at 500 levels.
 const STACK: usize = 2 << 20;
 
-/// Most bytes that taking a name apart may write; fewer are shown.
-pub(super) const WRITTEN: usize = 1024;
-
 /// Longest name that is taken apart; longer ones are shown as they are.
 const LONGEST: usize = 2048;
 
@@ -87,7 +84,7 @@ struct Short(String);
 impl std::fmt::Write for Short {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         self.0.push_str(text);
-        match self.0.len() > WRITTEN {
+        match self.0.len() > debug::cxx::WRITTEN {
             true => Err(std::fmt::Error),
             false => Ok(()),
         }

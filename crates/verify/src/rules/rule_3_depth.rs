@@ -67,7 +67,9 @@ impl Walker {
                 let at = 64 * word + rest.trailing_zeros() as usize;
                 rest &= rest - 1;
                 match self.depths.get(at) {
-                    Some(&slots) if slots != UNKNOWN => self.found.add(entry + at, slots)?,
+                    Some(&slots) if slots != UNKNOWN => {
+                        self.found.add(entry + at, slots).map_err(|_| NoMemory)?;
+                    }
                     _ => {}
                 }
             }

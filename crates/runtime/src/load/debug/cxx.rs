@@ -3,7 +3,8 @@
 //! What is not known here makes the whole name unknown, and the caller shows it as it is. Recursion ends at a fixed depth; every step is
 //! counted, and what is written is cut, for a short name can stand for an endless one.
 
-use crate::load::symbolize::WRITTEN;
+/// Most bytes that taking a name apart may write; fewer are shown.
+pub(crate) const WRITTEN: usize = 1024;
 
 const DEPTH: usize = 64;
 const STEPS: usize = 4096;

@@ -1,6 +1,6 @@
 //! Line tables: which line of which file an address is from. DWARF 2 to 5.
 
-use super::Asked;
+use super::asked::Asked;
 use super::bytes::{Cursor, Stop};
 use super::sections::Sections;
 use super::unit::{Text, Value, form};

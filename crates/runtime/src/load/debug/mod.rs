@@ -4,6 +4,7 @@
 //! addresses of a backtrace together, each entry, range and row of it is a step of a [`Budget`], and when that is used up
 //! what was found so far is told. `docs/security/reports.md` has the bounds.
 
+mod asked;
 mod bytes;
 pub(super) mod cxx;
 mod lines;
@@ -11,6 +12,7 @@ mod sections;
 mod unit;
 
 use super::work::{Budget, Exceeded};
+use asked::Asked;
 use bytes::{Cursor, Stop};
 use lines::Lines;
 use sections::Sections;
@@ -33,32 +35,6 @@ pub(super) struct Name {
     pub line: Option<u64>,
 }
 
-/// The places that are asked for, ascending.
-struct Asked {
-    places: Vec<u64>,
-}
-
-impl Asked {
-    fn places(&self) -> &[u64] {
-        &self.places
-    }
-
-    /// The number of the first place at `at` or behind.
-    fn first_from(&self, at: u64) -> usize {
-        self.places.partition_point(|&p| p < at)
-    }
-
-    /// The set of places from `low` up to `high`. What the linker has dropped starts at 0, and covers nothing.
-    fn between(&self, low: u64, high: u64) -> u64 {
-        if low == 0 || low >= high {
-            return 0;
-        }
-        let (first, end) = (self.first_from(low), self.first_from(high));
-        let below = |n: usize| 1_u64.checked_shl(n as u32).map_or(u64::MAX, |bit| bit - 1);
-        below(end) & !below(first)
-    }
-}
-
 /// A function that covers a place, while the entries are read.
 #[derive(Clone, Copy)]
 struct Covering<'a> {
@@ -76,15 +52,15 @@ pub(super) fn look_up(
     places.sort_unstable();
     places.dedup();
     places.truncate(MOST);
-    let asked = Asked { places };
-    let mut found = vec![Vec::new(); asked.places.len()];
+    let asked = Asked::new(places);
+    let mut found = vec![Vec::new(); asked.places().len()];
     let cut = match fill(file, &asked, &mut found, budget) {
         Err(Stop::Exceeded(e)) => Some(e),
         // What makes no sense is not told.
         Ok(()) | Err(Stop::Malformed) => None,
     };
     let name = |at: &u64| {
-        let place = asked.places.binary_search(at).ok();
+        let place = asked.places().binary_search(at).ok();
         place.map_or(Vec::new(), |place| found[place].clone())
     };
     (offsets.iter().map(name).collect(), cut)
@@ -139,7 +115,7 @@ fn in_unit<'a>(
         return Ok(0);
     }
     // What is found before the budget ends, or the entries make no sense any more, is told.
-    let mut chains: Vec<Vec<Covering<'a>>> = vec![Vec::new(); asked.places.len()];
+    let mut chains: Vec<Vec<Covering<'a>>> = vec![Vec::new(); asked.places().len()];
     let walked = match root.children {
         true => walk(&unit, c, asked, here, &mut chains, abbreviations, budget),
         false => Ok(()),
@@ -148,7 +124,7 @@ fn in_unit<'a>(
         Some(Value::Offset(at) | Value::Number(at)) => Lines::new(sections, at, unit.address).ok(),
         _ => None,
     };
-    let mut rows = vec![None; asked.places.len()];
+    let mut rows = vec![None; asked.places().len()];
     let looked = lines.map_or(Ok(()), |lines| {
         lines.look(asked, here, budget, |place, file, line| {
             rows[place].get_or_insert((file, line));
@@ -169,7 +145,7 @@ fn in_unit<'a>(
         Ok(made)
     };
     let mut told = Ok(());
-    for place in (0..asked.places.len()).filter(|place| here >> place & 1 != 0) {
+    for place in (0..asked.places().len()).filter(|place| here >> place & 1 != 0) {
         let symbol = found[place].first().and_then(|n| n.function.clone());
         let mut names = Vec::new();
         let mut position = rows[place];

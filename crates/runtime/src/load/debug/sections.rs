@@ -1,6 +1,6 @@
 //! The sections of a module's file that names come from.
 
-use super::Asked;
+use super::asked::Asked;
 use super::bytes::{Cursor, Stop, text_at};
 use crate::load::work::Budget;
 

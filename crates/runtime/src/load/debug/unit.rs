@@ -1,6 +1,6 @@
 //! One unit of debug information: its abbreviations, its entries, and what their attributes say. DWARF 2 to 5.
 
-use super::Asked;
+use super::asked::Asked;
 use super::bytes::{Cursor, Stop, text_at};
 use super::sections::Sections;
 use crate::load::work::Budget;
