@@ -7,6 +7,7 @@ use ringfence_rewrite::{FlagKind, Options, compile_flags};
 
 use crate::args::{Front, Invocation, Language};
 use crate::error::Error;
+use crate::inputs;
 use crate::nudge;
 use crate::tools::Tools;
 
@@ -17,6 +18,8 @@ pub(crate) struct Compiler<'a> {
     tools: &'a Tools,
     flags: Vec<String>,
     features: u32,
+    /// Data that other modules give, as far as this command line tells.
+    data_imports: Vec<String>,
 }
 
 /// First line of what `-S` prints: such assembly is not rewritten once more when it comes back. (Who writes the line into other
@@ -83,7 +86,11 @@ impl<'a> Compiler<'a> {
             tools,
             flags: flags(inv, tools)?,
             features: 0,
+            data_imports: inv.own.data_imports.clone(),
         };
+        if !tools.dry_run() {
+            compiler.data_imports.extend(inputs::given_data(&inv.items)?);
+        }
         if inv.compile.iter().any(|f| chooses_processor(f)) && !tools.dry_run() {
             compiler.features = compiler.processor_features()?;
         }
@@ -129,6 +136,7 @@ impl<'a> Compiler<'a> {
             isolation: self.inv.own.isolation,
             check: self.inv.own.check,
             handwritten,
+            data_imports: self.data_imports.clone(),
         };
         let name = if path == "-" { "<stdin>" } else { path };
         match ringfence_rewrite::rewrite(&input, name, &options) {

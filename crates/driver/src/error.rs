@@ -119,6 +119,16 @@ pub enum Error {
     /// References that nothing defines and that nobody declared to be imports.
     #[error("{0}")]
     Undefined(Undefined),
+    /// Data of another module, compiled as if it were the module's own.
+    #[error(
+        "{object} reaches '{symbol}' directly, but another module gives it; compile the source with --import-data={symbol}, or declare it there: RF_IMPORT_DATA(TYPE, {symbol})"
+    )]
+    DirectData {
+        /// The object that refers to it.
+        object: String,
+        /// The data.
+        symbol: String,
+    },
     /// The linked file is not a module.
     #[error("{path}: {source}")]
     Image {

@@ -9,6 +9,7 @@ use object::read::elf::{ElfFile64, FileHeader, Sym};
 use object::{LittleEndian as Le, Object, ObjectSection};
 use ringfence_isa::note;
 
+use crate::args::{Item, Language};
 use crate::error::Error;
 use crate::image::{Image, SymbolKind};
 
@@ -151,6 +152,22 @@ impl Inputs {
             };
         }
     }
+}
+
+/// The data that the modules among the inputs of a command line give: what is compiled in the same run reaches it indirectly.
+pub(crate) fn given_data(items: &[Item]) -> Result<BTreeSet<String>, Error> {
+    let mut found = Inputs::default();
+    for item in items {
+        if let Item::Input {
+            path,
+            language: Language::Linker,
+        } = item
+            && path.ends_with(".rf")
+        {
+            found.look(path)?;
+        }
+    }
+    Ok(found.data_imports)
 }
 
 /// Which of the given objects and archive members refer to the undefined symbol `name`. For messages: reads them again.

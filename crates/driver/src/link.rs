@@ -20,7 +20,7 @@ use crate::tools::Tools;
 mod output;
 mod undefined;
 
-use undefined::{demangled, has_plt, undefined_references, undefined_symbols};
+use undefined::{demangled, direct_references, has_plt, undefined_references, undefined_symbols};
 
 /// Flags of every link of a module.
 pub(crate) const FLAGS: &[&str] = &[
@@ -323,6 +323,15 @@ impl Linker<'_> {
         let messages = String::from_utf8_lossy(&out.stderr);
         let (undefined, rest) = undefined_references(&messages);
         let mut rest: Vec<String> = rest;
+        if !out.status.success() {
+            let given = |name: &String| {
+                self.inv.own.data_imports.contains(name) || self.found.data_imports.contains(name)
+            };
+            let direct = direct_references(&messages).into_iter().find(|(_, n)| given(n));
+            if let Some((object, symbol)) = direct {
+                return Err(Error::DirectData { object, symbol });
+            }
+        }
         if !out.status.success() && undefined.is_empty() {
             for line in &rest {
                 eprintln!("{line}");

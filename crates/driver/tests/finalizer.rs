@@ -197,3 +197,63 @@ fn ordinary_shared_objects_are_told_from_modules() {
     let data = std::fs::read(plain).unwrap();
     assert!(matches!(check(&data, &Rules::default()), Err(ImageError::NoNote)));
 }
+
+#[test]
+fn what_a_module_defines_is_reached_directly() {
+    let text = "int counter; extern int later; __thread int mine; int later = 3; int one(int x) { return x + counter; }\n\
+                int (*pointer(void))(int) { return one; } int *where(void) { return &later; }\n\
+                int all(int x) { mine += x; return one(x) + later + mine; }\n";
+    let data = build(text, &["-O2"]);
+    let image = Image::parse(&data).unwrap();
+    // No slot of the global offset table but that of the thread-local variable's distance.
+    let kinds: Vec<u32> = image.relocations.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, [18], "{:?}", image.relocations);
+    for name in ["counter", "later", "one", "pointer", "where", "all"] {
+        assert!(
+            image.dynamic.iter().any(|s| s.defined && s.name == name),
+            "{name} is exported"
+        );
+    }
+}
+
+#[test]
+fn data_of_another_module_goes_through_the_table() {
+    let d = Dir::new();
+    let (giver, taker) = (
+        d.write("a.c", "int given = 7;\n"),
+        d.write("b.c", "extern int given; int take(void) { return given; }\n"),
+    );
+    let declared = d.write(
+        "c.c",
+        "#ifdef __ringfence__\n__asm__(\".pushsection .rf.imports,\\\"e\\\",@progbits\\n\\t.asciz \\\"=given\\\"\\n\\t.popsection\");\n#endif\n\
+         extern int given; int take(void) { return given; }\n",
+    );
+    let (a, out, object) = (d.path("a.rf"), d.path("b.rf"), d.path("b.o"));
+    assert_eq!(cc(&["-O2", "-shared", &giver, "-o", &a]), 0);
+    for args in [
+        &[
+            "-O2",
+            "-shared",
+            "--import-data=given",
+            taker.as_str(),
+            "-o",
+            &out,
+        ] as &[&str],
+        &["-O2", "-shared", taker.as_str(), a.as_str(), "-o", &out],
+        &["-O2", "-shared", declared.as_str(), "-o", &out],
+    ] {
+        assert_eq!(cc(args), 0, "{args:?}");
+        let data = std::fs::read(&out).unwrap();
+        let undefined = Image::parse(&data)
+            .unwrap()
+            .dynamic
+            .into_iter()
+            .filter(|s| !s.defined);
+        assert_eq!(undefined.map(|s| s.name).collect::<Vec<_>>(), ["given"]);
+    }
+    // Compiled without a word about it, it is taken for the module's own: the link refuses.
+    assert_eq!(cc(&["-O2", "-c", &taker, "-o", &object]), 0);
+    std::fs::remove_file(&out).unwrap();
+    assert_eq!(cc(&["-shared", &object, &a, "-o", &out]), 1);
+    assert!(!std::path::Path::new(&out).exists());
+}

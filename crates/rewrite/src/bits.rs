@@ -52,8 +52,9 @@ pub(crate) fn emit(k: &mut Sink<'_, '_>, insn: &Insn<'_>, st: &State) -> Result<
         p.mem.base = regs::R15;
         p.add = st.shift();
     }
+    out.settle(&mut p);
     out.buf.push_str("\tleaq\t");
-    if m.base == IP {
+    if p.mem.base == IP {
         out.fmt(format_args!("{}(%rip)", m.disp));
     } else {
         out.mem(&p, false);

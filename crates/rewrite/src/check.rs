@@ -51,6 +51,7 @@ impl Out<'_> {
             p.add = st.shift();
         }
         let start = self.buf.len();
+        self.settle(&mut p);
         self.buf.push_str("\tleaq\t");
         self.mem(&p, false);
         self.buf.push_str(", %r11\n");

@@ -8,6 +8,7 @@ use crate::dispatch;
 use crate::emit::{self, Place};
 use crate::error::{Error, Errors, SourceLine};
 use crate::func::{Builder, Refusal, Regions};
+use crate::late::declared_foreign;
 use crate::out::Out;
 use crate::parse::{self, Kind, Stmt, directive};
 use crate::tables::Arrays;
@@ -34,7 +35,12 @@ pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result
         stmts: &stmts,
         functions,
         arrays: label_arrays(&stmts),
-        out: Out::new(options, input.len() + input.len() / 2, weak_names(&stmts)),
+        out: Out::new(
+            options,
+            input.len() + input.len() / 2,
+            weak_names(&stmts),
+            declared_foreign(&stmts),
+        ),
         errors: Vec::new(),
         section: Section::text(),
         previous: Section::text(),

@@ -14,7 +14,9 @@ pub enum FlagKind {
 }
 
 const COMPILE: &[&str] = &[
-    "-fPIC",
+    // As for an executable: nothing in a module can be replaced by another's definition, so its own data and functions are
+    // reached directly. What only the loader knows is mended by `late.rs`.
+    "-fPIE",
     "-ffixed-r11",
     "-ffixed-r14",
     "-ffixed-r15",
@@ -27,6 +29,8 @@ const COMPILE: &[&str] = &[
     "-fno-stack-clash-protection",
     "-msse3",
     "-fno-fp-int-builtin-inexact",
+    // Unique symbols are one in a process by the dynamic linker, which modules have none of; ld binds them to no definition.
+    "-fno-gnu-unique",
     "-ftls-model=initial-exec",
     "-mno-tls-direct-seg-refs",
     "-Wtrampolines",

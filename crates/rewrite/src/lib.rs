@@ -18,6 +18,7 @@ mod file;
 mod flags;
 mod func;
 mod insn;
+mod late;
 mod out;
 mod parse;
 mod regs;
@@ -46,6 +47,9 @@ pub struct Options {
     /// The input was written by hand: it need not carry call-frame directives, `.type` and
     /// `.size` for each function, or gcc's pattern names.
     pub handwritten: bool,
+    /// Names of data that another module of the domain gives: operands that name it go through the global offset table.
+    /// What the file itself declares so (`RF_IMPORT_DATA`) need not be here.
+    pub data_imports: Vec<String>,
 }
 
 /// Rewrites one assembly file.

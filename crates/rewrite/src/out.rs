@@ -9,6 +9,7 @@ use ringfence_isa::{Isolation, identifier, pad};
 use crate::Options;
 use crate::func::Function;
 use crate::insn;
+use crate::late;
 use crate::parse::{IP, Insn, Mem, NONE, Op};
 use crate::regs::{self, Class, R11, R15, RSP};
 use crate::state::State;
@@ -35,10 +36,18 @@ pub(crate) struct Out<'o> {
     pub local: u32,
     /// Functions that may be nobody's, and become known when the module is loaded: [`weak_names`](crate::file::weak_names).
     pub weak: HashSet<&'o str>,
+    /// Data that other modules give.
+    pub foreign: HashSet<&'o str>,
 }
 
 impl<'o> Out<'o> {
-    pub(crate) fn new(options: &'o Options, capacity: usize, weak: HashSet<&'o str>) -> Out<'o> {
+    pub(crate) fn new(
+        options: &'o Options,
+        capacity: usize,
+        weak: HashSet<&'o str>,
+        mut foreign: HashSet<&'o str>,
+    ) -> Out<'o> {
+        foreign.extend(options.data_imports.iter().map(String::as_str));
         Out {
             buf: String::with_capacity(capacity),
             options,
@@ -46,6 +55,7 @@ impl<'o> Out<'o> {
             cfi: false,
             local: 0,
             weak,
+            foreign,
         }
     }
 
@@ -203,6 +213,10 @@ impl<'o> Out<'o> {
             add: 0,
             confined: false,
         };
+        if self.is_late(m) {
+            self.settle(&mut p);
+            return Ok(p);
+        }
         if m.base == IP {
             if m.fs {
                 return Err("a thread-local address relative to the instruction pointer".to_owned());
@@ -227,26 +241,6 @@ impl<'o> Out<'o> {
                 self.fmt(format_args!("\tleaq\t{}(%r11), %r11\n", m.disp));
                 p.mem.disp = "";
             }
-        } else if symbolic && m.disp.contains("@tpoff") {
-            self.buf.push_str("\tleaq\t");
-            self.mem(
-                &Placed {
-                    mem: Mem { fs: false, ..p.mem },
-                    confined: false,
-                    add: p.add,
-                },
-                false,
-            );
-            self.buf.push_str(", %r11\n");
-            p.mem = Mem {
-                disp: "",
-                base: R11,
-                index: NONE,
-                scale: 1,
-                ..*m
-            };
-            p.add = 0;
-            return Ok(p);
         } else if symbolic
             && !m
                 .disp
@@ -339,6 +333,15 @@ impl<'o> Out<'o> {
             RSP
         };
         let swapped = self.free_high(i, &mut placed)?;
+        let mut late = None;
+        for op in i.ops() {
+            if let Op::Imm(text) = op {
+                late = self.settle_immediate(text, late::beside(i.ops(), i.mnemonic))?;
+            }
+        }
+        if late.is_some() && (stack == R11 || placed.is_some_and(|p| p.mem.base == R11)) {
+            return Err("a thread-local distance beside another operand that needs r11".to_owned());
+        }
         self.buf.push('\t');
         if !i.prefix.is_empty() {
             self.buf.push_str(i.prefix);
@@ -366,7 +369,8 @@ impl<'o> Out<'o> {
                     self.buf.push('%');
                     self.buf.push_str(regs::name(r.n, Class::B));
                 }
-                Op::Reg(_, text) | Op::Imm(text) => self.buf.push_str(text),
+                Op::Reg(_, text) => self.buf.push_str(text),
+                Op::Imm(text) => self.buf.push_str(late.as_deref().unwrap_or(text)),
                 Op::Mem(_) => {
                     if let Some(p) = &placed {
                         self.mem(p, confine);
@@ -445,10 +449,11 @@ impl<'o> Out<'o> {
             p.mem.base = R15;
             p.add = st.shift();
         }
+        self.settle(&mut p);
         self.buf.push('\t');
         self.buf.push_str(i.mnemonic);
         self.buf.push('\t');
-        if m.base == NONE && m.index == NONE {
+        if p.mem.base == NONE && p.mem.index == NONE {
             self.buf.push_str(m.disp);
         } else {
             self.mem(&p, false);

@@ -72,6 +72,16 @@ pub(super) fn undefined_references(messages: &str) -> (BTreeMap<String, Vec<Stri
     (undefined, rest)
 }
 
+/// References that take for granted that a symbol's place is known when the module is linked: object and symbol.
+pub(super) fn direct_references(messages: &str) -> Vec<(String, String)> {
+    let one = |line| {
+        let (object, tail) = strip_linker(line).split_once(": relocation R_X86_64_")?;
+        let symbol = tail.split_once("undefined symbol `")?.1.split_once('\'')?.0;
+        Some((object.to_owned(), symbol.to_owned()))
+    };
+    messages.lines().filter_map(one).collect()
+}
+
 fn strip_linker(line: &str) -> &str {
     match line.split_once("ld: ") {
         Some((head, tail)) if head.is_empty() || head.ends_with('/') || head.ends_with('-') => tail,
@@ -109,6 +119,14 @@ pub(super) fn has_plt(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn direct_references_are_found() {
+        let text = "/usr/bin/ld: a.o: warning: relocation against `x' in read-only section `.text'\n\
+                    /usr/bin/ld: a.o: relocation R_X86_64_PC32 against undefined symbol `x' can not be used when \
+                    making a shared object; recompile with -fPIC\n";
+        assert_eq!(direct_references(text), [("a.o".to_owned(), "x".to_owned())]);
+    }
 
     #[test]
     fn linker_messages_are_taken_apart() {
