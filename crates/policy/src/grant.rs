@@ -111,7 +111,7 @@ pub struct Request<'a> {
     /// The arguments. Pointers are the domain's: use them through `domain` only.
     pub args: [u64; 6],
     /// The calling domain.
-    pub domain: ringfence_runtime::domain::DomainRef<'a>,
+    pub domain: ringfence_core::DomainRef<'a>,
 }
 
 /// A host's answer to a [`Request`].

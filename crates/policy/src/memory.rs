@@ -1,7 +1,7 @@
 //! The domain's memory, as system calls name it.
 
-use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::work::Budget;
+use ringfence_core::DomainRef;
+use ringfence_core::work::Budget;
 
 use crate::span::Span;
 use crate::sys::Outcome;

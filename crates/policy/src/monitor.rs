@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringfence_runtime::LimitHit;
-use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::policy::{Answer, Policy as Hook, Syscall};
+use ringfence_core::DomainRef;
+use ringfence_core::LimitHit;
+use ringfence_core::policy::{Answer, Policy as Hook, Syscall};
 
 use crate::calls;
 use crate::calls::context::Reply;

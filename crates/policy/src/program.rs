@@ -1,7 +1,6 @@
 //! Starting a program's `main` in a domain.
 
-use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::{Call, CallError, Domain, DomainError, FaultKind, MemoryError};
+use ringfence_core::{Call, CallError, DomainError, DomainRef, FaultKind, Instance, MemoryError};
 
 use crate::monitor::Monitor;
 
@@ -33,9 +32,9 @@ const AT_RANDOM: u64 = 25;
 /// # Errors
 ///
 /// [`RunError`].
-pub fn run(domain: &Domain, monitor: &Monitor) -> Result<i32, RunError> {
-    let entry = domain.entry(ENTRY).map_err(RunError::NoMain)?;
-    let memory = domain.as_ref();
+pub fn run(domain: &dyn Instance, monitor: &Monitor) -> Result<i32, RunError> {
+    let entry = domain.function(ENTRY).map_err(RunError::NoMain)?;
+    let memory = domain.space();
     let argv = strings(memory, monitor.args().iter().cloned())?;
     let envp = strings(
         memory,
@@ -50,8 +49,8 @@ pub fn run(domain: &Domain, monitor: &Monitor) -> Result<i32, RunError> {
     memory.write(seed, &random)?;
     let auxv = words(memory, &[AT_PAGESZ, 4096, AT_SECURE, 0, AT_RANDOM, seed, 0, 0])?;
     let argc = monitor.args().len() as u64;
-    let ended = entry.call(&mut Call::ints(&[argc, argv, envp, auxv]));
-    let failed = monitor.0.threads.stop(domain);
+    let ended = domain.call(entry, &mut Call::ints(&[argc, argv, envp, auxv]));
+    let failed = monitor.0.threads.stop(memory);
     let ended = match ended {
         // Another thread's doing: its reason is the program's.
         Err(CallError::Fault(fault)) if matches!(fault.kind, FaultKind::Elsewhere) => {

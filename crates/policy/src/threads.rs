@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use ringfence_runtime::{CallError, Domain};
+use ringfence_core::{CallError, DomainRef};
 
 /// How long a domain that has all its threads waits for one to leave, before it is told that there are no more.
 const LEAVING: Duration = Duration::from_millis(100);
@@ -60,7 +60,7 @@ impl Threads {
     }
 
     /// Ends all of them, and waits until they have left the domain. What the first that failed by itself failed of.
-    pub(crate) fn stop(&self, domain: &Domain) -> Option<CallError> {
+    pub(crate) fn stop(&self, domain: DomainRef<'_>) -> Option<CallError> {
         let mut state = self.state();
         while state.running > 0 {
             drop(state);

@@ -1,6 +1,6 @@
 //! System calls as text, the way strace prints them.
 
-use ringfence_runtime::policy::{Answer, Syscall};
+use ringfence_core::policy::{Answer, Syscall};
 
 use crate::memory::Memory;
 use crate::names::{self, Names};
@@ -358,7 +358,6 @@ fn told(number: u64, answer: &Answer) -> String {
         Answer::Return(value) => value.to_string(),
         Answer::Exit(_) | Answer::Abort(_) => "?".to_owned(),
         Answer::OutOfMemory => "? (memory limit)".to_owned(),
-        other => format!("{other:?}"),
     }
 }
 

@@ -27,31 +27,26 @@ mod gates;
 mod lanes;
 mod load;
 mod os;
-mod outcome;
 mod place;
 mod share;
 
-pub use domain::{imports, link, policy, snapshot};
+pub use domain::{imports, link, snapshot};
 pub use gates::fault;
-pub use load::{module, work};
+pub use load::module;
 pub use os::guarded;
-pub use outcome::error;
 pub use share::{rights, supervisor};
 
-pub use domain::limits::{LimitHit, OnLimit};
-pub use domain::{
-    Call, Cancel, Code, Domain, DomainOptions, Entry, Narrow, Returned, Signature, Usage, Width,
-};
-pub use error::{CallError, CodeError, DomainError, HostError, LoadError, MemoryError, ModuleError};
-pub use fault::{Access, Fault, FaultKind, Frame, Registers};
-pub use gates::frames::FramesError;
-pub use imports::{Imports, OutFrame, Verdict};
+pub use domain::{Code, Domain, Entry};
+pub use imports::Imports;
 pub use lanes::init::{InitOptions, init};
-pub use link::{CalleeFailure, Grant, LinkError, OnFailure};
+pub use link::{CalleeFailure, Grant, OnFailure};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
-pub use policy::{NoPolicy, Policy, Syscall};
-pub use rights::Rights;
+pub use ringfence_core::{
+    Access, Answer, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions, Exceeded,
+    Fault, FaultKind, Frame, FramesError, HostError, LimitHit, LinkError, LoadError, MemoryError,
+    ModuleError, Narrow, NoPolicy, OnLimit, OutFrame, Policy, Registers, Returned, Rights, Signature,
+    SnapshotError, Syscall, Usage, Verdict, Width, error, policy, work,
+};
 pub use ringfence_isa::Isolation;
-pub use snapshot::{Image, SnapshotError};
+pub use snapshot::Image;
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};
-pub use work::{Bound, Budget, Exceeded};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ringfence_runtime::LimitHit;
-use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::policy::{Answer, Syscall};
+use ringfence_core::DomainRef;
+use ringfence_core::LimitHit;
+use ringfence_core::policy::{Answer, Syscall};
 
 use crate::memory::Memory;
 use crate::state::State;

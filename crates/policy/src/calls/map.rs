@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use ringfence_runtime::policy::{Answer, Syscall};
+use ringfence_core::policy::{Answer, Syscall};
 
 use crate::calls::context::{Context, Reply};
 use crate::device::Device;

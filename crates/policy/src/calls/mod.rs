@@ -12,8 +12,8 @@ mod time;
 pub(crate) mod transfer;
 mod wait;
 
-use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::policy::{Answer, Syscall};
+use ringfence_core::DomainRef;
+use ringfence_core::policy::{Answer, Syscall};
 
 use crate::calls::context::{Context, Reply};
 use crate::memory::Memory;

@@ -1,6 +1,6 @@
 //! What a program asks about itself and its machine; answers that say nothing about the host.
 
-use ringfence_runtime::policy::Answer;
+use ringfence_core::policy::Answer;
 
 use crate::calls::context::Context;
 use crate::calls::context::Reply;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringfence_runtime::{CallError, FaultKind};
+use ringfence_core::{CallError, FaultKind, SpawnError};
 
 use crate::calls::context::Context;
 use crate::sys::Outcome;
@@ -19,25 +19,22 @@ pub(super) fn create(cx: Context<'_>) -> Outcome {
         return Err(libc::EAGAIN); // a process
     }
     let threads: &Arc<Threads> = &cx.state.threads;
-    let domain = cx.domain.handle().ok_or(libc::EAGAIN)?;
-    let entry = domain
-        .entry_by_address(cx.domain.translate(function))
-        .map_err(|_| libc::EINVAL)?;
     if !threads.begin(cx.state.policy.threads) {
         return Err(libc::EAGAIN);
     }
     let ended = threads.clone();
-    let started = entry.spawn(argument, move |result| {
+    let ended = Box::new(move |result: Result<(), CallError>| {
         ended.end(result.err().filter(|e| match e {
             CallError::Fault(fault) => !matches!(fault.kind, FaultKind::Elsewhere | FaultKind::Interrupted),
             _ => true,
         }));
     });
-    match started {
-        Ok(()) => Ok(0),
-        Err(_) => {
-            threads.end(None);
-            Err(libc::EAGAIN)
+    let started = cx.domain.spawn(cx.domain.translate(function), argument, ended);
+    started.map(|()| 0).map_err(|e| {
+        threads.end(None);
+        match e {
+            SpawnError::NoEntry(_) => libc::EINVAL,
+            _ => libc::EAGAIN,
         }
-    }
+    })
 }

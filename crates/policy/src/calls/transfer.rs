@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use ringfence_runtime::policy::Syscall;
+use ringfence_core::policy::Syscall;
 
 use crate::calls::context::Context;
 use crate::disk::BLOCK;

@@ -17,8 +17,8 @@ use super::{Domain, Entry, Inner};
 use crate::lanes::watchdog;
 use crate::lanes::world::{self, Guard};
 use crate::os::{host, sys};
-use crate::outcome::error::CodeError;
 use crate::place::arena::Arena;
+use ringfence_core::error::CodeError;
 use ringfence_isa::{identifier, window};
 use ringfence_verify::{Image, Rules, SegmentKind};
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ impl Inner {
     }
 
     /// Drops all that was linked. Nobody is inside, and nobody enters.
-    pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), crate::outcome::error::HostError> {
+    pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), ringfence_core::error::HostError> {
         let mut linked = self.linked();
         for piece in linked.names.values() {
             piece.handles.kill();

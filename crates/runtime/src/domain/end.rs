@@ -2,7 +2,7 @@
 
 use super::{Call, Domain};
 use crate::lanes::world;
-use crate::outcome::error::{CallError, DomainError};
+use ringfence_core::error::{CallError, DomainError};
 use std::sync::atomic::Ordering;
 
 impl Domain {

@@ -8,7 +8,7 @@ use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
 use crate::load::elf::{Load, Parsed};
 use crate::os::{pages, sys};
-use crate::outcome::error::{DomainError, HostError};
+use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
 use std::collections::BTreeMap;

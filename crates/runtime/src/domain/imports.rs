@@ -2,75 +2,12 @@
 
 use crate::domain::limits::{LimitHit, LimitHook, OnLimit};
 use crate::domain::link::{CalleeFailure, OnFailure};
-use crate::domain::policy::Policy;
 use crate::domain::{Domain, DomainRef, Signature};
-use crate::lanes::lane::Lane;
+use ringfence_core::policy::Policy;
+pub use ringfence_core::{OutFrame, Verdict};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
-
-/// What a domain passed to a host function, and where the function leaves its results.
-#[repr(C, align(16))]
-#[derive(Debug)]
-pub struct OutFrame {
-    /// `rdi rsi rdx rcx r8 r9`.
-    pub ints: [u64; 6],
-    /// `rax`: the number of vector arguments of a variadic call, or a system call's number.
-    pub rax: u64,
-    /// `r10`.
-    pub r10: u64,
-    /// Low 16 bytes of `xmm0` to `xmm7`.
-    pub vectors: [[u64; 2]; 8],
-    /// Result in `rax` and `rdx`; 0 when not set.
-    pub result: [u64; 2],
-    /// Result in `xmm0` and `xmm1`; 0 when not set.
-    pub vector_result: [[u64; 2]; 2],
-    /// The domain's data stack pointer: stack arguments stand from here on, in the window.
-    pub stack: u64,
-    pub(crate) import: u64,
-    pub(crate) lane: *const c_void,
-}
-
-impl OutFrame {
-    /// Floating-point argument `index` (0 to 7) as a double.
-    #[must_use]
-    pub fn double(&self, index: usize) -> f64 {
-        f64::from_bits(self.vectors[index][0])
-    }
-
-    /// The calling domain.
-    #[must_use]
-    pub fn domain(&self) -> DomainRef<'_> {
-        // SAFETY: the gate stored the lane, which lives longer than the frame.
-        DomainRef::of(unsafe { &*self.lane.cast::<Lane>() }.domain())
-    }
-
-    /// Stack argument `index` (the seventh integer argument is 0). `None` if the domain has nothing there.
-    #[must_use]
-    pub fn stack_argument(&self, index: usize) -> Option<u64> {
-        let at = self.stack.checked_add((index as u64).checked_mul(8)?)?;
-        let mut word = [0; 8];
-        self.domain().read(at, &mut word).ok()?;
-        Some(u64::from_le_bytes(word))
-    }
-}
-
-/// What happens after a host function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The domain goes on.
-    Return,
-    /// The call into the domain ends with [`FaultKind::Host`](crate::FaultKind::Host).
-    Fail(String),
-    /// The call into the domain ends with [`CallError::Exit`](crate::CallError::Exit).
-    Exit(i32),
-    /// The call into the domain ends with [`FaultKind::Abort`](crate::FaultKind::Abort).
-    Abort(i32),
-    /// The call into the domain ends with [`FaultKind::Uncaught`](crate::FaultKind::Uncaught): an exception of this type.
-    Uncaught(String),
-    /// The call into the domain ends with [`FaultKind::OutOfMemory`](crate::FaultKind::OutOfMemory).
-    OutOfMemory,
-}
 
 /// Named host functions and other things that a domain may use.
 #[derive(Default)]
@@ -207,7 +144,7 @@ impl Imports {
         self
     }
 
-    /// Sets who answers system calls. Without one, [`NoPolicy`](crate::domain::policy::NoPolicy) does.
+    /// Sets who answers system calls. Without one, [`NoPolicy`](ringfence_core::policy::NoPolicy) does.
     #[must_use]
     pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = Some(policy);

@@ -13,11 +13,12 @@
 //! the calling domain.
 
 use crate::domain::{Domain, Entry, Signature, WeakDomain};
-use crate::gates::fault::FaultKind;
 use crate::lanes::gate;
 use crate::lanes::lane::{Import, Target};
 use crate::lanes::thunk::Thunk;
-use crate::outcome::error::{CallError, HostError};
+use ringfence_core::FaultKind;
+pub use ringfence_core::LinkError;
+use ringfence_core::error::CallError;
 use ringfence_isa::window::call_status;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,34 +34,6 @@ pub enum OnFailure {
     Return(u64),
     /// The calling domain's own call ends, with [`FaultKind::Callee`].
     End,
-}
-
-/// Why a link could not be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LinkError {
-    /// The domain has no such slot.
-    #[error(
-        "the domain has no import {name:?} that takes entries of other domains; name it with Imports::slot or \
-         Imports::domain when the domain is made"
-    )]
-    NoSlot {
-        /// The import's name.
-        name: String,
-    },
-    /// Only registers pass from domain to domain.
-    #[error(
-        "{name:?} has {words} words of arguments on the stack; between domains only those in registers pass"
-    )]
-    StackArguments {
-        /// The import's name.
-        name: String,
-        /// How many there are.
-        words: u8,
-    },
-    /// No memory for a thunk.
-    #[error(transparent)]
-    Host(#[from] HostError),
 }
 
 /// A failed call through a link, as the host's hook sees it.

@@ -6,7 +6,7 @@ use crate::domain::link::{CalleeFailure, Grant, Link, LinkError, Slot};
 use crate::domain::regions;
 use crate::lanes::lane::{Import, attention};
 use crate::lanes::watchdog;
-use crate::outcome::error::{CallError, DomainError};
+use ringfence_core::error::{CallError, DomainError};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 

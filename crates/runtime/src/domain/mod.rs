@@ -2,7 +2,6 @@
 
 use crate::domain::imports::{Binding, Closure, Hook, Imports};
 use crate::domain::limits::LimitHook;
-use crate::domain::policy::{NoPolicy, Policy};
 use crate::domain::relocate::{Layout, Linker, Used};
 use crate::domain::snapshot::Frozen;
 use crate::lanes::gate;
@@ -12,10 +11,11 @@ use crate::lanes::thunk::Thunk;
 use crate::lanes::{lane, signal, watchdog, world};
 use crate::load::module::{ExportKind, Module};
 use crate::os::{host, sys};
-use crate::outcome::error::{CallError, DomainError};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
 use image::{import_table, map_image, relocate_all};
+use ringfence_core::error::{CallError, DomainError};
+use ringfence_core::policy::{NoPolicy, Policy};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::ManuallyDrop;
@@ -33,11 +33,10 @@ pub(crate) mod fork;
 mod handles;
 mod image;
 pub mod imports;
+mod instance;
 pub(crate) mod limits;
 pub mod link;
 mod links;
-mod options;
-pub mod policy;
 mod quiet;
 pub(crate) mod regions;
 pub(crate) mod relocate;
@@ -49,15 +48,12 @@ pub(crate) mod stay;
 mod thread_block;
 mod usage;
 
-pub use crate::lanes::cancel::Cancel;
-pub use access::DomainRef;
-pub use call::{Call, Entry, Narrow, Returned, Signature, Width, current_tag, last_status, take_error};
+pub use call::{Entry, current_tag, last_status, take_error};
 pub use code::Code;
 pub(crate) use links::WeakDomain;
-pub use options::DomainOptions;
 pub(crate) use retire::Shared;
+pub use ringfence_core::{Call, DomainOptions, DomainRef, Narrow, Returned, Signature, Usage, Width};
 use thread_block::thread_area;
-pub use usage::Usage;
 
 /// How deeply host and domains may call each other on one lane.
 pub const MAX_NESTING: u32 = 100;
@@ -212,6 +208,24 @@ impl Inner {
         }
         drop(set);
         if kick {
+            let _ = watchdog::wake();
+        }
+    }
+
+    /// Ends all calls in progress.
+    pub(crate) fn interrupt(&self) {
+        let mut any = false;
+        for &lane in &self.lanes().lanes {
+            // SAFETY: lanes in the list are this domain's.
+            let lane = unsafe { &*lane };
+            if lane.active() {
+                lane.expired
+                    .store(lane.sequence.load(Ordering::Acquire), Ordering::Release);
+                lane.attention.fetch_or(attention::INTERRUPT, Ordering::AcqRel);
+                any = true;
+            }
+        }
+        if any {
             let _ = watchdog::wake();
         }
     }
@@ -511,25 +525,12 @@ impl Domain {
     /// The borrowed form, which has the memory operations.
     #[must_use]
     pub fn as_ref(&self) -> DomainRef<'_> {
-        DomainRef(&self.0)
+        DomainRef::of(&**self.0)
     }
 
     /// Ends all calls in progress with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted). From any thread.
     pub fn interrupt(&self) {
-        let mut any = false;
-        for &lane in &self.0.lanes().lanes {
-            // SAFETY: lanes in the list are this domain's.
-            let lane = unsafe { &*lane };
-            if lane.active() {
-                lane.expired
-                    .store(lane.sequence.load(Ordering::Acquire), Ordering::Release);
-                lane.attention.fetch_or(attention::INTERRUPT, Ordering::AcqRel);
-                any = true;
-            }
-        }
-        if any {
-            let _ = watchdog::wake();
-        }
+        self.0.interrupt();
     }
 
     /// Whether the domain refuses calls until it is reset.

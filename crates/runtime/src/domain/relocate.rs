@@ -4,7 +4,7 @@ use crate::domain::imports::{Binding, Imports};
 use crate::load::elf::{Relocation, RelocationKind, Symbol};
 use crate::load::module::{ExportKind, Module};
 use crate::load::names::plain;
-use crate::outcome::error::DomainError;
+use ringfence_core::error::DomainError;
 use ringfence_isa::{PAGE, note, window};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

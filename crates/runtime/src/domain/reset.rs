@@ -12,7 +12,7 @@ use crate::lanes::{watchdog, world};
 use crate::load::module::{ExportKind, Module};
 use crate::os::sys::{self, View};
 use crate::os::{guarded, pages};
-use crate::outcome::error::{DomainError, HostError};
+use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};

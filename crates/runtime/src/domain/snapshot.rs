@@ -15,75 +15,12 @@ use crate::domain::Domain;
 use crate::domain::imports::Imports;
 use crate::load::module::Module;
 use crate::os::sys::{self, View};
-use crate::outcome::error::{DomainError, HostError};
 use crate::place::memory::Heap;
+use ringfence_core::error::DomainError;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Why there is no image, or no domain of it. Nothing has changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SnapshotError {
-    /// Several threads have been in the domain: whose thread-local variables would a new domain have?
-    #[error("{count} threads have been in the domain; only what one thread initialised can become an image")]
-    Lanes {
-        /// How many.
-        count: u32,
-    },
-    /// The domain has failed.
-    #[error("the domain has faulted; reset it first")]
-    Faulted,
-    /// It has rights to regions, which belong to others too.
-    #[error("the domain has rights to regions; take them back first")]
-    Regions,
-    /// The policy holds something for it that an image cannot hold.
-    #[error("the domain has {0}, which no image can hold")]
-    Held(String),
-    /// The two runs of the initialisation differ.
-    #[error(
-        "two runs of the initialisation differ at offset {offset:#x} of the window{}: {first:#010x} and \
-         {second:#010x}; it depends on time, on chance, or on its address in a way that cannot be moved",
-        symbol.as_ref().map_or(String::new(), |s| format!(" (in {s})"))
-    )]
-    Differs {
-        /// Where.
-        offset: u32,
-        /// The exported object that it is in, if it is in one.
-        symbol: Option<String>,
-        /// What the first run left there.
-        first: u32,
-        /// What the second run left.
-        second: u32,
-    },
-    /// The two runs have not even the same memory.
-    #[error("two runs of the initialisation differ in {what}")]
-    Shape {
-        /// In what.
-        what: &'static str,
-    },
-    /// The image was taken of one domain and fits into its window only.
-    #[error(
-        "an image of a single domain serves that domain's resets; make one for new domains with Image::new"
-    )]
-    Fixed,
-    /// Other imports than the image was made with.
-    #[error("an image was made with the imports {wanted:?}, and got {got:?}")]
-    Imports {
-        /// The names that it was made with, in the order of their stubs.
-        wanted: Vec<String>,
-        /// Those given now.
-        got: Vec<String>,
-    },
-    /// The host's initialisation failed.
-    #[error("the initialisation failed: {0}")]
-    Init(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The domain could not be made, or is busy.
-    #[error(transparent)]
-    Domain(#[from] DomainError),
-    /// A system call failed.
-    #[error(transparent)]
-    Host(#[from] HostError),
-}
+pub use ringfence_core::SnapshotError;
 
 /// What a part of an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

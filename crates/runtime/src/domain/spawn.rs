@@ -1,8 +1,7 @@
 //! Handles of a domain, and threads that the domain has asked for: such a thread holds a handle, but does not keep its domain.
 
-use super::{Domain, Entry, Inner, Shared};
-use crate::domain::call::{Call, Returned};
-use crate::outcome::error::CallError;
+use super::{Call, Domain, Entry, Inner, Returned, Shared};
+use ringfence_core::error::CallError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;

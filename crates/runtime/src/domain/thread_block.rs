@@ -4,7 +4,7 @@ use super::{ABOVE_THREAD_POINTER, DomainOptions, Inner};
 use crate::domain::relocate;
 use crate::lanes::lane::{Shape, Slot};
 use crate::os::{guarded, sys};
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 
 impl Inner {
     pub(super) fn thread_pointer_offset(&self) -> u64 {

@@ -1,18 +1,20 @@
 //! What the gate out calls when it is no plain function.
 
 use crate::domain::imports::{OutFrame, Verdict};
-use crate::domain::policy::{Answer, Syscall};
 use crate::domain::{DomainRef, Inner};
 use crate::gates::fault;
 use crate::lanes::lane::{Import, Lane};
+use ringfence_core::policy::{Answer, Syscall};
 use ringfence_isa::window;
 
 /// Called by the gate out for everything that is not a plain function. 0: the domain goes on; 1: the call in ends.
 pub(crate) unsafe extern "C" fn dispatch(frame: *mut OutFrame) -> u32 {
     // SAFETY: the gate passes its own frame and lane.
-    let (frame, lane) = unsafe { (&mut *frame, &*(*frame).lane.cast::<Lane>()) };
+    let (frame, lane) = unsafe { (&mut *frame, &*((*frame).origin[1] as *const Lane)) };
     let domain = lane.domain();
-    let number = (frame.import as usize - domain.imports().as_ptr() as usize) / size_of::<Import>();
+    // SAFETY: the call is in progress, and so the domain stays.
+    unsafe { frame.set_space(domain) };
+    let number = (frame.origin[0] as usize - domain.imports().as_ptr() as usize) / size_of::<Import>();
     let verdict = if number < window::STUB_FIRST_IMPORT as usize {
         runtime_stub(domain, number as u32, frame)
     } else {

@@ -10,15 +10,15 @@ use crate::lanes::last_error::{set_error, take_error};
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::world;
 use crate::load::module::Module;
-use crate::outcome::error::CallError;
+use ringfence_core::error::CallError;
 use ringfence_isa::window;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 mod report;
 
-pub(crate) use report::Trace;
-pub use report::{Access, Fault, FaultKind, Frame, Registers};
+use report::Trace;
+pub use ringfence_core::{Access, Fault, FaultKind, Frame, Registers};
 
 /// Backtraces stop after so many frames, inlined ones included.
 const MOST_FRAMES: usize = 64;
@@ -65,20 +65,29 @@ fn walk(lane: &Lane, images: &[(u64, Module)], rip: u64, rsp: u64, in_frame: &ga
     addresses
 }
 
-fn build(lane: &Lane, kind: FaultKind, registers: Registers, rsp: u64, in_frame: &gate::InFrame) -> Fault {
+/// `first` is what the backtrace begins with.
+fn build(
+    lane: &Lane,
+    kind: FaultKind,
+    registers: Registers,
+    first: u64,
+    rsp: u64,
+    in_frame: &gate::InFrame,
+) -> Fault {
     let images = images(lane);
-    let addresses = walk(lane, &images, registers.rip, rsp, in_frame);
+    let mut addresses = walk(lane, &images, registers.rip, rsp, in_frame);
+    addresses[0] = first;
     let domain = lane.domain().name().to_string();
-    Fault {
+    Fault::new(
         kind,
         registers,
         domain,
-        trace: Arc::new(Trace {
+        Arc::new(Trace {
             images,
             addresses,
             named: Default::default(),
         }),
-    }
+    )
 }
 
 /// A fault at a call out: `top` is where the domain's stack stands, its return address on it.
@@ -87,22 +96,13 @@ fn at_call_out(lane: &Lane, kind: FaultKind, top: u64, general: [u64; 16], host_
     let rip = unsafe { (top as *const u64).read() };
     // SAFETY: the gate's frame at `host_sp`.
     let in_frame = unsafe { &*(host_sp as *const gate::InFrame) };
-    let mut fault = build(
-        lane,
-        kind,
-        Registers {
-            general,
-            rip,
-            rflags: 0,
-        },
-        top + 8,
-        in_frame,
-    );
+    let registers = Registers {
+        general,
+        rip,
+        rflags: 0,
+    };
     // The address is a return address already, as those of the frames above are.
-    if let Some(trace) = Arc::get_mut(&mut fault.trace) {
-        trace.addresses[0] = rip - 1;
-    }
-    fault
+    build(lane, kind, registers, rip - 1, top + 8, in_frame)
 }
 
 fn fail(lane: &Lane, fault: Fault) {
@@ -144,7 +144,7 @@ pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
     } else {
         kind_of(raw.bits)
     };
-    let fault = build(lane, kind, raw.registers, raw.rsp, in_frame);
+    let fault = build(lane, kind, raw.registers, raw.registers.rip, raw.rsp, in_frame);
     fail(lane, fault);
 }
 
@@ -389,15 +389,5 @@ pub(crate) fn lost(lane: &Lane) {
 
 /// A fault where nothing is known of the domain's frames.
 fn without_trace(lane: &Lane, kind: FaultKind) -> CallError {
-    let trace = Arc::new(Trace {
-        images: Vec::new(),
-        addresses: Vec::new(),
-        named: Default::default(),
-    });
-    CallError::Fault(Box::new(Fault {
-        kind,
-        registers: Registers::default(),
-        domain: lane.domain().name().to_string(),
-        trace,
-    }))
+    CallError::Fault(Box::new(Fault::untraced(kind, lane.domain().name().to_string())))
 }

@@ -14,27 +14,10 @@ use crate::domain::DomainRef;
 use crate::lanes::gate::{self, JumpFrame, OutWords};
 use crate::lanes::lane::Lane;
 use crate::lanes::records::Records;
+pub use ringfence_core::FramesError;
 use ringfence_isa::frames::{HEAD, RECORD, WORDS};
 use ringfence_isa::window;
-use std::fmt;
 use std::sync::atomic::Ordering;
-
-/// Why a domain does not learn of a frame, or cannot resume in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FramesError {
-    /// The memory to write to, or to read the record from, is not the domain's.
-    Pointer,
-    /// No frame of this call has its stack pointer there: it has returned, it belongs to another call or lane, or it never
-    /// was.
-    NoFrame,
-    /// The place to resume at is no landing pad.
-    NoPad,
-    /// The landing pad belongs to another function than the frame.
-    OtherFunction,
-    /// The landing pad expects another depth than the frame has.
-    OtherDepth,
-}
 
 /// Why a frame is not resumed in.
 pub(crate) enum Refused {
@@ -46,18 +29,6 @@ pub(crate) enum Refused {
 impl From<FramesError> for Refused {
     fn from(why: FramesError) -> Refused {
         Refused::Frames(why)
-    }
-}
-
-impl fmt::Display for FramesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FramesError::Pointer => "a bad pointer",
-            FramesError::NoFrame => "no such frame in this call",
-            FramesError::NoPad => "no landing pad there",
-            FramesError::OtherFunction => "the landing pad belongs to another function",
-            FramesError::OtherDepth => "the landing pad is at another depth than the frame",
-        })
     }
 }
 

@@ -7,9 +7,9 @@ use crate::lanes::gate::{self, status};
 use crate::lanes::lane::{Lane, Slot, Target, attention, gone};
 use crate::lanes::last_error::set_error;
 use crate::lanes::{signal, watchdog, world};
-use crate::outcome::error::{CallError, HostError};
 use crate::place;
 use core::arch::asm;
+use ringfence_core::error::{CallError, HostError};
 use ringfence_isa::window;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -105,7 +105,7 @@ pub(crate) struct RawCall {
 }
 
 unsafe extern "C" {
-    fn __rf_call(target: *const Target, call: *const RawCall, returned: *mut crate::domain::Returned);
+    fn __rf_call(target: *const Target, call: *const RawCall, returned: *mut ringfence_core::Returned);
     /// Nothing to clear: no vector register is mentioned in the window.
     pub(crate) fn __rf_in_bare();
     /// No vector arguments: clears all, with AVX.
@@ -204,8 +204,8 @@ pub(crate) fn no_lane() -> *mut Lane {
 ///
 /// # Safety
 /// `target` describes an entry of a live domain; `call.stack` holds `call.words` words, as many as `target.words` says.
-pub(crate) unsafe fn call(target: &Target, call: &RawCall) -> crate::domain::Returned {
-    let mut returned = crate::domain::Returned::default();
+pub(crate) unsafe fn call(target: &Target, call: &RawCall) -> ringfence_core::Returned {
+    let mut returned = ringfence_core::Returned::default();
     // SAFETY: the caller's promise.
     unsafe { __rf_call(target, call, &raw mut returned) };
     returned

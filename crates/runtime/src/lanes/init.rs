@@ -2,7 +2,7 @@
 
 use crate::lanes::{signal, watchdog};
 use crate::os::host;
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 
 /// What is decided for the whole process.
 #[derive(Clone, Debug, Default)]

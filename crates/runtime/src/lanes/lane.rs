@@ -4,7 +4,7 @@ use crate::lanes::raw_fault::RawFault;
 use crate::lanes::records::Records;
 use crate::lanes::set::Lanes;
 use crate::os::{host, pages, sys};
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};

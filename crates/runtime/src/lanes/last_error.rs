@@ -1,7 +1,7 @@
 //! Why the calling thread's last call failed.
 
 use crate::lanes::gate::{self, status};
-use crate::outcome::error::CallError;
+use ringfence_core::error::CallError;
 use std::cell::RefCell;
 
 thread_local! {

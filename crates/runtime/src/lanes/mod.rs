@@ -1,6 +1,5 @@
 //! What one thread needs inside one domain, what all threads share, and what interrupts them.
 
-pub(crate) mod cancel;
 pub(crate) mod credit;
 pub(crate) mod gate;
 pub(crate) mod init;

@@ -1,6 +1,6 @@
 //! What the signal handler notes of a fault.
 
-use crate::gates::fault::Registers;
+use ringfence_core::Registers;
 
 /// What the signal handler writes down; everything else is found out after the call has been left.
 #[derive(Clone, Copy, Default)]

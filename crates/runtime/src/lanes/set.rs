@@ -1,8 +1,8 @@
 //! What all lanes of a domain share.
 
-use crate::lanes::cancel::Cancel;
 use crate::lanes::credit::CallCredit;
 use crate::lanes::lane::{Lane, Slot};
+use ringfence_core::Cancel;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

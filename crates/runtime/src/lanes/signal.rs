@@ -5,8 +5,8 @@ use crate::lanes::lane::{Lane, attention};
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::tick;
 use crate::os::{guarded, sys};
-use crate::outcome::error::{CallError, HostError};
 use core::arch::global_asm;
+use ringfence_core::error::{CallError, HostError};
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -366,10 +366,10 @@ fn inside<'a>() -> Option<&'a Lane> {
     }
 }
 
-fn registers(context: &libc::ucontext_t) -> crate::gates::fault::Registers {
+fn registers(context: &libc::ucontext_t) -> ringfence_core::Registers {
     let g = &context.uc_mcontext.gregs;
     let r = |i: i32| g[i as usize] as u64;
-    crate::gates::fault::Registers {
+    ringfence_core::Registers {
         general: [
             r(libc::REG_RAX),
             r(libc::REG_RCX),

@@ -4,10 +4,10 @@
 //! target from a word beside the code, and jumps to the gate. The code of a page is written once, before it becomes executable, for
 //! signatures that are cleared alike; only the words change. Both are private memory, so that a forked child has its own.
 
-use crate::domain::{Signature, Width};
 use crate::lanes::lane::{Target, gone};
 use crate::os::sys;
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
+use ringfence_core::{Signature, Width};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::mem::offset_of;

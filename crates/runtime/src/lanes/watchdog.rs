@@ -7,7 +7,7 @@
 
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::{signal, tick, world};
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

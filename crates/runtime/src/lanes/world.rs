@@ -4,7 +4,7 @@ use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder};
 use crate::lanes::signal;
 use crate::os::sys;
-use crate::outcome::error::{CallError, HostError};
+use ringfence_core::error::{CallError, HostError};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,11 +2,11 @@
 //! against a [`Budget`] before it is gone through, so that time and memory are linear in the file's size, whatever it says.
 
 use crate::load::symbols::Note;
-use crate::load::work::{Budget, Exceeded};
-use crate::outcome::error::LoadError;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use ringfence_core::error::LoadError;
+use ringfence_core::work::{Budget, Exceeded};
 use ringfence_isa::{PAGE, note, window};
 use ringfence_verify::SegmentKind;
 

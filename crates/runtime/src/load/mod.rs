@@ -7,4 +7,3 @@ pub mod module;
 pub(crate) mod names;
 pub(crate) mod symbolize;
 pub mod symbols;
-pub mod work;

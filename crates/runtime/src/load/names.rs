@@ -1,7 +1,7 @@
 //! Names that a module's author chose: finding exports by them, and showing them.
 
 use crate::load::symbols::Export;
-use crate::load::work::{Budget, Exceeded};
+use ringfence_core::work::{Budget, Exceeded};
 use std::hash::{BuildHasher, RandomState};
 
 /// Places in a list of exports by their names: an open table of twice their number, with keys that a module's author

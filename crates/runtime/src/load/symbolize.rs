@@ -6,7 +6,7 @@
 use super::debug::{self, Name};
 use super::module::Module;
 use super::names::plain;
-use super::work::{Budget, Exceeded};
+use ringfence_core::work::{Budget, Exceeded};
 use std::mem::zeroed;
 use std::ptr::null_mut;
 

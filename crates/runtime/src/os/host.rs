@@ -2,7 +2,7 @@
 
 use crate::os::mark::{self, Claim};
 use crate::os::sys;
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -138,7 +138,7 @@ pub(crate) fn own(start: u64, end: u64) -> Option<Ranges> {
 ///
 /// # Safety
 /// The range is mapped writable, and nobody relies on the contents.
-pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), crate::outcome::error::HostError> {
+pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), ringfence_core::error::HostError> {
     let Some(ranges) = own(start, start + len) else {
         // SAFETY: the caller's promise.
         return unsafe { crate::os::sys::drop_pages(start, len) };

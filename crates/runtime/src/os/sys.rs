@@ -1,6 +1,6 @@
 //! The few system calls the runtime lives on, with their errors as values.
 
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;

@@ -5,8 +5,8 @@
 //! process wants to change one then makes a file of its own first, with the same bytes, and maps that in its place.
 
 use crate::os::{host, sys};
-use crate::outcome::error::HostError;
 use crate::place::room::Room;
+use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

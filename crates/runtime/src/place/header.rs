@@ -6,8 +6,8 @@
 //! for linked code.
 
 use crate::os::{host, sys};
-use crate::outcome::error::HostError;
 use crate::place::arena;
+use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};

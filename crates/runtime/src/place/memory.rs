@@ -3,7 +3,7 @@
 //! All bookkeeping is in host memory. Nothing here ever maps executable memory, and nothing leaves the heap area.
 
 use crate::os::{host, pages, sys};
-use crate::outcome::error::{HostError, MemoryError};
+use ringfence_core::error::{HostError, MemoryError};
 use ringfence_isa::{PAGE, window};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::lanes::gate;
 use crate::os::sys;
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use ringfence_isa::{identifier, window};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! Windows: 4 GiB of reserved address space each.
 
 use crate::os::{host, sys};
-use crate::outcome::error::HostError;
 use crate::place::{header, stubs};
+use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -17,17 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What may be done to a region. Ordered: more is greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rights {
-    /// Nothing: the region is not there.
-    #[default]
-    None,
-    /// Loads.
-    Read,
-    /// Loads and stores.
-    Write,
-}
+pub use ringfence_core::Rights;
 
 /// Number of a domain. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,16 +38,6 @@ pub enum Party {
     Host,
     /// A domain.
     Domain(DomainId),
-}
-
-impl fmt::Display for Rights {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Rights::None => "no rights",
-            Rights::Read => "the right to read",
-            Rights::Write => "the right to write",
-        })
-    }
 }
 
 impl fmt::Display for Party {

@@ -11,8 +11,8 @@
 use crate::domain::{Domain, DomainRef, fork as fork_of_domains, regions};
 use crate::lanes::signal;
 use crate::os::{guarded, host, sys};
-use crate::outcome::error::{HostError, MemoryError};
 use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
+use ringfence_core::error::{HostError, MemoryError};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Functions and variables of modules that were added.
 
 use crate::domain::family::Added;
-use crate::domain::{Domain, DomainRef, Entry, Inner};
+use crate::domain::{Domain, Entry, Inner};
 use crate::lanes::world;
 use crate::load::module::ExportKind;
-use crate::outcome::error::DomainError;
+use ringfence_core::error::DomainError;
 use std::sync::Arc;
 
 impl Inner {
@@ -70,26 +70,23 @@ impl Domain {
     }
 }
 
-impl DomainRef<'_> {
+impl Inner {
     /// Address of an exported variable or function: of a module that was [added](Domain::add) under the name `module`, or of
-    /// any module, those that the domain was made of first. What a host function for looking up symbols at run time, like `dlsym`,
-    /// returns to the domain.
-    #[must_use]
-    pub fn find(&self, module: Option<&str>, name: &str) -> Option<u64> {
-        let inner = self.0;
+    /// any module, those that the domain was made of first.
+    pub(crate) fn symbol(&self, module: Option<&str>, name: &str) -> Option<u64> {
         if module.is_none()
-            && let Some(found) = inner.find(name)
+            && let Some(found) = self.find(name)
         {
             return (found.1 != ExportKind::ThreadLocal).then_some(found.0);
         }
         let _world = world::lock()?;
-        let family = inner.family();
+        let family = self.family();
         family
             .live()
             .filter(|m| module.is_none_or(|module| m.name == module))
             .find_map(|m| {
                 let (kind, offset) = m.added.export(name)?;
-                let address = inner.base() + u64::from(m.added.placed.offset) + u64::from(offset);
+                let address = self.base() + u64::from(m.added.placed.offset) + u64::from(offset);
                 (kind != ExportKind::ThreadLocal).then_some(address)
             })
     }

@@ -8,7 +8,7 @@ use crate::domain::{Domain, Inner};
 use crate::lanes::lane::Lane;
 use crate::lanes::world::{self, Guard};
 use crate::os::{host, sys};
-use crate::outcome::error::{HostError, ModuleError};
+use ringfence_core::error::{HostError, ModuleError};
 use std::sync::{Arc, PoisonError};
 
 impl Family {

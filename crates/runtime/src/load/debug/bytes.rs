@@ -1,6 +1,6 @@
 //! Reading bytes that nobody vouches for.
 
-use crate::load::work::Exceeded;
+use ringfence_core::work::Exceeded;
 
 /// Why reading ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

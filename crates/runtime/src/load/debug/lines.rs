@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::bytes::{Cursor, Stop};
 use super::sections::Sections;
 use super::unit::{Text, Value, form};
-use crate::load::work::Budget;
+use ringfence_core::work::Budget;
 
 /// The table of one unit, not read yet but for its header.
 #[derive(Clone, Copy)]

@@ -11,10 +11,10 @@ mod lines;
 mod sections;
 mod unit;
 
-use super::work::{Budget, Exceeded};
 use asked::Asked;
 use bytes::{Cursor, Stop};
 use lines::Lines;
+use ringfence_core::work::{Budget, Exceeded};
 use sections::Sections;
 use unit::{Abbreviations, Entry, Unit, Value, tag};
 

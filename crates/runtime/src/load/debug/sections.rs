@@ -2,7 +2,7 @@
 
 use super::asked::Asked;
 use super::bytes::{Cursor, Stop, text_at};
-use crate::load::work::Budget;
+use ringfence_core::work::Budget;
 
 /// What is in the file; empty where it is not.
 #[derive(Clone, Copy, Default)]

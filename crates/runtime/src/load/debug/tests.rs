@@ -1,7 +1,7 @@
 //! Files of every shape that would be deep, quadratic or endless for a reader that trusts them. What counts is steps.
 
 use super::*;
-use crate::load::work::Bound;
+use ringfence_core::work::Bound;
 
 /// An ELF file with these sections and nothing else.
 fn elf(sections: &[(&str, u32, Vec<u8>)]) -> Vec<u8> {

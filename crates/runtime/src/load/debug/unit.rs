@@ -3,7 +3,7 @@
 use super::asked::Asked;
 use super::bytes::{Cursor, Stop, text_at};
 use super::sections::Sections;
-use crate::load::work::Budget;
+use ringfence_core::work::Budget;
 
 /// Most different shapes that the entries of a unit may have: 16 bytes of memory each.
 const ABBREVIATIONS: usize = 1 << 16;

@@ -1,7 +1,7 @@
 //! The host's own allocations in a domain's heap.
 
 use super::{Memory, Rights, pages};
-use crate::outcome::error::MemoryError;
+use ringfence_core::error::MemoryError;
 use ringfence_isa::{PAGE, window};
 
 impl Memory {

@@ -1,14 +1,14 @@
 //! The memory calls that a domain makes, in terms of its heap.
 
 use super::{Memory, Rights, pages};
-use crate::outcome::error::MemoryError;
+use ringfence_core::error::MemoryError;
 use ringfence_isa::PAGE;
 
 /// The memory calls of Linux on a domain's own anonymous memory. `None`: another call.
 pub(crate) fn system_call(
     memory: &mut Memory,
     base: u64,
-    call: &crate::domain::policy::Syscall,
+    call: &ringfence_core::policy::Syscall,
 ) -> Option<i64> {
     const BRK: u64 = libc::SYS_brk as u64;
     const MMAP: u64 = libc::SYS_mmap as u64;

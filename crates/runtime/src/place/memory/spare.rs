@@ -7,7 +7,7 @@
 
 use super::{CHUNK, FEW, Memory};
 use crate::os::{pages, sys};
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 
 /// So many bytes are kept at most.
 const MOST: u64 = 1 << 20;

@@ -1,7 +1,7 @@
 //! The memory files behind regions.
 
 use crate::os::sys;
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Maps a file shared.

@@ -2,7 +2,7 @@
 
 use super::{State, lock};
 use crate::os::sys;
-use crate::outcome::error::HostError;
+use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};

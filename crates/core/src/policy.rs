@@ -1,6 +1,6 @@
 //! The hook through which a domain's system calls reach whoever decides on them.
 
-use crate::domain::DomainRef;
+use crate::space::DomainRef;
 
 /// A system call of a domain, as it arrived at the stub. Pointers among the arguments are the domain's: use them
 /// through [`DomainRef::read`] and [`DomainRef::write`] only.
@@ -14,7 +14,6 @@ pub struct Syscall {
 
 /// What a policy does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Answer {
     /// Goes on in the domain with this value (or `-errno`).
     Return(i64),

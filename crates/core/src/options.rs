@@ -1,7 +1,7 @@
 //! Limits of a domain.
 
-use crate::lanes::cancel::Cancel;
-use crate::outcome::error::DomainError;
+use crate::cancel::Cancel;
+use crate::error::DomainError;
 use ringfence_isa::{PAGE, window};
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ pub struct DomainOptions {
     /// How many processors the domain is told of.
     pub processors: u32,
     /// Whether code linked later may use vector registers although no module that the domain starts with does: then
-    /// gates look after them from the beginning. And whether modules [added](crate::Domain::add) later may import any host
+    /// gates look after them from the beginning. And whether modules added later may import any host
     /// function that the domain is made with, needed so far or not.
     pub extensible: bool,
     /// Most bytes of code that may be linked into the living domain; at most 16 MiB.
     pub code_limit: u32,
-    /// Most bytes of images of modules that may be [added](crate::Domain::add) to the living domain. Their writable data counts
+    /// Most bytes of images of modules that may be added to the living domain. Their writable data counts
     /// as memory as well, see `memory_limit`.
     pub module_limit: u64,
     /// Bytes that lanes keep for thread-local variables of such modules, at most 1 MiB; at least 8 KiB if `extensible` is set. A module with
@@ -71,12 +71,16 @@ impl Default for DomainOptions {
 
 impl DomainOptions {
     /// What lanes keep for thread-local variables of modules that come later.
-    pub(super) fn thread_local_room(&self) -> u32 {
+    pub fn thread_local_room(&self) -> u32 {
         let least = if self.extensible { 8 << 10 } else { 0 };
         self.thread_local_reserve.max(least)
     }
 
-    pub(super) fn check(&self) -> Result<(), DomainError> {
+    /// Whether all values can work.
+    ///
+    /// # Errors
+    /// [`DomainError::Option`] names the first that cannot.
+    pub fn check(&self) -> Result<(), DomainError> {
         let bad = |option, reason: &str| {
             Err(DomainError::Option {
                 option,

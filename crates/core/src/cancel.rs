@@ -35,7 +35,9 @@ impl Cancel {
         Cancel(Word::Raw(word.cast()))
     }
 
-    pub(crate) fn is_set(&self) -> bool {
+    /// Whether calls have to end.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
         match &self.0 {
             Word::Shared(word) => word.load(Ordering::Acquire) != 0,
             // SAFETY: as whoever gave it has promised.

@@ -1,6 +1,6 @@
 //! Errors of loading, of making domains, of calls and of memory access.
 
-use crate::gates::fault::Fault;
+use crate::fault::Fault;
 use std::io;
 
 /// Why this process cannot host domains at all.
@@ -89,7 +89,9 @@ pub enum HostError {
 }
 
 impl HostError {
-    pub(crate) fn last(what: &'static str) -> Self {
+    /// What the last system call of this thread failed with.
+    #[must_use]
+    pub fn last(what: &'static str) -> Self {
         HostError::Os {
             what,
             source: io::Error::last_os_error(),
@@ -97,7 +99,7 @@ impl HostError {
     }
 }
 
-/// Why a file did not become a [`Module`](crate::Module).
+/// Why a file did not become a `Module`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -197,14 +199,14 @@ pub enum LoadError {
         /// The file.
         name: String,
         /// Which bound.
-        source: crate::load::work::Exceeded,
+        source: crate::work::Exceeded,
     },
     /// The process cannot host modules, or a system call failed.
     #[error(transparent)]
     Host(#[from] HostError),
 }
 
-/// Why a [`Domain`](crate::Domain) was not made, not reset, or has no such entry.
+/// Why a `Domain` was not made, not reset, or has no such entry.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DomainError {
@@ -266,10 +268,10 @@ pub enum DomainError {
     },
     /// A link to another domain could not be made.
     #[error(transparent)]
-    Link(#[from] crate::domain::link::LinkError),
+    Link(#[from] LinkError),
     /// The domain could not start from its image.
     #[error(transparent)]
-    Image(Box<crate::domain::snapshot::SnapshotError>),
+    Image(Box<SnapshotError>),
     /// Something that the domain was made with was revoked or is gone.
     #[error(
         "{import:?}, with which the domain was made, was revoked or is gone: the domain cannot be like new"
@@ -629,4 +631,97 @@ pub enum MemoryError {
         /// What was given.
         align: u64,
     },
+}
+
+/// Why a link could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// The domain has no such slot.
+    #[error(
+        "the domain has no import {name:?} that takes entries of other domains; name it with Imports::slot or \
+         Imports::domain when the domain is made"
+    )]
+    NoSlot {
+        /// The import's name.
+        name: String,
+    },
+    /// Only registers pass from domain to domain.
+    #[error(
+        "{name:?} has {words} words of arguments on the stack; between domains only those in registers pass"
+    )]
+    StackArguments {
+        /// The import's name.
+        name: String,
+        /// How many there are.
+        words: u8,
+    },
+    /// No memory for a thunk.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Why there is no image, or no domain of it. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// Several threads have been in the domain: whose thread-local variables would a new domain have?
+    #[error("{count} threads have been in the domain; only what one thread initialised can become an image")]
+    Lanes {
+        /// How many.
+        count: u32,
+    },
+    /// The domain has failed.
+    #[error("the domain has faulted; reset it first")]
+    Faulted,
+    /// It has rights to regions, which belong to others too.
+    #[error("the domain has rights to regions; take them back first")]
+    Regions,
+    /// The policy holds something for it that an image cannot hold.
+    #[error("the domain has {0}, which no image can hold")]
+    Held(String),
+    /// The two runs of the initialisation differ.
+    #[error(
+        "two runs of the initialisation differ at offset {offset:#x} of the window{}: {first:#010x} and \
+         {second:#010x}; it depends on time, on chance, or on its address in a way that cannot be moved",
+        symbol.as_ref().map_or(String::new(), |s| format!(" (in {s})"))
+    )]
+    Differs {
+        /// Where.
+        offset: u32,
+        /// The exported object that it is in, if it is in one.
+        symbol: Option<String>,
+        /// What the first run left there.
+        first: u32,
+        /// What the second run left.
+        second: u32,
+    },
+    /// The two runs have not even the same memory.
+    #[error("two runs of the initialisation differ in {what}")]
+    Shape {
+        /// In what.
+        what: &'static str,
+    },
+    /// The image was taken of one domain and fits into its window only.
+    #[error(
+        "an image of a single domain serves that domain's resets; make one for new domains with Image::new"
+    )]
+    Fixed,
+    /// Other imports than the image was made with.
+    #[error("an image was made with the imports {wanted:?}, and got {got:?}")]
+    Imports {
+        /// The names that it was made with, in the order of their stubs.
+        wanted: Vec<String>,
+        /// Those given now.
+        got: Vec<String>,
+    },
+    /// The host's initialisation failed.
+    #[error("the initialisation failed: {0}")]
+    Init(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The domain could not be made, or is busy.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// A system call failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
 }

@@ -1,0 +1,308 @@
+//! What there is to know of a failed call, and how it is said.
+
+use crate::work::Exceeded;
+use std::fmt;
+use std::sync::Arc;
+
+/// What kind of access a fault was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An instruction fetch: a jump to something that is not code.
+    Execute,
+}
+
+/// What went wrong in a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// Access to memory that is not there, or not with these rights.
+    BadAccess {
+        /// The address, inside the window. 0 when the processor did not tell.
+        address: u64,
+        /// What kind of access.
+        access: Access,
+    },
+    /// A module built with `--check` was about to use this address, which is outside its window.
+    OutsideWindow {
+        /// The address, as the module computed it.
+        address: u64,
+    },
+    /// An indirect call or jump to something that is no function (it ends at the window's offset 0).
+    BadTarget,
+    /// Integer division by zero, or its overflow.
+    Division,
+    /// An unmasked floating-point exception.
+    FloatingPoint,
+    /// `ud2` (`__builtin_trap`), or an instruction this processor does not have.
+    IllegalInstruction,
+    /// `int3`.
+    Trap,
+    /// A misaligned access that demands alignment, or another error the processor reports without an address.
+    Protection,
+    /// Too deep recursion: no room left for return addresses.
+    ControlStack,
+    /// No room left for locals.
+    DataStack,
+    /// The call took longer than its time limit.
+    TimeLimit,
+    /// Somebody called `interrupt`.
+    Interrupted,
+    /// The domain used more memory than it may.
+    OutOfMemory,
+    /// The domain gave up: `abort`, a failed assertion. The number is chosen by the domain.
+    Abort(i32),
+    /// Nobody in the call caught an exception. Exceptions do not cross gates. The text is the type's name, as the domain
+    /// tells it; empty if it tells none.
+    Uncaught(String),
+    /// The same, with code of `Domain::link` among the frames above it: that has no unwind tables, and no exception
+    /// passes it. Whoever links code catches below it, or links it without callees that throw; a module that is
+    /// added has tables.
+    NotUnwound(String),
+    /// The domain asked for something about its frames that is not so.
+    Frames(FramesError),
+    /// An import that was not bound, or a stub that does not exist, was called.
+    Unbound(u32),
+    /// Host and domain called each other more deeply than a hundred levels.
+    Nesting,
+    /// A host function returned into the domain on another thread, or out of order (fibers, `longjmp`).
+    OutOfOrder,
+    /// A host function asked to end the call, with this message.
+    Host(String),
+    /// A domain that this one called failed.
+    Callee(Box<Fault>),
+    /// Another thread's call made the domain fault while this one was in it.
+    Elsewhere,
+}
+
+/// The general registers at a fault. `rsp` is left out on purpose: it is a host address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Registers {
+    /// By the number that encodings use: 0 `rax`, 1 `rcx`, 2 `rdx`, 3 `rbx`, 4 always 0, 5 `rbp`, 6 `rsi`, 7 `rdi`, then
+    /// `r8` to `r15`.
+    pub general: [u64; 16],
+    /// The instruction pointer.
+    pub rip: u64,
+    /// The flags.
+    pub rflags: u64,
+}
+
+/// One fenced frame, innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The instruction: where the fault was, or the call that is in progress.
+    pub address: u64,
+    /// Name of the module, if the address is in one.
+    pub module: Option<String>,
+    /// Offset in the module's image.
+    pub offset: u64,
+    /// Name of the function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+}
+
+/// A failed call.
+#[derive(Clone)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The registers at that moment.
+    pub registers: Registers,
+    /// Name of the domain's first module.
+    pub domain: String,
+    trace: Arc<dyn Trace>,
+}
+
+/// What a backtrace is made of. Names are looked up when somebody asks.
+pub trait Trace: Send + Sync {
+    /// Addresses of the failed instruction, then return addresses.
+    fn addresses(&self) -> &[u64];
+
+    /// The frames at these addresses, innermost first, inlined ones included.
+    fn frames(&self) -> Vec<Frame>;
+
+    /// Why they have fewer names than there could be; `None` if they have all.
+    fn cut(&self) -> Option<Exceeded> {
+        None
+    }
+}
+
+impl Fault {
+    /// A failed call with the frames that it was in.
+    #[must_use]
+    pub fn new(kind: FaultKind, registers: Registers, domain: String, trace: Arc<dyn Trace>) -> Fault {
+        Fault {
+            kind,
+            registers,
+            domain,
+            trace,
+        }
+    }
+
+    /// A failed call of whose frames nothing is known.
+    #[must_use]
+    pub fn untraced(kind: FaultKind, domain: String) -> Fault {
+        struct Nothing;
+        impl Trace for Nothing {
+            fn addresses(&self) -> &[u64] {
+                &[]
+            }
+            fn frames(&self) -> Vec<Frame> {
+                Vec::new()
+            }
+        }
+        Fault::new(kind, Registers::default(), domain, Arc::new(Nothing))
+    }
+
+    /// The instruction that failed.
+    #[must_use]
+    pub fn instruction(&self) -> u64 {
+        self.registers.rip
+    }
+
+    /// Addresses of the failed instruction, then return addresses, innermost first.
+    #[must_use]
+    pub fn addresses(&self) -> &[u64] {
+        self.trace.addresses()
+    }
+
+    /// Fenced frames, innermost first, at most 64, with function, file and line as far as the modules have symbols and debug
+    /// information. Names have no control characters and are cut behind 200 characters.
+    ///
+    /// Names are looked up when they are asked for first, by a thread that ends before this returns, in at most some tens of
+    /// milliseconds and some tens of megabytes, whatever the module is; [`cut`](Self::cut) tells if that was not enough. Where no thread can be
+    /// made there are addresses only.
+    #[must_use]
+    pub fn backtrace(&self) -> Vec<Frame> {
+        self.trace.frames()
+    }
+
+    /// Why the backtrace has fewer names than the modules' debug information could give: reading all of that would take too
+    /// long. `None` if it has all.
+    #[must_use]
+    pub fn cut(&self) -> Option<Exceeded> {
+        self.trace.cut()
+    }
+}
+
+impl PartialEq for Fault {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.registers == other.registers && self.domain == other.domain
+    }
+}
+
+impl Eq for Fault {}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::BadAccess { address, access } => {
+                let what = match access {
+                    Access::Read => "bad read at",
+                    Access::Write => "bad write at",
+                    Access::Execute => "jump to data at",
+                };
+                write!(f, "{what} {address:#x}")
+            }
+            FaultKind::OutsideWindow { address } => write!(f, "access outside the window, at {address:#x}"),
+            FaultKind::BadTarget => f.write_str("indirect call or jump to something that is no function"),
+            FaultKind::Division => f.write_str("division by zero or overflow of a division"),
+            FaultKind::FloatingPoint => f.write_str("floating-point exception"),
+            FaultKind::IllegalInstruction => f.write_str("illegal instruction"),
+            FaultKind::Trap => f.write_str("breakpoint trap"),
+            FaultKind::Protection => f.write_str("misaligned access"),
+            FaultKind::ControlStack => f.write_str("control stack exhausted"),
+            FaultKind::DataStack => f.write_str("data stack exhausted"),
+            FaultKind::TimeLimit => f.write_str("time limit exceeded"),
+            FaultKind::Interrupted => f.write_str("interrupted"),
+            FaultKind::OutOfMemory => f.write_str("memory limit exceeded"),
+            FaultKind::Abort(reason) => write!(f, "abort({reason})"),
+            FaultKind::Uncaught(name) if name.is_empty() => f.write_str("uncaught exception"),
+            FaultKind::Uncaught(name) => write!(f, "uncaught exception of type {name}"),
+            FaultKind::NotUnwound(name) => write!(
+                f,
+                "uncaught exception of type {name}, thrown below code that was linked into the domain: that has no unwind tables, \
+                 so nothing above it can catch (catch below it, or add the code as a module)"
+            ),
+            FaultKind::Frames(why) => write!(f, "exception handling: {why}"),
+            FaultKind::Unbound(stub) => write!(f, "call of import {stub}, which is not bound"),
+            FaultKind::Nesting => f.write_str("host and domain call each other too deeply"),
+            FaultKind::OutOfOrder => {
+                f.write_str("a host function returned out of order or on another thread")
+            }
+            FaultKind::Host(why) => f.write_str(why),
+            FaultKind::Callee(fault) => write!(f, "a domain that it called failed: {fault}"),
+            FaultKind::Elsewhere => f.write_str("another thread's call made the domain fault"),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.domain, self.kind)?;
+        let frames = self.backtrace();
+        let Some(first) = frames.first() else {
+            return Ok(());
+        };
+        if let Some(function) = &first.function {
+            write!(f, " in {function}")?;
+        } else {
+            write!(f, " at {:#x}", self.registers.rip)?;
+        }
+        if let (Some(file), Some(line)) = (&first.file, first.line) {
+            write!(f, " ({file}:{line})")?;
+        }
+        if let Some(cut) = self.cut() {
+            write!(f, " (names cut short: reading the debug information {cut})")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fault")
+            .field("kind", &self.kind)
+            .field("domain", &self.domain)
+            .field("backtrace", &self.backtrace())
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Why a domain does not learn of a frame, or cannot resume in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FramesError {
+    /// The memory to write to, or to read the record from, is not the domain's.
+    Pointer,
+    /// No frame of this call has its stack pointer there: it has returned, it belongs to another call or lane, or it never
+    /// was.
+    NoFrame,
+    /// The place to resume at is no landing pad.
+    NoPad,
+    /// The landing pad belongs to another function than the frame.
+    OtherFunction,
+    /// The landing pad expects another depth than the frame has.
+    OtherDepth,
+}
+
+impl fmt::Display for FramesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FramesError::Pointer => "a bad pointer",
+            FramesError::NoFrame => "no such frame in this call",
+            FramesError::NoPad => "no landing pad there",
+            FramesError::OtherFunction => "the landing pad belongs to another function",
+            FramesError::OtherDepth => "the landing pad is at another depth than the frame",
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! What all back ends of Ringfence share: signatures, outcomes, faults, limits, rights, system calls and their answers, and
+//! three traits.
+//!
+//! * [`Instance`]: what runs a domain. Implemented by each back end.
+//! * [`Space`]: what policies and host functions may do with a domain's memory. Implemented by each back end.
+//! * [`Policy`]: what answers a domain's system calls. Implemented by hosts and by the crate `ringfence-policy`, which knows no
+//!   back end.
+//!
+//! Nothing here maps memory or starts anything.
+
+#![deny(missing_docs)]
+
+mod backend;
+mod cancel;
+pub mod error;
+mod fault;
+mod frame;
+mod limits;
+mod options;
+pub mod policy;
+mod rights;
+mod signature;
+mod space;
+pub mod transfer;
+mod usage;
+pub mod work;
+
+pub use backend::{Backend, Instance};
+pub use cancel::Cancel;
+pub use error::{
+    CallError, CodeError, DomainError, HostError, LinkError, LoadError, MemoryError, ModuleError,
+    SnapshotError,
+};
+pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
+pub use frame::{OutFrame, Verdict};
+pub use limits::{LimitHit, OnLimit};
+pub use options::DomainOptions;
+pub use policy::{Answer, NoPolicy, Policy, Syscall};
+pub use rights::Rights;
+pub use signature::{Call, Narrow, Returned, Signature, Width};
+pub use space::{DomainRef, Ended, Space, SpawnError};
+pub use transfer::{Span, Transfer};
+pub use usage::Usage;
+pub use work::{Bound, Budget, Exceeded};

@@ -1,3 +1,0 @@
-//! What callers are told: errors.
-
-pub mod error;
