@@ -152,3 +152,69 @@ fn outcome(result: libc::c_long) -> Result<i64, i32> {
         Ok(result)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
+    fn file() -> OwnedFd {
+        // SAFETY: a C string; a fresh descriptor.
+        unsafe {
+            let fd = libc::memfd_create(c"transfer".as_ptr(), libc::MFD_CLOEXEC);
+            assert!(fd >= 0);
+            OwnedFd::from_raw_fd(fd)
+        }
+    }
+
+    fn span(bytes: &mut [u8]) -> Span {
+        Span::new(bytes.as_mut_ptr() as u64, bytes.len() as u64)
+    }
+
+    /// As the system call of that name would: one span or several, at the position or elsewhere.
+    #[test]
+    fn bytes_arrive_where_they_belong() {
+        let file = file();
+        let go = |how, spans: &[Span]| {
+            // SAFETY: the spans are arrays of the test's own, which nobody looks at meanwhile.
+            unsafe { direct(how, file.as_fd(), spans) }
+        };
+        let (mut a, mut b) = (*b"one ", *b"two three");
+        assert_eq!(go(Transfer::Write, &[span(&mut a), span(&mut b)]), Ok(13));
+        let (mut x, mut y) = ([0; 3], [0; 6]);
+        assert_eq!(go(Transfer::ReadAt(4), &[span(&mut x), span(&mut y)]), Ok(9));
+        assert_eq!((&x, &y), (b"two", b" three"));
+        assert_eq!(
+            go(Transfer::Read, &[span(&mut x)]),
+            Ok(0),
+            "the position is at the end"
+        );
+        assert_eq!(go(Transfer::WriteAt(1), &[span(&mut { *b"NE" })]), Ok(2));
+        let mut all = [0; 13];
+        assert_eq!(go(Transfer::ReadAt(0), &[span(&mut all)]), Ok(13));
+        assert_eq!(&all, b"oNE two three");
+        let one = span(&mut all);
+        assert_eq!((one.first(4).len(), one.skip(20).len()), (4, 0));
+        assert_eq!(one.skip(4).address(), one.address() + 4);
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_its_errno() {
+        let file = file();
+        let mut byte = [0];
+        let spans = [span(&mut byte)];
+        let go = |how, spans: &[Span]| {
+            // SAFETY: as above; the kernel refuses the other ranges.
+            unsafe { direct(how, file.as_fd(), spans) }
+        };
+        assert_eq!(go(Transfer::Write, &[Span::new(8, 8)]), Err(libc::EFAULT));
+        assert_eq!(go(Transfer::List, &spans), Err(libc::ENOTDIR));
+        assert_eq!(go(Transfer::Receive(0), &spans), Err(libc::ENOTSOCK));
+        assert_eq!(
+            go(Transfer::List, &[spans[0], spans[0]]),
+            Err(libc::EINVAL),
+            "takes one span"
+        );
+        assert!(Transfer::ReadAtOnce.fills() && !Transfer::WriteAtOnce.fills());
+    }
+}
