@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use ringfence_runtime::{
-    CallError, DomainError, Fault, FaultKind, HostError, LoadError, MemoryError, domain,
+    Bound, CallError, DomainError, Fault, FaultKind, HostError, LoadError, MemoryError, domain,
 };
 
 /// `rf_status` of the header.
@@ -153,7 +153,10 @@ impl From<LoadError> for Failure {
             LoadError::Read { .. } => Status::ERROR_FILE,
             LoadError::Rejected { .. } => Status::ERROR_REJECTED,
             LoadError::Features { .. } | LoadError::Host(_) => Status::ERROR_UNSUPPORTED,
-            LoadError::Identifiers { .. } => Status::ERROR_LIMIT,
+            LoadError::Identifiers { .. }
+            | LoadError::Labels { .. }
+            | LoadError::TooLarge { .. }
+            | LoadError::Exceeded { .. } => Status::ERROR_LIMIT,
             _ => Status::ERROR_FORMAT,
         };
         Self::new(status, e.to_string())
@@ -215,6 +218,8 @@ impl From<CallError> for Failure {
         let (status, code) = match &e {
             CallError::Fault(fault) => status_of(&fault.kind),
             CallError::Exit(status) => (Status::FAULT_EXIT, *status),
+            CallError::Exceeded(over) if over.bound == Bound::Time => (Status::FAULT_TIME, 0),
+            CallError::Exceeded(_) => (Status::ERROR_LIMIT, 0),
             CallError::Faulted => (Status::ERROR_FAULTED, 0),
             CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
             CallError::Unlinked => (Status::ERROR_NO_FUNCTION, 0),

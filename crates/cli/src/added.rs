@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ringfence_runtime::{Domain, DomainOptions, LoadOptions, Module, ModuleError};
+use ringfence_runtime::{CallError, Domain, DomainOptions, LoadOptions, Module, ModuleError};
 
 use crate::failure;
 use crate::output;
@@ -66,6 +66,9 @@ impl Additions {
     pub fn add(&self, domain: &Domain) -> Result<(), ExitCode> {
         for (name, module) in &self.0 {
             domain.add(name, module).map_err(|e| match &e {
+                ModuleError::Init { source, .. } if matches!(**source, CallError::Exit(_)) => {
+                    failure::call(source)
+                }
                 ModuleError::Init { source, .. } => {
                     output::error(format!("--add {name}: a constructor failed"));
                     failure::call(source)
@@ -88,7 +91,7 @@ pub fn count(options: &mut DomainOptions) {
 /// What the domain has used, on standard error.
 pub fn print_usage(domain: &Domain) {
     let u = domain.usage();
-    eprintln!(
+    output::line(format_args!(
         "ringfence: memory {} bytes, processor time {:.3} s, calls {}, faults {}, descriptors {}, disk {} bytes",
         u.memory,
         u.processor_time.as_secs_f64(),
@@ -96,7 +99,7 @@ pub fn print_usage(domain: &Domain) {
         u.faults,
         u.descriptors,
         u.disk
-    );
+    ));
 }
 
 #[cfg(test)]

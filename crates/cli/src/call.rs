@@ -46,6 +46,9 @@ pub struct Args {
     /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
     #[arg(long)]
     usage: bool,
+    /// Largest module file to load, as 512M (default 256M)
+    #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
+    max_file: Option<u64>,
     /// Accept a module whose loads are not confined
     #[arg(long)]
     allow_integrity: bool,
@@ -56,7 +59,7 @@ pub fn run(args: &Args) -> ExitCode {
     match try_run(args) {
         Ok(text) => {
             if let Some(text) = text {
-                println!("{text}");
+                output::out(text);
             }
             ExitCode::SUCCESS
         }
@@ -71,6 +74,7 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     };
     let mut load = LoadOptions::default();
     load.allow_integrity = args.allow_integrity;
+    load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
     let files = std::iter::once(&args.module).chain(&args.modules);
     let modules: Vec<Module> = files
         .map(|f| Module::open(f, &load))
@@ -172,9 +176,9 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         let int = low as i32;
         if int < 0 {
             // An `int` leaves the upper half of the register clear, whatever its sign.
-            eprintln!(
+            output::line(format_args!(
                 "ringfence: note: as a 32-bit int this is {int}; build with -g, or give --sig 'i32(…)'"
-            );
+            ));
         }
     }
     if guessed && returned.rax >> 32 == domain.as_ref().base() >> 32 {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ringfence_runtime::{CallError, DomainError, Fault, FaultKind};
+use ringfence_runtime::{Bound, CallError, DomainError, Fault, FaultKind};
 
 use crate::output;
 
@@ -22,11 +22,11 @@ pub fn call(error: &CallError) -> ExitCode {
         CallError::Exit(status) => ExitCode::from(*status as u8),
         CallError::Fault(fault) => {
             report(fault);
-            ExitCode::from(match fault.kind {
-                FaultKind::TimeLimit => TIME_LIMIT,
-                FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => ABORT,
-                _ => FAULT,
-            })
+            status(fault)
+        }
+        CallError::Exceeded(over) if over.bound == Bound::Time => {
+            output::error(error);
+            ExitCode::from(TIME_LIMIT)
         }
         other => {
             output::error(other);
@@ -37,14 +37,35 @@ pub fn call(error: &CallError) -> ExitCode {
 
 /// Reports why a domain was not made.
 pub fn domain(error: &DomainError) -> ExitCode {
-    output::error(error);
-    if let DomainError::Init { source, .. } = error
-        && let CallError::Fault(fault) = &**source
-    {
-        backtrace(fault);
-        return ExitCode::from(FAULT);
+    let DomainError::Init { source, .. } = error else {
+        output::error(error);
+        return ExitCode::from(NOT_STARTED);
+    };
+    match &**source {
+        // A program may exit before its main.
+        CallError::Exit(status) => ExitCode::from(*status as u8),
+        CallError::Fault(fault) => {
+            output::error(error);
+            backtrace(fault);
+            status(fault)
+        }
+        CallError::Exceeded(over) if over.bound == Bound::Time => {
+            output::error(error);
+            ExitCode::from(TIME_LIMIT)
+        }
+        _ => {
+            output::error(error);
+            ExitCode::from(NOT_STARTED)
+        }
     }
-    ExitCode::from(NOT_STARTED)
+}
+
+fn status(fault: &Fault) -> ExitCode {
+    ExitCode::from(match fault.kind {
+        FaultKind::TimeLimit => TIME_LIMIT,
+        FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => ABORT,
+        _ => FAULT,
+    })
 }
 
 fn report(fault: &Fault) {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ringfence_driver::inspect::{Info, SymbolInfo, inspect};
 
+use crate::input;
 use crate::output::{self, Colour, bytes, paint};
 
 /// Options of `ringfence inspect`.
@@ -12,6 +13,9 @@ use crate::output::{self, Colour, bytes, paint};
 pub struct Args {
     /// The module
     module: PathBuf,
+    /// Largest file to read, as 512M (default 256M)
+    #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
+    max_file: Option<u64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -20,8 +24,7 @@ pub struct Args {
 /// Runs the command: 0, or 2 if the file is no module.
 pub fn run(args: &Args) -> ExitCode {
     let path = args.module.display();
-    let info = match std::fs::read(&args.module)
-        .map_err(|e| e.to_string())
+    let info = match input::read(&args.module, args.max_file)
         .and_then(|data| inspect(&data).map_err(|e| e.to_string()))
     {
         Ok(info) => info,
@@ -31,9 +34,9 @@ pub fn run(args: &Args) -> ExitCode {
         }
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&info).unwrap_or_default());
+        output::out(serde_json::to_string_pretty(&info).unwrap_or_default());
     } else {
-        print!("{}", show(&path.to_string(), &info));
+        output::out(show(&path.to_string(), &info).trim_end_matches('\n'));
     }
     ExitCode::SUCCESS
 }

@@ -7,6 +7,7 @@ mod added;
 mod bench;
 mod call;
 mod failure;
+mod input;
 mod inspect;
 mod output;
 mod run;

@@ -17,6 +17,11 @@ pub fn line(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// A line on standard output. If nobody reads it any more, that changes nothing either.
+pub fn out(text: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
 /// A colour for standard output.
 #[derive(Clone, Copy)]
 pub enum Colour {

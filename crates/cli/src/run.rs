@@ -47,7 +47,7 @@ pub struct Args {
     /// Allow connections to this address
     #[arg(long, value_name = "IP:PORT")]
     connect: Vec<SocketAddr>,
-    /// Most memory for heap and maps, as 64M (default 1G)
+    /// Most memory for data, heap and maps, as 64M (default 1G)
     #[arg(long, value_name = "SIZE", value_parser = failure::size)]
     memory: Option<u64>,
     /// Most open descriptors, 3 to 65536
@@ -68,6 +68,9 @@ pub struct Args {
     /// Print each system call as strace does
     #[arg(long)]
     trace: bool,
+    /// Largest module file to load, as 512M (default 256M)
+    #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
+    max_file: Option<u64>,
     /// Accept a program whose loads are not confined
     #[arg(long)]
     allow_integrity: bool,
@@ -154,6 +157,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let mut load = LoadOptions::default();
     load.allow_integrity = args.allow_integrity;
+    load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
     let mut options = DomainOptions::default();
     options.time_limit = args.time_limit;
     options.memory_limit = args.memory.unwrap_or(options.memory_limit);

@@ -8,6 +8,7 @@ use ringfence_driver::inspect::feature_names;
 use ringfence_isa::Isolation;
 use serde_json::{Value, json};
 
+use crate::input;
 use crate::output::{self, Colour, paint};
 
 /// Options of `ringfence verify`.
@@ -31,6 +32,9 @@ pub struct Args {
     /// Refuse x87 instructions
     #[arg(long)]
     no_x87: bool,
+    /// Largest file to read, as 512M (default 256M)
+    #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
+    max_file: Option<u64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -64,7 +68,7 @@ pub fn run(args: &Args) -> ExitCode {
     let mut results = Vec::new();
     for path in &args.files {
         let shown = path.display().to_string();
-        let verdict = std::fs::read(path).map_err(|e| e.to_string()).and_then(|data| {
+        let verdict = input::read(path, args.max_file).and_then(|data| {
             if args.raw {
                 let entries = if args.entry.is_empty() {
                     vec![0]
@@ -97,10 +101,7 @@ pub fn run(args: &Args) -> ExitCode {
     }
     if args.json {
         // A value made of strings and numbers always has a text.
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&Value::Array(results)).unwrap_or_default()
-        );
+        output::out(serde_json::to_string_pretty(&Value::Array(results)).unwrap_or_default());
     }
     ExitCode::from(worst)
 }
@@ -114,22 +115,22 @@ fn isolation_name(isolation: Isolation) -> &'static str {
 
 fn print(path: &str, verdict: &Verdict) {
     if let Some(report) = &verdict.report {
-        println!(
+        output::out(format_args!(
             "{path}: {} ({} functions, {} instructions, {} of text, {} isolation)",
             paint(Colour::Green, "accepted"),
             report.functions.len(),
             report.instructions,
             output::bytes(verdict.text as u64),
             isolation_name(verdict.isolation),
-        );
+        ));
         return;
     }
-    println!("{path}: {}", paint(Colour::Red, "rejected"));
+    output::out(format_args!("{path}: {}", paint(Colour::Red, "rejected")));
     for f in &verdict.findings {
-        println!("  {}", describe(f));
+        output::out(format_args!("  {}", describe(f)));
     }
     if verdict.truncated {
-        println!("  … and more");
+        output::out("  … and more");
     }
 }
 

@@ -410,3 +410,54 @@ fn typical_mistakes_are_told_with_what_to_do() {
         }
     }
 }
+
+#[test]
+fn devices_and_large_files_are_refused_at_the_bound() {
+    let d = Dir::new();
+    d.sh("ulimit -v 4000000; $RF verify --max-file 1M /dev/zero")
+        .fails(2, &["/dev/zero: larger than 1048576 bytes", "--max-file"]);
+    d.sh("$RF inspect --max-file 1M /dev/zero")
+        .fails(2, &["larger than 1048576 bytes"]);
+    d.sh("truncate -s 3G sparse.rf; $RF verify sparse.rf")
+        .fails(2, &["larger than 268435456 bytes"]);
+    d.rf(&["call", "sparse.rf", "f"])
+        .fails(2, &["larger than 268435456 bytes", "max_file_size"]);
+}
+
+#[test]
+fn output_that_nobody_takes_changes_no_status() {
+    let d = Dir::new();
+    d.write("m.c", "int f(int x) { return x + 1; }\n");
+    d.rf(&["cc", "-g", "m.c", "-o", "m.rf"]).ok();
+    for command in [
+        "inspect m.rf",
+        "inspect --json m.rf",
+        "verify m.rf",
+        "verify --json m.rf",
+        "call m.rf f 1",
+    ] {
+        let ran = d.sh(&format!("$RF {command} >/dev/full"));
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{command}");
+    }
+}
+
+#[test]
+fn constructors_end_a_program_as_its_main_does() {
+    let d = Dir::new();
+    let program = |constructor: &str| {
+        format!(
+            "long __rf_syscall(long);\n__attribute__((constructor)) static void first(void) {{ {constructor} }}\n\
+             int __rf_main(int argc, char **argv, char **envp, unsigned long *auxv) {{ return 0; }}\n"
+        )
+    };
+    d.write("loop.c", program("for (;;) __asm__ volatile(\"\");"));
+    d.rf(&["cc", "-O1", "loop.c", "-o", "loop.rf"]).ok();
+    d.rf(&["run", "--time-limit", "100ms", "loop.rf"])
+        .fails(124, &["initialising", "time limit"]);
+    let exit = "register long rax __asm__(\"rax\") = 231, rdi __asm__(\"rdi\") = 5; \
+                __asm__ volatile(\"call __rf_syscall\" : \"+a\"(rax), \"+D\"(rdi) : : \"memory\", \"rcx\", \"r11\");";
+    d.write("exit.c", program(exit));
+    d.rf(&["cc", "-O1", "exit.c", "-o", "exit.rf"]).ok();
+    let ran = d.rf(&["run", "exit.rf"]);
+    assert_eq!((ran.status, ran.err.as_str()), (5, ""));
+}

@@ -584,6 +584,9 @@ pub enum CallError {
         /// How many are allowed.
         limit: usize,
     },
+    /// Several calls that have one limit together, constructors or destructors, were given up. The domain has faulted.
+    #[error("its constructors or destructors: {0}")]
+    Exceeded(crate::work::Exceeded),
     /// The lane could not be made.
     #[error("making a lane: {0}")]
     Lane(String),

@@ -9,7 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DomainOptions {
-    /// Most bytes of heap, anonymous maps and host allocations together.
+    /// Most bytes of modules' writable data, heap, anonymous maps and host allocations together. Stacks have their own bound: `max_lanes`
+    /// times `data_stack`, `control_stack` and the modules' thread-local variables.
     pub memory_limit: u64,
     /// Bytes of data stack a lane has; at most 15 MiB.
     pub data_stack: u32,

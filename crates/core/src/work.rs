@@ -37,7 +37,11 @@ impl std::fmt::Display for Exceeded {
         match self.bound {
             Bound::Steps => write!(f, "takes more than the {limit} steps that are allowed"),
             Bound::Bytes => write!(f, "takes more than the {limit} bytes of memory that are allowed"),
-            Bound::Time => write!(f, "takes longer than {:?}", Duration::from_nanos(limit)),
+            Bound::Time => write!(
+                f,
+                "takes longer than the {:?} that are allowed",
+                Duration::from_nanos(limit)
+            ),
             Bound::Memory => write!(f, "takes {limit} bytes of memory more than the system has"),
         }
     }

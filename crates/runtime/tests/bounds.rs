@@ -3,7 +3,9 @@
 mod support;
 
 use ringfence_isa::identifier;
-use ringfence_runtime::{Bound, Domain, DomainOptions, Exceeded, Imports, LoadError, LoadOptions, Module};
+use ringfence_runtime::{
+    Bound, Domain, DomainError, DomainOptions, Exceeded, Imports, LoadError, LoadOptions, MemoryError, Module,
+};
 use std::os::unix::ffi::OsStrExt;
 use support::elf::{File, LOAD, NOTE, READ, Segment, Symbol, WRITE};
 use support::in_child;
@@ -134,6 +136,53 @@ fn zeroes_are_not_touched() {
         let after = resident();
         assert!(after < before + (8 << 20), "{before} {after}");
         drop(domain);
+    });
+}
+
+#[test]
+fn data_counts_as_memory() {
+    let mut file = small();
+    file.zeroes = 900 << 20;
+    let module = load(&file.bytes()).unwrap();
+    let mut options = DomainOptions::default();
+    options.memory_limit = 1 << 20;
+    match Domain::new(std::slice::from_ref(&module), Imports::new(), &options) {
+        Err(DomainError::Memory(MemoryError::Limit { wanted, limit, .. })) => {
+            assert!(wanted >= 900 << 20);
+            assert_eq!(limit, 1 << 20);
+        }
+        other => panic!("{other:?}"),
+    }
+    options.memory_limit = 901 << 20;
+    let domain = Domain::new(&[module], Imports::new(), &options).unwrap();
+    let before = domain.usage().memory;
+    assert!(before >= 900 << 20, "{before}");
+    domain.as_ref().alloc(64 << 10, 16).unwrap();
+    for _ in 0..2 {
+        let more = domain.as_ref().alloc(2 << 20, 16);
+        assert!(matches!(more, Err(MemoryError::Limit { .. })), "{more:?}");
+        domain.reset().unwrap();
+        assert_eq!(domain.usage().memory, before);
+    }
+}
+
+#[test]
+fn memory_is_not_executable_whatever_the_personality() {
+    const READ_IMPLIES_EXEC: u64 = 0x0040_0000;
+    in_child("memory_is_not_executable_whatever_the_personality", || {
+        let module = load(&small().bytes()).unwrap();
+        let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default()).unwrap();
+        // SAFETY: changes how the kernel maps memory for this thread.
+        let before = unsafe { libc::personality(READ_IMPLIES_EXEC) };
+        let allocated = domain.as_ref().alloc(64 << 10, 16);
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let reset = domain.reset();
+        // SAFETY: as above.
+        unsafe { libc::personality(before as u64) };
+        assert!(allocated.is_err(), "{allocated:?}");
+        assert!(reset.is_ok(), "{reset:?}");
+        assert!(!maps.contains(" rwxp "), "{maps}");
+        domain.as_ref().alloc(64 << 10, 16).unwrap();
     });
 }
 

@@ -31,13 +31,13 @@ typedef struct rf_domain_options {
      * run out of time it must not call domains. What it does itself reaches limits unasked. */
     uint64_t (*on_limit)(const rf_limit_hit *hit, void *context);
     void *on_limit_context;
-    uint64_t time_limit;           /* ns that a call from the host may take */
+    uint64_t time_limit;           /* ns that a call may take, or all constructors together */
     uint64_t processor_time;       /* ns in the domain's own code, over all its life; UINT64_MAX: counted,
                                       not limited */
     uint64_t call_limit;           /* calls from outside, constructors included; later ones fail with
                                       RF_ERROR_LIMIT */
     uint64_t fault_limit;          /* after so many faults rf_domain_reset fails with RF_ERROR_LIMIT */
-    uint64_t memory_limit;         /* bytes of heap, maps and host allocations together */
+    uint64_t memory_limit;         /* bytes of data, heap, maps and host allocations together */
     uint64_t code_limit;           /* bytes of code that rf_code_add takes */
     uint64_t module_limit;         /* bytes of images of modules of rf_domain_add_module */
     uint64_t max_lanes;            /* threads that may have stacks in the domain */

@@ -8,7 +8,7 @@
 /* Filled in by rf_domain_usage. Start from RF_USAGE_INIT; the struct may grow at its end. */
 typedef struct rf_usage {
     size_t size;             /* sizeof(rf_usage), set by the caller */
-    uint64_t memory;         /* bytes of heap, maps, host allocations and data of added modules, now */
+    uint64_t memory;         /* bytes of heap, maps, host allocations and data of modules, now */
     uint64_t code;           /* bytes of code of rf_code_add, now */
     uint64_t calls;          /* calls from outside since it was made, constructors' included; nested ones
                                 are not counted */

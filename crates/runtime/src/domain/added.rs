@@ -15,7 +15,8 @@
 use super::family::{Added, Chain};
 use super::handles::Handles;
 use super::quiet::Grave;
-use super::{Call, Domain, Inner, image};
+use super::series::Series;
+use super::{Domain, Inner, image};
 use crate::domain::relocate::{GAP, Linker, Placed};
 use crate::lanes::signal;
 use crate::lanes::world;
@@ -57,6 +58,8 @@ pub(crate) struct Family {
     /// Free places for images; made at the first need.
     room: Option<Room>,
     graves: Vec<Grave<(u32, u32)>>,
+    /// Places where mapping an image failed half way, and which could not be made inaccessible yet.
+    left: Vec<(u32, u32)>,
     /// Bytes of images, graves included.
     used: u64,
     /// Where the list of images is changed, since the first module came.
@@ -83,8 +86,32 @@ impl Family {
         self.members.iter().filter(|m| m.state == State::Live)
     }
 
+    /// An image was mapped at a place, perhaps a part of it, and is not to be there. Other threads can have seen its data: one that
+    /// took some of it for a function's marker, and has not jumped yet, must not find another module's text there.
+    fn leave(&mut self, domain: &Inner, at: u32, len: u32) {
+        self.used += u64::from(len);
+        self.left.push((at, len));
+        self.hide(domain);
+    }
+
+    /// Makes inaccessible what was left; its place waits for the calls that are in progress now.
+    fn hide(&mut self, domain: &Inner) {
+        let graves = &mut self.graves;
+        self.left.retain(|&(at, len)| {
+            let address = domain.base() + u64::from(at);
+            // SAFETY: a place for an image, without text.
+            let hidden =
+                unsafe { sys::map_anonymous(address, u64::from(len) - GAP, libc::PROT_NONE, true) }.is_ok();
+            if hidden {
+                graves.push(Grave::of_all((at, len), domain));
+            }
+            !hidden
+        });
+    }
+
     /// Makes places free whose calls have ended.
-    fn bury(&mut self) {
+    fn bury(&mut self, domain: &Inner) {
+        self.hide(domain);
         let (Some(room), used) = (&mut self.room, &mut self.used) else {
             return;
         };
@@ -256,7 +283,7 @@ impl Domain {
             }
             other => other?,
         };
-        if let Err(source) = self.run(&added, &module.0.parsed.constructors) {
+        if let Err(source) = self.run(&added, &module.0.parsed.constructors, &Series::new(self)) {
             self.take_back(&added);
             return Err(ModuleError::Init {
                 name: name.into(),
@@ -289,7 +316,7 @@ impl Domain {
             return Err(ModuleError::Faulted);
         }
         family.reap(inner);
-        family.bury();
+        family.bury(inner);
         let own = || name.to_string();
         if family.named(name).is_some() {
             return Err(ModuleError::Exists { name: own() });
@@ -335,9 +362,11 @@ impl Domain {
             offset,
             tls,
         };
-        let made = self.place_at(&mut family, name, placed, size);
+        let mut touched = false;
+        let made = self.place_at(&mut family, name, placed, size, &mut touched);
         match &made {
             Ok(_) => family.used += u64::from(size),
+            Err(_) if touched => family.leave(inner, offset, size),
             Err(_) => family.room(inner).give(offset, size),
         }
         made
@@ -349,6 +378,7 @@ impl Domain {
         name: &str,
         placed: Placed,
         size: u32,
+        touched: &mut bool,
     ) -> Result<Arc<Added>, ModuleError> {
         let inner = &*self.0;
         let module = placed.module.clone();
@@ -373,10 +403,7 @@ impl Domain {
             let needs = needs.map(|&i| others[i - first].offset).collect();
             (values, needs, linker.asks_call_status)
         };
-        let data: u64 = image::data_of(&placed)
-            .iter()
-            .map(|(start, end)| u64::from(end - start))
-            .sum();
+        let data = image::data_len(&placed);
         let added = Arc::new(Added {
             size,
             data,
@@ -394,15 +421,13 @@ impl Domain {
             return Err(e.into());
         }
         // The text comes last: before it nobody can be there.
+        *touched = true;
         let mapped = image::map_image(&added.placed, inner.base(), || {
             relocate(inner, &added.placed, &values)?;
             self.fill_thread_locals(&added);
             Ok(())
         });
         if let Err(e) = mapped {
-            let address = inner.base() + u64::from(added.placed.offset);
-            // SAFETY: a place where nobody has been: there is no text.
-            let _ = unsafe { sys::map_anonymous(address, u64::from(size) - GAP, libc::PROT_NONE, true) };
             inner.memory().discharge(data);
             host::give_mappings(added.mappings);
             return Err(e.into());
@@ -433,7 +458,7 @@ impl Domain {
     }
 
     /// Calls some of a module's functions.
-    fn run(&self, added: &Arc<Added>, functions: &[u32]) -> Result<(), CallError> {
+    fn run(&self, added: &Arc<Added>, functions: &[u32], series: &Series<'_>) -> Result<(), CallError> {
         for &offset in functions {
             if !added.placed.module.0.is_entry(offset) {
                 return Err(CallError::Lane(
@@ -444,15 +469,15 @@ impl Domain {
                 let _world = world::lock().ok_or(CallError::Inside)?;
                 self.entry_of_added(added, offset)
             };
-            entry.call(&mut Call::default())?;
+            series.call(&entry)?;
         }
         Ok(())
     }
 
     /// Runs the destructors that have not run.
-    fn end_added(&self, added: &Arc<Added>) -> Result<(), CallError> {
+    fn end_added(&self, added: &Arc<Added>, series: &Series<'_>) -> Result<(), CallError> {
         for destructor in added.to_end().collect::<Vec<_>>() {
-            let ended = self.run(added, &[destructor]);
+            let ended = self.run(added, &[destructor], series);
             // What did not begin runs at the next try.
             if ended.is_ok() || self.0.faulted() {
                 added.ended.fetch_add(1, Ordering::Relaxed);
@@ -463,17 +488,18 @@ impl Domain {
     }
 
     /// Runs the destructors of all modules that were added, the last one's first.
-    pub(super) fn end_all_added(&self) -> Result<(), DomainError> {
+    pub(super) fn end_all_added(&self, series: &Series<'_>) -> Result<(), DomainError> {
         let all: Vec<_> = {
             let _world = world::lock_plain();
             let family = self.0.family();
             family.live().map(|m| (m.name.clone(), m.added.clone())).collect()
         };
         for (name, added) in all.into_iter().rev() {
-            self.end_added(&added).map_err(|source| DomainError::Fini {
-                module: name,
-                source: Box::new(source),
-            })?;
+            self.end_added(&added, series)
+                .map_err(|source| DomainError::Fini {
+                    module: name,
+                    source: Box::new(source),
+                })?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The end of a domain that has one: destructors run, as when a program exits or a library is closed.
 
-use super::{Call, Domain};
+use super::Domain;
+use super::series::Series;
 use crate::lanes::world;
 use ringfence_core::error::{CallError, DomainError};
 use std::sync::atomic::Ordering;
@@ -8,7 +9,7 @@ use std::sync::atomic::Ordering;
 impl Domain {
     /// Runs the destructors of the domain's modules: functions with the attribute of that name, then the libc's part: functions given to
     /// `atexit`, destructors of static objects, of the calling thread's `thread_local` objects, and streams are written out. Those of
-    /// modules that came last run first, and of a module's functions the last. They are ordinary calls, under the domain's limits.
+    /// modules that came last run first, and of a module's functions the last. They are ordinary calls, under the domain's limits; that of time holds for all of them together.
     ///
     /// They run once until a [`reset`](Self::reset), however often this is called. A module that called `exit` has run its own, and takes no
     /// calls. What is called afterwards meets objects that have been destroyed. A domain that is dropped without this ends as a killed process does.
@@ -45,7 +46,8 @@ impl Domain {
         if inner.ended.swap(resets, Ordering::AcqRel) == resets {
             return Ok(());
         }
-        self.end_all_added()?;
+        let series = Series::new(self);
+        self.end_all_added(&series)?;
         for placed in inner.layout.placed.iter().rev() {
             for &offset in placed.module.0.parsed.destructors.iter().rev() {
                 let failed = |source| DomainError::Fini {
@@ -58,7 +60,7 @@ impl Domain {
                     )));
                 }
                 let entry = self.entry_at(inner.base() + u64::from(placed.offset) + u64::from(offset));
-                entry.call(&mut Call::default()).map_err(failed)?;
+                series.call(&entry).map_err(failed)?;
             }
         }
         Ok(())

@@ -199,6 +199,12 @@ pub(super) fn data_of(p: &relocate::Placed) -> Vec<(u32, u32)> {
     data
 }
 
+/// How many bytes that are.
+pub(super) fn data_len(p: &relocate::Placed) -> u64 {
+    let pieces = data_of(p).into_iter();
+    pieces.map(|(start, end)| u64::from(end - start)).sum()
+}
+
 /// Puts writable pages of a module back.
 fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Result<(), HostError> {
     // Pages behind the file's are zero at first.

@@ -14,7 +14,7 @@ use crate::os::{host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
 use image::{import_table, map_image, relocate_all};
-use ringfence_core::error::{CallError, DomainError};
+use ringfence_core::error::{CallError, DomainError, MemoryError};
 use ringfence_core::policy::{NoPolicy, Policy};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
@@ -42,9 +42,12 @@ pub(crate) mod regions;
 pub(crate) mod relocate;
 mod reset;
 mod retire;
+mod series;
 pub mod snapshot;
 mod spawn;
 pub(crate) mod stay;
+#[cfg(test)]
+mod sweep;
 mod thread_block;
 mod usage;
 
@@ -315,7 +318,8 @@ fn avx() -> bool {
 }
 
 impl Domain {
-    /// Makes a domain of one module or several linked together, and runs their constructors.
+    /// Makes a domain of one module or several linked together, and runs their constructors, which have
+    /// [`DomainOptions::time_limit`] all together.
     ///
     /// # Errors
     /// [`DomainError`].
@@ -363,6 +367,14 @@ impl Domain {
             .iter()
             .map(|p| (p.offset, p.module.0.parsed.image_len))
             .collect();
+        let data = layout.placed.iter().map(image::data_len).sum();
+        if data > options.memory_limit {
+            return Err(DomainError::Memory(MemoryError::Limit {
+                wanted: data,
+                used: 0,
+                limit: options.memory_limit,
+            }));
+        }
         let window = Window::new(options.processors, &images)?;
         let base = window.base();
         for p in &layout.placed {
@@ -400,7 +412,7 @@ impl Domain {
                 options.processor_time.map(|t| nanoseconds(Some(t))),
                 options.cancel.clone(),
             ),
-            memory: Mutex::new(Memory::new(base, options.memory_limit)),
+            memory: Mutex::new(Memory::new(base, options.memory_limit, data)),
             faulted: AtomicBool::new(false),
             resets: AtomicU64::new(0),
             ended: AtomicU64::new(u64::MAX),
@@ -434,6 +446,7 @@ impl Domain {
             host::take_mappings(lane::MAPPINGS)?;
             host::give_mappings(lane::MAPPINGS);
         }
+        let series = series::Series::new(self);
         for p in &self.0.layout.placed {
             for &offset in &p.module.0.parsed.constructors {
                 let failed = |source| DomainError::Init {
@@ -446,7 +459,7 @@ impl Domain {
                     )));
                 }
                 let entry = self.entry_at(self.0.base() + u64::from(p.offset) + u64::from(offset));
-                entry.call(&mut Call::default()).map_err(failed)?;
+                series.call(&entry).map_err(failed)?;
             }
         }
         Ok(())

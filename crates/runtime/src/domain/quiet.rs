@@ -68,11 +68,10 @@ pub(super) fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bo
     found
 }
 
-/// Something whose place has to wait until a call that was in progress has ended.
+/// Something whose place has to wait until calls that were in progress have ended.
 pub(super) struct Grave<T> {
     pub what: T,
-    lane: *const Lane,
-    sequence: u64,
+    calls: Vec<(*const Lane, u64)>,
 }
 
 // SAFETY: lanes are never unmapped; only their atomics are used.
@@ -83,15 +82,34 @@ impl<T> Grave<T> {
     pub(super) fn new(what: T, lane: &Lane) -> Grave<T> {
         Grave {
             what,
-            lane,
-            sequence: lane.sequence.load(Ordering::Acquire),
+            calls: vec![(lane, lane.sequence.load(Ordering::Acquire))],
         }
     }
 
-    /// Whether that call goes on.
+    /// Waits for all present calls in the domain. Calls that begin from now on must not be able to reach it.
+    pub(super) fn of_all(what: T, domain: &Inner) -> Grave<T> {
+        // SAFETY: lanes in the list are this domain's; only atomics are used.
+        let lanes = domain
+            .lanes()
+            .lanes
+            .iter()
+            .map(|&l| unsafe { &*l })
+            .collect::<Vec<_>>();
+        // Whoever has not announced a call yet comes later.
+        watchdog::barrier();
+        let active = lanes.into_iter().filter(|l| l.active());
+        let calls = active
+            .map(|l| (std::ptr::from_ref(l), l.sequence.load(Ordering::Acquire)))
+            .collect();
+        Grave { what, calls }
+    }
+
+    /// Whether one of those calls goes on.
     pub(super) fn waits(&self) -> bool {
-        // SAFETY: lanes are never unmapped.
-        let lane = unsafe { &*self.lane };
-        lane.active() && lane.sequence.load(Ordering::Acquire) == self.sequence
+        self.calls.iter().any(|&(lane, sequence)| {
+            // SAFETY: lanes are never unmapped.
+            let lane = unsafe { &*lane };
+            lane.active() && lane.sequence.load(Ordering::Acquire) == sequence
+        })
     }
 }

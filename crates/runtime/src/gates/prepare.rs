@@ -83,24 +83,27 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
     let thread = world::this_thread(&mut world)?;
     let mut set = domain.lanes();
     let slot = match set.free.pop() {
-        Some(slot) => domain.refresh(&slot, true).map(|()| slot),
-        None if let Some(number) = set.empty.pop() => {
-            let slot = Slot::new(&domain.shape(), number);
-            if slot.is_err() {
-                set.empty.push(number);
-            }
-            slot.and_then(|slot| domain.refresh(&slot, false).map(|()| slot))
-        }
+        Some(slot) => Ok((slot, true)),
+        None if let Some(number) = set.empty.pop() => Slot::new(&domain.shape(), number)
+            .inspect_err(|_| set.empty.push(number))
+            .map(|slot| (slot, false)),
         None if set.next < domain.max_lanes.load(Ordering::Relaxed) => {
-            let slot = Slot::new(&domain.shape(), set.next);
+            let number = set.next;
             set.next += 1;
-            slot.and_then(|slot| domain.refresh(&slot, false).map(|()| slot))
+            Slot::new(&domain.shape(), number)
+                .inspect_err(|_| set.empty.push(number))
+                .map(|slot| (slot, false))
         }
         None => {
             drop(set);
             return Err(Refusal::Full(domain.stay()));
         }
     }
+    .and_then(|(slot, used)| {
+        // A slot that is not clean waits for the next one who needs it.
+        domain.refresh(&slot, used).inspect_err(|_| set.free.push(slot))?;
+        Ok(slot)
+    })
     .map_err(|e: HostError| CallError::Lane(e.to_string()))?;
     let lane = thread.blank_lane(&mut world);
     let low = (slot.start(domain.base()) as u32)

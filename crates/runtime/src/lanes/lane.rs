@@ -81,6 +81,8 @@ pub(crate) struct Lane {
     pub linked: AtomicU32,
     /// Time limit of a call in nanoseconds, 0 for none.
     pub limit: AtomicU64,
+    /// When the calls that are begun now have to have ended, all together, by the watchdog's clock; 0 for none.
+    pub deadline: AtomicU64,
     /// Whether the watchdog has to look at calls in this lane, for other reasons than a limit.
     pub timed: AtomicU32,
     /// The watchdog's own: in which round it found a call in progress last, and the thread's processor time then.
@@ -251,22 +253,38 @@ impl Slot {
         let control_len = u64::from(shape.control_stack);
         let total = control_len + RESERVE + 2 * sys::PAGE as u64;
         let rw = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a fresh mapping, and parts of our own window in which nothing is mapped yet.
-        unsafe {
-            let control = sys::map_anonymous(0, total, rw, false)?;
-            let slot = Slot {
-                number,
-                control,
-                control_len,
+        // SAFETY: a fresh mapping.
+        let control = unsafe { sys::map_anonymous(0, total, rw, false) };
+        let slot = Slot {
+            number,
+            control: control.inspect_err(|_| host::give_mappings(MAPPINGS))?,
+            control_len,
+        };
+        slot.map(shape).inspect_err(|_| {
+            // If this fails as well, the next one that gets the number maps over what is left there.
+            // SAFETY: parts of our own window that nobody uses yet.
+            let _ = unsafe {
+                let len = window::LANE_SLOT.into();
+                sys::map_anonymous(slot.start(shape.base), len, libc::PROT_NONE, true)
             };
-            sys::protect(control, sys::PAGE as u64, libc::PROT_NONE)?;
-            sys::protect(slot.soft_guard(), sys::PAGE as u64, libc::PROT_NONE)?;
-            let start = slot.start(shape.base);
+            slot.unmap_control();
+        })?;
+        Ok(slot)
+    }
+
+    /// Makes the guards of a new slot, and maps what is in the window.
+    fn map(&self, shape: &Shape) -> Result<(), HostError> {
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let start = self.start(shape.base);
+        let data = u64::from(shape.data_stack);
+        // SAFETY: the new mapping, and parts of our own window in which nothing is mapped yet.
+        unsafe {
+            sys::protect(self.control, sys::PAGE as u64, libc::PROT_NONE)?;
+            sys::protect(self.soft_guard(), sys::PAGE as u64, libc::PROT_NONE)?;
             sys::map_anonymous(start, shape.thread_area, rw, true)?;
-            let data = u64::from(shape.data_stack);
             sys::map_anonymous(start + u64::from(window::LANE_SLOT) - data, data, rw, true)?;
-            Ok(slot)
         }
+        Ok(())
     }
 
     /// Gives the control stack back. The rest goes with the window.

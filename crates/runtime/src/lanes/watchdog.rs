@@ -165,7 +165,11 @@ fn look(now: u64) -> (bool, u64) {
                 lane.seen.store(sequence, Ordering::Relaxed);
                 lane.since.store(now, Ordering::Relaxed);
             }
-            let deadline = lane.since.load(Ordering::Relaxed).saturating_add(limit);
+            let alone = lane.since.load(Ordering::Relaxed).saturating_add(limit);
+            let deadline = match lane.deadline.load(Ordering::Relaxed) {
+                0 => alone,
+                together => alone.min(together),
+            };
             if deadline <= now {
                 mark(lane, sequence, attention::TIME);
             } else {
@@ -330,7 +334,8 @@ pub(crate) fn serialise() -> Result<(), HostError> {
     Ok(())
 }
 
-fn now() -> u64 {
+/// Nanoseconds of the clock that limits are measured with.
+pub(crate) fn now() -> u64 {
     // SAFETY: reads a clock.
     unsafe {
         let mut t: libc::timespec = zeroed();

@@ -229,6 +229,7 @@ unsafe fn blank(lane: *mut Lane) {
     // SAFETY: the caller owns the lane.
     unsafe {
         (*lane).limit.store(0, Ordering::Relaxed);
+        (*lane).deadline.store(0, Ordering::Relaxed);
         (*lane).timed.store(0, Ordering::Relaxed);
         (*lane).host_sp.store(0, Ordering::Relaxed);
         (*lane).top.store(1, Ordering::Release);

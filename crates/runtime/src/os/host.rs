@@ -91,6 +91,12 @@ pub(crate) fn give_mappings(n: u64) {
     MAPPINGS.fetch_sub(n, Ordering::Relaxed);
 }
 
+/// What windows and lanes hold now.
+#[cfg(test)]
+pub(crate) fn mappings() -> u64 {
+    MAPPINGS.load(Ordering::Relaxed)
+}
+
 fn features() -> u32 {
     use ringfence_isa::window::feature as f;
     macro_rules! all {

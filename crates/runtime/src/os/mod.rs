@@ -5,4 +5,6 @@ pub mod guarded;
 pub(crate) mod host;
 pub(crate) mod mark;
 pub(crate) mod pages;
+#[cfg(test)]
+pub(crate) mod refusals;
 pub(crate) mod sys;

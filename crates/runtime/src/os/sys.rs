@@ -15,11 +15,38 @@ pub(crate) fn page_down(n: u64) -> u64 {
     n & !(PAGE as u64 - 1)
 }
 
+/// Whether a system call of this file is to fail without being made: tests ask for it.
+#[cfg(not(test))]
+const fn refused() -> bool {
+    false
+}
+#[cfg(test)]
+use crate::os::refusals::refused;
+
+/// Whether memory gets the rights that are asked for, and no others. A thread with `READ_IMPLIES_EXEC` would get what it may read as
+/// executable, from `mmap` and from `mprotect`: memory that a domain writes must never be that. The flag belongs to the thread, so it
+/// is looked at here each time.
+pub(crate) fn exact(prot: i32) -> Result<(), HostError> {
+    if prot & libc::PROT_READ == 0 || prot & libc::PROT_EXEC != 0 {
+        return Ok(());
+    }
+    // SAFETY: with this argument it only asks.
+    let personality = unsafe { libc::personality(0xFFFF_FFFF) };
+    match personality & libc::READ_IMPLIES_EXEC {
+        0 => Ok(()),
+        _ => Err(HostError::ReadImpliesExec),
+    }
+}
+
 /// Maps anonymous private memory, at `at` exactly if `fixed`.
 ///
 /// # Safety
 /// With `fixed`, whatever is mapped in the range goes away.
 pub(crate) unsafe fn map_anonymous(at: u64, len: u64, prot: i32, fixed: bool) -> Result<u64, HostError> {
+    exact(prot)?;
+    if refused() {
+        return Err(HostError::last("mapping memory"));
+    }
     let flags = libc::MAP_PRIVATE
         | libc::MAP_ANONYMOUS
         | libc::MAP_NORESERVE
@@ -44,6 +71,10 @@ pub(crate) unsafe fn map_file(
     file: &OwnedFd,
     offset: u64,
 ) -> Result<(), HostError> {
+    exact(prot)?;
+    if refused() {
+        return Err(HostError::last("mapping a module"));
+    }
     // SAFETY: the caller answers for what was mapped there.
     let p = unsafe {
         libc::mmap(
@@ -67,8 +98,9 @@ pub(crate) unsafe fn map_file(
 /// # Safety
 /// Nobody relies on the old rights of the range.
 pub(crate) unsafe fn protect(at: u64, len: u64, prot: i32) -> Result<(), HostError> {
+    exact(prot)?;
     // SAFETY: see above.
-    if unsafe { libc::mprotect(at as *mut _, len as usize, prot) } != 0 {
+    if refused() || unsafe { libc::mprotect(at as *mut _, len as usize, prot) } != 0 {
         return Err(HostError::last("changing the rights of memory"));
     }
     Ok(())
@@ -81,6 +113,9 @@ pub(crate) unsafe fn protect(at: u64, len: u64, prot: i32) -> Result<(), HostErr
 pub(crate) unsafe fn drop_pages(at: u64, len: u64) -> Result<(), HostError> {
     if len == 0 {
         return Ok(());
+    }
+    if refused() {
+        return Err(HostError::last("dropping pages"));
     }
     // SAFETY: see above.
     let drop = |advice| unsafe { libc::madvise(at as *mut _, len as usize, advice) == 0 };
@@ -134,6 +169,9 @@ pub(crate) fn memory_file(name: &std::ffi::CStr, len: u64) -> Result<OwnedFd, Ho
     }
     // SAFETY: a fresh descriptor that nobody else owns.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    if refused() {
+        return Err(HostError::last("making a memory file"));
+    }
     // SAFETY: the descriptor is open.
     if unsafe { libc::ftruncate(fd, len as i64) } != 0 {
         return Err(HostError::last("sizing a memory file"));
@@ -194,7 +232,7 @@ pub(crate) fn sealed_file_of(
 fn seal(file: &OwnedFd) -> Result<(), HostError> {
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
     // SAFETY: the descriptor is open.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+    if refused() || unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
         return Err(HostError::last("sealing a memory file"));
     }
     Ok(())
@@ -208,6 +246,9 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(file: &OwnedFd, offset: u64, len: u64) -> Result<View, HostError> {
+        if refused() {
+            return Err(HostError::last("mapping a module to verify it"));
+        }
         // SAFETY: a fresh mapping at an address the kernel chooses.
         let at = unsafe {
             libc::mmap(

@@ -135,6 +135,7 @@ fn map(base: u64) -> Result<u64, HostError> {
     let header = base + u64::from(window::HEADER);
     let file = sys::memory_file(c"ringfence-header", LEN)?;
     let shared = |at: u64, len: u64, prot: i32, fixed: i32| {
+        sys::exact(prot)?;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | fixed;
         // SAFETY: at an address that the kernel chooses, or over our own window's header, with the same bytes.
         let p = unsafe { libc::mmap(at as *mut _, len as usize, prot, flags, file.as_raw_fd(), 0) };

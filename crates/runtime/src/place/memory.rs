@@ -41,6 +41,8 @@ struct Piece {
 pub(crate) struct Memory {
     base: u64,
     limit: u64,
+    /// Bytes of the writable data of the modules that the domain was made of: they count as long as it lives.
+    images: u64,
     /// Bytes mapped.
     used: u64,
     /// What is mapped, by offset in the window. Pieces do not overlap.
@@ -96,10 +98,11 @@ fn pages(len: u64) -> Option<u32> {
 }
 
 impl Memory {
-    pub(crate) fn new(base: u64, limit: u64) -> Memory {
+    pub(crate) fn new(base: u64, limit: u64, images: u64) -> Memory {
         Memory {
             base,
             limit,
+            images,
             used: 0,
             pieces: BTreeMap::new(),
             brk: window::HEAP,
@@ -126,7 +129,7 @@ impl Memory {
     /// What a request since the last look wanted that the limit refused, what is in use, and the limit.
     pub(crate) fn take_refused(&mut self) -> Option<(u64, u64, u64)> {
         let wanted = self.refused.take()?;
-        Some((wanted, self.used, self.limit))
+        Some((wanted, self.used(), self.limit))
     }
 
     /// The bookkeeping as it is, for an image of it. Nothing is kept accessible any more.
@@ -205,15 +208,20 @@ impl Memory {
     }
 
     pub(crate) fn used(&self) -> u64 {
-        self.used
+        self.images + self.used
+    }
+
+    /// What of the limit is for all but the first modules' data.
+    fn share(&self) -> u64 {
+        self.limit.saturating_sub(self.images)
     }
 
     /// Counts memory of the domain that lies elsewhere in the window.
     pub(crate) fn charge(&mut self, len: u64) -> Result<(), MemoryError> {
-        if len > self.limit.saturating_sub(self.used) {
+        if len > self.share().saturating_sub(self.used) {
             return Err(self.over(len));
         }
-        if self.used + len + self.kept() > self.limit {
+        if self.used + len + self.kept() > self.share() {
             // What is accessible never exceeds the limit.
             self.give_up_kept().map_err(|_| self.over(len))?;
         }
@@ -239,7 +247,7 @@ impl Memory {
             // SAFETY: nobody is in the domain; the area stays reserved.
             unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
         }
-        *self = Memory::new(self.base, self.limit);
+        *self = Memory::new(self.base, self.limit, self.images);
         Ok(())
     }
 
@@ -265,7 +273,7 @@ impl Memory {
     fn over(&self, wanted: u64) -> MemoryError {
         MemoryError::Limit {
             wanted,
-            used: self.used,
+            used: self.used(),
             limit: self.limit,
         }
     }
@@ -279,7 +287,7 @@ impl Memory {
         let wanted = len;
         let len = pages(len).ok_or_else(|| self.over(wanted))?;
         let replaced = at.map_or(0, |at| self.mapped_in(at, len));
-        if self.used - replaced + u64::from(len) > self.limit {
+        if self.used - replaced + u64::from(len) > self.share() {
             self.refused = Some(u64::from(len) - replaced);
             return Err(self.over(wanted));
         }
@@ -293,7 +301,7 @@ impl Memory {
         };
         let mut kept = self.kept_in(at, len);
         let here: u64 = kept.iter().map(|k| u64::from(k.1)).sum();
-        if self.used - replaced + u64::from(len) + self.kept() - here > self.limit {
+        if self.used - replaced + u64::from(len) + self.kept() - here > self.share() {
             // What is accessible never exceeds the limit.
             self.give_up_kept().map_err(|_| self.over(wanted))?;
             kept.clear();

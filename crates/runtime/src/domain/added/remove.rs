@@ -4,6 +4,7 @@ use super::{Family, State};
 use crate::domain::family::Added;
 use crate::domain::quiet::{Grave, on_stack, quiet};
 use crate::domain::relocate::GAP;
+use crate::domain::series::Series;
 use crate::domain::{Domain, Inner};
 use crate::lanes::lane::Lane;
 use crate::lanes::world::{self, Guard};
@@ -70,10 +71,14 @@ impl Inner {
     /// frames on lanes that were left in disorder.
     pub(in crate::domain) fn remove_all(&self, _world: &mut Guard, poisoned: bool) -> Result<(), HostError> {
         let mut family = self.family();
-        if family.members.is_empty() && family.graves.is_empty() {
+        if family.members.is_empty() && family.graves.is_empty() && family.left.is_empty() {
             return Ok(());
         }
         family.ready(self)?;
+        family.hide(self);
+        if !family.left.is_empty() {
+            return Err(HostError::last("taking back a module's place"));
+        }
         for member in &family.members {
             member.added.handles.kill();
         }
@@ -145,7 +150,7 @@ impl Domain {
                 });
             }
             family.reap(inner);
-            family.bury();
+            family.bury(inner);
             let index = family.index(&added).expect("found above");
             if added.to_end().next().is_none() {
                 return self.take_away(&mut family, index, name);
@@ -154,7 +159,7 @@ impl Domain {
             family.members[index].state = State::Leaving;
             added
         };
-        let ended = self.end_added(&added);
+        let ended = self.end_added(&added, &Series::new(self));
         let _world = world::lock().ok_or(ModuleError::Handler)?;
         let mut family = inner.family();
         let Some(index) = family.index(&added) else {

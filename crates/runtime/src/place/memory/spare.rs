@@ -61,7 +61,7 @@ impl Memory {
         let few = self.pieces.len() + self.spare.len() <= FEW;
         let plain = self.pieces.values().all(|p| p.rights.0 == READ_WRITE);
         // The limit may have been lower before the host raised it.
-        if !few || !plain || self.used + self.kept() > self.limit.min(MOST) {
+        if !few || !plain || self.used + self.kept() > self.share().min(MOST) {
             return self.clear();
         }
         let mut all = self.spare.clone();
@@ -83,7 +83,7 @@ impl Memory {
                 unsafe { std::ptr::write_bytes(from as *mut u8, 0, (to - from) as usize) };
             }
         }
-        let mut next = Memory::new(self.base, self.limit);
+        let mut next = Memory::new(self.base, self.limit, self.images);
         next.spare = joined.into_iter().collect();
         let counted = (2 * (next.spare.len() as u64 + 1)).next_multiple_of(CHUNK);
         next.counted = self.counted.min(counted);

@@ -19,7 +19,7 @@ fn maps_agree_with_a_table_of_pages() {
     crate::lanes::signal::install().expect("handlers");
     let window = Window::new(1, &[]).expect("window");
     let base = window.base();
-    let mut memory = Memory::new(base, 64 * PAGE);
+    let mut memory = Memory::new(base, 64 * PAGE, 0);
     let first = 0x8000_0000u32;
     let mut table = [None::<Rights>; 48];
     let mut seed = 0x2545_F491_4F6C_DD1Du64;
@@ -71,7 +71,7 @@ fn maps_agree_with_a_table_of_pages() {
 #[test]
 fn the_limit_holds_and_nothing_leaves_the_heap() {
     let window = Window::new(1, &[]).expect("window");
-    let mut memory = Memory::new(window.base(), 16 * PAGE);
+    let mut memory = Memory::new(window.base(), 16 * PAGE, 0);
     assert!(memory.map(None, 17 * PAGE, RW).is_err());
     let at = memory.map(None, 16 * PAGE, RW).expect("fits");
     assert!(memory.map(None, 1, RW).is_err());
@@ -104,7 +104,7 @@ fn the_limit_holds_and_nothing_leaves_the_heap() {
 #[test]
 fn the_break_moves_both_ways() {
     let window = Window::new(1, &[]).expect("window");
-    let mut memory = Memory::new(window.base(), 1 << 20);
+    let mut memory = Memory::new(window.base(), 1 << 20, 0);
     let start = memory.set_break(0);
     assert_eq!(start, window::HEAP);
     assert_eq!(memory.set_break(start + 10_000), start + 10_000);
@@ -119,7 +119,7 @@ fn the_break_moves_both_ways() {
 #[test]
 fn allocations_do_not_overlap() {
     let window = Window::new(1, &[]).expect("window");
-    let mut memory = Memory::new(window.base(), 8 << 20);
+    let mut memory = Memory::new(window.base(), 8 << 20, 0);
     let mut live: Vec<(u32, u32)> = Vec::new();
     for i in 0..2000u32 {
         let (len, align) = (1 + i * 37 % 3000, 1 << (i % 12));
@@ -155,7 +155,7 @@ fn the_next_user_finds_zeroes_within_its_limit() {
     const AREA: u32 = 48;
     let window = Window::new(1, &[]).expect("window");
     let base = window.base();
-    let mut memory = Memory::new(base, LIMIT * PAGE);
+    let mut memory = Memory::new(base, LIMIT * PAGE, 0);
     let first = 0x8000_0000u32;
     let at = |page: u32| base + u64::from(first) + u64::from(page) * PAGE;
     let mut seed = 0x9E37_79B9_7F4A_7C15u64;

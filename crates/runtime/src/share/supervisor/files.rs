@@ -15,6 +15,7 @@ pub(super) unsafe fn map_shared(
     file: &OwnedFd,
     fixed: bool,
 ) -> Result<u64, HostError> {
+    sys::exact(prot)?;
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | if fixed { libc::MAP_FIXED } else { 0 };
     // SAFETY: the caller answers for what was mapped there.
     let p = unsafe { libc::mmap(at as *mut _, len as usize, prot, flags, file.as_raw_fd(), 0) };

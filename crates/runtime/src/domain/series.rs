@@ -1,0 +1,71 @@
+//! Several calls under one limit of time: the constructors of a domain, or its destructors. There may be 65,536 of each, and
+//! making or ending a domain takes no longer than one call may.
+
+use super::{Call, Domain, Entry, Inner};
+use crate::lanes::gate;
+use crate::lanes::lane::Lane;
+use crate::lanes::watchdog;
+use ringfence_core::error::CallError;
+use ringfence_core::work::{Bound, Exceeded};
+use std::sync::atomic::Ordering;
+
+/// Calls of one thread that share the domain's limit of time, from the first one on.
+pub(super) struct Series<'a> {
+    domain: &'a Domain,
+    /// The limit in nanoseconds, 0 for none, and when it is reached by the watchdog's clock.
+    limit: u64,
+    deadline: u64,
+}
+
+impl Series<'_> {
+    /// The time begins now.
+    pub(super) fn new(domain: &Domain) -> Series<'_> {
+        let limit = domain.0.time_limit.load(Ordering::Relaxed);
+        let deadline = watchdog::now().saturating_add(limit);
+        Series {
+            domain,
+            limit,
+            deadline,
+        }
+    }
+
+    /// One of the calls. Calls that are short may all end before the watchdog looks: the time is looked at here, too.
+    ///
+    /// # Errors
+    /// [`CallError`]. If no time is left, the domain has faulted: it is half made, or half ended.
+    pub(super) fn call(&self, entry: &Entry) -> Result<(), CallError> {
+        if self.limit != 0 {
+            if watchdog::now() >= self.deadline {
+                self.domain.0.set_faulted(None);
+                return Err(CallError::Exceeded(Exceeded {
+                    bound: Bound::Time,
+                    limit: self.limit,
+                }));
+            }
+            self.domain.0.set_deadline(self.deadline);
+        }
+        entry.call(&mut Call::default()).map(drop)
+    }
+}
+
+impl Drop for Series<'_> {
+    fn drop(&mut self) {
+        if self.limit != 0 {
+            self.domain.0.set_deadline(0);
+        }
+    }
+}
+
+impl Inner {
+    /// For the calls to come on the calling thread's lane. It has none before its first call here, which has the whole time.
+    fn set_deadline(&self, deadline: u64) {
+        let me = gate::thread_pointer();
+        for &lane in &self.lanes().lanes {
+            // SAFETY: lanes in the list are this domain's; only atomics are used.
+            let lane: &Lane = unsafe { &*lane };
+            if lane.thread.load(Ordering::Relaxed) == me {
+                lane.deadline.store(deadline, Ordering::Relaxed);
+            }
+        }
+    }
+}
