@@ -42,6 +42,11 @@ fn with(name: &str, imports: Imports, change: impl FnOnce(&mut DomainOptions)) -
     Domain::link(&[module(name)], imports, &options).unwrap()
 }
 
+/// A page besides the data of `basic`, which count.
+fn a_page_more() -> u64 {
+    basic().memory_used() + 4096
+}
+
 type SystemCall = Func<(i64, i64, i64, i64, i64, i64, i64), i64>;
 
 fn system_call(call: &SystemCall, number: i64, args: [i64; 4]) -> i64 {
@@ -105,12 +110,12 @@ fn memory_may_be_raised_until_the_next_reset() {
 #[test]
 fn a_raise_that_is_too_small_is_no_loop() {
     let (imports, seen) = noting(basic_imports(), |hit| OnLimit::Raise(hit.limit() + 1));
-    let d = with("basic", imports, |o| o.memory_limit = 4096);
+    let d = with("basic", imports, |o| o.memory_limit = a_page_more());
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
     assert_eq!(told(&seen).len(), 1);
     // Less than it was is no raise.
     let (imports, seen) = noting(basic_imports(), |_| OnLimit::Raise(1));
-    let d = with("basic", imports, |o| o.memory_limit = 4096);
+    let d = with("basic", imports, |o| o.memory_limit = a_page_more());
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
     assert_eq!(told(&seen).len(), 1);
     d.memory().alloc_array::<u8>(4096).unwrap();
@@ -130,11 +135,11 @@ fn what_the_function_does_itself_is_not_told_and_a_panic_is_kept() {
         assert!(matches!(hit, LimitHit::Memory { .. }));
         panic!("a mistake of the host's");
     });
-    let d = with("basic", imports, |o| o.memory_limit = 4096);
+    let d = with("basic", imports, |o| o.memory_limit = a_page_more());
     for round in 1..4 {
         assert!(matches!(
             d.memory().alloc_array::<u8>(1 << 20),
-            Err(MemoryError::Limit { limit: 4096, .. })
+            Err(MemoryError::Limit { limit, .. }) if limit == a_page_more()
         ));
         assert_eq!(*count.lock().unwrap(), round);
     }

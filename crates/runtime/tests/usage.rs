@@ -33,7 +33,7 @@ fn calls_faults_and_memory_are_counted() {
     assert_eq!(d.usage().calls, 103);
     d.reset().unwrap();
     let u = d.usage();
-    assert_eq!((u.calls, u.faults, u.resets, u.memory), (104, 1, 1, 0));
+    assert_eq!((u.calls, u.faults, u.resets, u.memory), (104, 1, 1, start.memory));
     assert_eq!((u.lanes, u.active), (1, 0));
     assert_eq!(u.processor_time, Duration::ZERO, "nobody asked");
     // Threads that are gone have called all the same.

@@ -87,7 +87,7 @@ static _Thread_local int per_thread = 100;
 int bump_thread(void) { return ++per_thread; }
 
 /* Faults. The tests name these lines through the markers in the comments. */
-int wild_read(const int *p) {
+__attribute__((noinline)) int wild_read(const int *p) {
     return *p; /* line: wild_read */
 }
 void wild_write(int *p, int v) {
