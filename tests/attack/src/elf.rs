@@ -141,6 +141,13 @@ impl Builder {
         let data_at = file.len().next_multiple_of(4096);
         file.resize(data_at, 0);
         file.extend(&self.data);
+        // What is relocated is in the file.
+        let data_len = if self.constructors.is_empty() {
+            self.data.len().max(self.slots())
+        } else {
+            DATA_LEN as usize
+        };
+        file.resize(data_at + data_len, 0);
 
         file[..20].copy_from_slice(&[
             0x7F, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 62, 0,
@@ -154,7 +161,7 @@ impl Builder {
         let headers: [(u32, u32, usize, u64, usize, usize); 6] = [
             (1, 4, 0, 0, head_len, head_len),
             (1, 5, text_at, TEXT.into(), self.text.len(), self.text.len()),
-            (1, 6, data_at, DATA.into(), self.data.len(), DATA_LEN as usize),
+            (1, 6, data_at, DATA.into(), data_len, DATA_LEN as usize),
             (4, 4, note_at, note_at as u64, note_len, note_len),
             (2, 4, dynamic_at, dynamic_at as u64, dynamic_len, dynamic_len),
             (0x6474_E551, 6, 0, 0, 0, 0),

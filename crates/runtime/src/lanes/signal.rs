@@ -138,13 +138,15 @@ pub(crate) fn choose_tick(signal: i32) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Takes signals back that the host has given to other handlers since: the last of those is chained to.
+/// Takes signals back that the host has given to other handlers since: the last of those is chained to. Not `SIGTRAP`: whoever
+/// asks for it later steps through the process, and each step is a signal whose instruction may be a domain's.
 pub(crate) fn check_installed() {
     if !INSTALLED.load(Ordering::Acquire) {
         return;
     }
     let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
-    for signal in FAULTS.into_iter().chain([tick::number()]) {
+    let faults = FAULTS.into_iter().filter(|&s| s != libc::SIGTRAP);
+    for signal in faults.chain([tick::number()]) {
         let ours = entry(signal);
         let Some(now) = Action::of(signal) else { continue };
         if now.handler == ours {
