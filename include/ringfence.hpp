@@ -85,6 +85,14 @@ template <typename F> rf_status provide(const std::string &name, F *function) {
     return rf_dlprovide(detail::prototype<F>::of(name).c_str(), detail::erase(function));
 }
 
+// rf_domain_options that begin with the defaults:
+//
+//     ringfence::domain_options options;
+//     options.memory_limit = 64 << 20;
+struct domain_options : rf_domain_options {
+    domain_options() : rf_domain_options(RF_DOMAIN_OPTIONS_INIT) {}
+};
+
 // What a host gives to domains. Has to live until the domain, the image or the pool is made.
 class imports {
   public:

@@ -167,7 +167,7 @@ run() { # PROGRAM ARGS...
 	elif [ -n "${RINGFENCE_RUNNER:-}" ]; then
 		"$RINGFENCE_RUNNER" "$out/$recipe/fenced/$program.rf" "$@"
 	else
-		"$RINGFENCE" run --dir "$PWD" --env HOME --memory 2G "$out/$recipe/fenced/$program.rf" -- "$@"
+		"$RINGFENCE" run --dir "$PWD" --env HOME --memory-limit 2G "$out/$recipe/fenced/$program.rf" -- "$@"
 	fi
 }
 

@@ -44,7 +44,7 @@ def with_a_policy(rf, files):
     assert rf.rf_dlprovide(b"int own_number(void)", number) == 0, rf.rf_error()[0].message
     policy = c.c_void_p()
     assert rf.rf_policy_create(c.byref(policy)) == 0
-    assert rf.rf_policy_stream(policy, 1, 3) == 0 and rf.rf_dlprovide_policy(policy) == 0
+    assert rf.rf_policy_stdout(policy, 3) == 0 and rf.rf_dlprovide_policy(policy) == 0
     handle = rf.rf_dlopen(files.encode(), 0)
     assert handle, rf.rf_error()[0].message
     assert c.CFUNCTYPE(c.c_int, c.c_int)(rf.rf_dlsym(handle, b"int say(int)"))(5) == 9

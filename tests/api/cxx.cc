@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
         RF_IMPORT_INIT_CALLBACK("host_eight", sum, &calls),
         RF_IMPORT_INIT_CALLBACK("host_note", sum, &calls),
     };
-    rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
+    ringfence::domain_options options;
     options.imports = imports;
     options.import_count = 4;
     rf_domain *made = nullptr;

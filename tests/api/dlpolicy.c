@@ -19,7 +19,7 @@ static rf_policy *policy_of(rf_rights rights) {
     rf_policy *p = NULL;
     CHECK_STATUS(rf_policy_create(&p), RF_OK);
     CHECK_STATUS(rf_policy_dir(p, directory, "/data", rights), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
     return p;
 }

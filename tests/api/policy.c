@@ -44,30 +44,30 @@ static int run(rf_policy *p, char *out, size_t capacity) {
 static void streams(void) {
     char out[4096];
     rf_policy *p = policy_for("echo");
-    CHECK_STATUS(rf_policy_input(p, "some words", 10), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdin_bytes(p, "some words", 10), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     CHECK(run(p, out, sizeof out) == 10 && strcmp(out, "some words") == 0);
 
     p = policy_for("echo"); /* nothing granted: EBADF */
     CHECK(run(p, NULL, 0) == EBADF);
 
     p = policy_for("echo");
-    CHECK_STATUS(rf_policy_stream(p, 0, RF_STREAM_NULL), RF_OK);
+    CHECK_STATUS(rf_policy_stdin(p, RF_STREAM_NULL), RF_OK);
     CHECK(run(p, NULL, 0) == 0);
 
     /* Inherited: through pipes that take the place of the host's own. */
     int in[2], old = dup(0);
     CHECK(pipe(in) == 0 && write(in[1], "piped", 5) == 5 && close(in[1]) == 0 && dup2(in[0], 0) == 0);
     p = policy_for("echo");
-    CHECK_STATUS(rf_policy_stream(p, 0, RF_STREAM_INHERIT), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdin(p, RF_STREAM_INHERIT), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     CHECK(run(p, out, sizeof out) == 5 && strcmp(out, "piped") == 0);
     CHECK(dup2(old, 0) == 0 && close(old) == 0 && close(in[0]) == 0);
 
     /* Two streams apart, taken in pieces, and each domain of one policy with its own. */
     p = policy_for("out");
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 2, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stderr(p, RF_STREAM_CAPTURE), RF_OK);
     rf_domain *d = domain_with(p, 0), *e = domain_with(p, 0);
     int status = 1;
     CHECK_STATUS(rf_domain_run_program(d, &status), RF_OK);
@@ -90,7 +90,7 @@ static void streams(void) {
     CHECK_STATUS(rf_policy_destroy(p), RF_OK);
 
     p = policy_for("limit");
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     CHECK_STATUS(rf_policy_capture_limit(p, 40), RF_OK);
     CHECK(run(p, out, sizeof out) == 3 && strcmp(out, "0123456789abcdef0123456789abcdef01234567") == 0);
 }
@@ -105,13 +105,13 @@ static void rights(const char *directory) {
 
     rf_policy *p = policy_for("rights");
     CHECK_STATUS(rf_policy_args(p, args, 4), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     rf_policy *q = p;
     CHECK(run(q, out, sizeof out) == 0 && strcmp(out, "") == 0);
 
     p = policy_for("rights");
     CHECK_STATUS(rf_policy_args(p, args, 4), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_READ), RF_OK);
     CHECK_STATUS(rf_policy_connect(p, "127.0.0.1:2"), RF_OK);
     CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
@@ -121,7 +121,7 @@ static void rights(const char *directory) {
 
     p = policy_for("rights");
     CHECK_STATUS(rf_policy_args(p, args, 4), RF_OK);
-    CHECK_STATUS(rf_policy_stream(p, 1, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
     CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_WRITE), RF_OK);
     CHECK_STATUS(rf_policy_clocks(p, 1), RF_OK);
     CHECK_STATUS(rf_policy_randomness(p, 1), RF_OK);
@@ -279,11 +279,9 @@ static void mistakes(const char *library) {
     CHECK_STATUS(rf_policy_dir(p, "/tmp", "x", RF_RIGHTS_READ), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_dir(p, "/tmp", "/x", RF_RIGHTS_NONE), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_dir(bad, "/tmp", "/x", RF_RIGHTS_READ), RF_ERROR_HANDLE);
-    CHECK_STATUS(rf_policy_stream(p, 3, RF_STREAM_NULL), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_stream(p, -1, RF_STREAM_NULL), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_stream(p, 0, RF_STREAM_CAPTURE), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_stream(p, 1, (rf_stream)9), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_policy_input(p, NULL, 3), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_stdin(p, RF_STREAM_CAPTURE), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_stdout(p, (rf_stream)9), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_stdin_bytes(p, NULL, 3), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_args(p, NULL, 3), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_env(p, "A=", "b"), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_env(p, "", "b"), RF_ERROR_ARGUMENT);

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Weak;
 use std::time::Duration;
 
-use ringfence_runtime::{DomainError, LimitHit, Module, OnLimit, Signature};
+use ringfence_runtime::{DomainError, DomainOptions, LimitHit, Module, OnLimit, Signature};
 
 use crate::error::{Failure, Info, Status, border, clear, pending, status};
 use crate::imports::Import;
@@ -24,19 +24,8 @@ pub struct Options {
     pub(crate) policy: *const c_void,
     pub(crate) on_limit: Option<OnLimitFn>,
     pub(crate) on_limit_context: *mut c_void,
-    pub(crate) time_limit: u64,
-    pub(crate) processor_time: u64,
-    pub(crate) call_limit: u64,
-    pub(crate) fault_limit: u64,
-    pub(crate) memory_limit: u64,
-    pub(crate) code_limit: u64,
-    pub(crate) module_limit: u64,
-    pub(crate) max_lanes: u64,
-    pub(crate) data_stack: u64,
-    pub(crate) control_stack: u64,
-    pub(crate) thread_local_reserve: u64,
-    pub(crate) processors: u64,
-    pub(crate) extensible: u64,
+    /// The rows of the table, in its order; 0 is the default.
+    pub(crate) numbers: [u64; DomainOptions::TABLE.len()],
     pub(crate) cancel: *const i32,
 }
 
@@ -351,19 +340,7 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         policy: ptr::null(),
         on_limit: None,
         on_limit_context: ptr::null_mut(),
-        time_limit: 0,
-        processor_time: 0,
-        call_limit: 0,
-        fault_limit: 0,
-        memory_limit: 0,
-        code_limit: 0,
-        module_limit: 0,
-        max_lanes: 0,
-        data_stack: 0,
-        control_stack: 0,
-        thread_local_reserve: 0,
-        processors: 0,
-        extensible: 0,
+        numbers: [0; DomainOptions::TABLE.len()],
         cancel: ptr::null(),
     };
     if options.is_null() {

@@ -250,11 +250,8 @@ fn standard(number: i32) -> Result<usize, Failure> {
     })
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub extern "C" fn rf_policy_stream(handle: *mut c_void, number: i32, stream: i32) -> Status {
+fn stream(handle: *mut c_void, number: usize, stream: i32) -> Status {
     change(handle, |object| {
-        let number = standard(number)?;
         let (kind, captured) = match stream {
             CLOSED => (Stream::Closed, false),
             NULL => (Stream::Null, false),
@@ -273,11 +270,42 @@ pub extern "C" fn rf_policy_stream(handle: *mut c_void, number: i32, stream: i32
 }
 
 /// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_stdin(handle: *mut c_void, kind: i32) -> Status {
+    stream(handle, 0, kind)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_stdout(handle: *mut c_void, kind: i32) -> Status {
+    stream(handle, 1, kind)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_stderr(handle: *mut c_void, kind: i32) -> Status {
+    stream(handle, 2, kind)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_broken_pipes_end(handle: *mut c_void, end: i32) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.broken_pipes_end(end != 0));
+        Ok(())
+    })
+}
+
+/// See the header.
 ///
 /// # Safety
 /// `bytes` is null or has `length` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_policy_input(handle: *mut c_void, bytes: *const c_void, length: usize) -> Status {
+pub unsafe extern "C" fn rf_policy_stdin_bytes(
+    handle: *mut c_void,
+    bytes: *const c_void,
+    length: usize,
+) -> Status {
     change(handle, |object| {
         let bytes = if length == 0 {
             Vec::new()

@@ -3,7 +3,6 @@
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use ringfence_runtime::{Cancel, Domain, DomainOptions, Imports, Module, OnFailure, Signature};
 
@@ -77,37 +76,12 @@ impl Recipe {
         // SAFETY: the caller's promise.
         let slots = unsafe { read_slots(options.slots, options.slot_count) }?;
         let mut limits = DomainOptions::default();
-        limits.time_limit = (options.time_limit > 0).then(|| Duration::from_nanos(options.time_limit));
-        if options.memory_limit > 0 {
-            limits.memory_limit = options.memory_limit;
-        }
-        if options.data_stack > 0 {
-            limits.data_stack = u32::try_from(options.data_stack).unwrap_or(u32::MAX);
-        }
-        limits.processor_time =
-            (options.processor_time > 0).then(|| Duration::from_nanos(options.processor_time));
-        limits.fault_limit = (options.fault_limit > 0).then_some(options.fault_limit);
-        limits.call_limit = (options.call_limit > 0).then_some(options.call_limit);
         // SAFETY: the header demands of the program what is demanded here.
         limits.cancel = (!options.cancel.is_null()).then(|| unsafe { Cancel::at(options.cancel) });
-        if options.max_lanes > 0 {
-            limits.max_lanes = u32::try_from(options.max_lanes).unwrap_or(u32::MAX);
-        }
-        if options.code_limit > 0 {
-            limits.code_limit = u32::try_from(options.code_limit).unwrap_or(u32::MAX);
-        }
-        limits.extensible = options.extensible != 0;
-        if options.module_limit > 0 {
-            limits.module_limit = options.module_limit;
-        }
-        if options.thread_local_reserve > 0 {
-            limits.thread_local_reserve = u32::try_from(options.thread_local_reserve).unwrap_or(u32::MAX);
-        }
-        if options.control_stack > 0 {
-            limits.control_stack = u32::try_from(options.control_stack).unwrap_or(u32::MAX);
-        }
-        if options.processors > 0 {
-            limits.processors = u32::try_from(options.processors).unwrap_or(u32::MAX);
+        for (row, &number) in DomainOptions::TABLE.iter().zip(&options.numbers) {
+            if number > 0 {
+                row.set(&mut limits, number)?;
+            }
         }
         Ok(Recipe {
             module,

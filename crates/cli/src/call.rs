@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module, Verdict};
+use ringfence_runtime::{Call, Domain, Imports, LoadOptions, Module, Verdict};
 
 use crate::added::{self, Additions, Named};
 use crate::failure;
+use crate::options::Options;
 use crate::output;
 use crate::signature::{Signature, Type, Value};
 
@@ -37,12 +37,6 @@ pub struct Args {
     /// Take the function from the module that was added under this name
     #[arg(long = "in", value_name = "NAME")]
     of: Option<String>,
-    /// Give up after this long, as 500ms or 2s
-    #[arg(long, value_name = "TIME", value_parser = crate::failure::duration)]
-    time_limit: Option<Duration>,
-    /// Most memory the domain may use, as 64M
-    #[arg(long, value_name = "SIZE", value_parser = crate::failure::size)]
-    memory: Option<u64>,
     /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
     #[arg(long)]
     usage: bool,
@@ -52,6 +46,8 @@ pub struct Args {
     /// Accept a module whose loads are not confined
     #[arg(long)]
     allow_integrity: bool,
+    #[command(flatten)]
+    domain: Options,
 }
 
 /// Runs the command.
@@ -119,9 +115,7 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
         .map(|(n, (t, a))| t.value(a).map_err(|e| usage(format!("argument {}: {e}", n + 1))))
         .collect::<Result<_, _>>()?;
 
-    let mut options = DomainOptions::default();
-    options.time_limit = args.time_limit;
-    options.memory_limit = args.memory.unwrap_or(options.memory_limit);
+    let mut options = args.domain.0.clone();
     additions.prepare(&mut options);
     if args.usage {
         added::count(&mut options);

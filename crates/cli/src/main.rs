@@ -9,6 +9,7 @@ mod call;
 mod failure;
 mod input;
 mod inspect;
+mod options;
 mod output;
 mod run;
 mod signature;

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use ringfence_policy::program::{self, RunError};
 use ringfence_policy::{Policy, Rights, Stream};
-use ringfence_runtime::{Domain, DomainOptions, Imports, LoadOptions, Module};
+use ringfence_runtime::{Domain, Imports, LoadOptions, Module};
 
 use crate::added::{self, Additions, Named};
 use crate::failure;
+use crate::options::Options;
 use crate::output;
 
 /// Options of `ringfence run`.
@@ -43,13 +43,10 @@ pub struct Args {
     no_clocks: bool,
     /// No random numbers from the kernel
     #[arg(long)]
-    no_random: bool,
+    no_randomness: bool,
     /// Allow connections to this address
     #[arg(long, value_name = "IP:PORT")]
     connect: Vec<SocketAddr>,
-    /// Most memory for data, heap and maps, as 64M (default 1G)
-    #[arg(long, value_name = "SIZE", value_parser = failure::size)]
-    memory: Option<u64>,
     /// Most open descriptors, 3 to 65536
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=65536))]
     descriptors: Option<u32>,
@@ -59,9 +56,6 @@ pub struct Args {
     /// Most threads that the program may make, up to 62 (none unless given)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=62))]
     threads: Option<u32>,
-    /// End the program after this long, as 500ms or 2s (exit status 124)
-    #[arg(long, value_name = "TIME", value_parser = failure::duration)]
-    time_limit: Option<Duration>,
     /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
     #[arg(long)]
     usage: bool,
@@ -74,6 +68,8 @@ pub struct Args {
     /// Accept a program whose loads are not confined
     #[arg(long)]
     allow_integrity: bool,
+    #[command(flatten)]
+    domain: Options,
 }
 
 fn variable(text: &str) -> Result<String, String> {
@@ -115,7 +111,7 @@ pub fn run(args: &Args) -> ExitCode {
         .inherit_streams()
         .broken_pipes_end(true)
         .clocks(!args.no_clocks)
-        .randomness(!args.no_random)
+        .randomness(!args.no_randomness)
         .args(std::iter::once(args.program.to_string_lossy().into_owned()).chain(args.args.iter().cloned()));
     if args.no_stdin {
         policy = policy.stdin(Stream::Null);
@@ -158,9 +154,7 @@ pub fn run(args: &Args) -> ExitCode {
     let mut load = LoadOptions::default();
     load.allow_integrity = args.allow_integrity;
     load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
-    let mut options = DomainOptions::default();
-    options.time_limit = args.time_limit;
-    options.memory_limit = args.memory.unwrap_or(options.memory_limit);
+    let mut options = args.domain.0.clone();
     let files = std::iter::once(&args.program).chain(&args.modules);
     let modules: Vec<Module> = match files.map(|f| Module::open(f, &load)).collect() {
         Ok(modules) => modules,

@@ -397,7 +397,7 @@ fn typical_mistakes_are_told_with_what_to_do() {
         ("call /bin/sh add 1 2", 2, &["/bin/sh", "ordinary program"]),
         ("run ok.rf", 125, &["not a program", "with a main"]),
         ("run ok.c", 125, &["ok.c: not a Ringfence module"]),
-        ("run --memory 1Q ok.rf", 2, &["1Q", "K, M or G"]),
+        ("run --memory-limit 1Q ok.rf", 2, &["1Q", "K, M or G"]),
         ("run --dir nowhere ok.rf", 125, &["nowhere", "No such file"]),
         ("verify ok.c", 2, &["ok.c: not a readable ELF file"]),
         ("inspect nowhere.rf", 2, &["nowhere.rf", "No such file"]),

@@ -146,7 +146,7 @@ fn nothing_is_granted_by_default() {
         IS(0, S4(SIGACTION, 13, handler, 0, 8));
         return failures;
     }"#;
-    run(&d, "--no-clocks --no-random", body).ok();
+    run(&d, "--no-clocks --no-randomness", body).ok();
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn limits() {
         OK(S6(MMAP, 0, 1L << 20, 3, 0x22, -1, 0));
         return failures;
     }"#;
-    run(&d, "--dir data:/data --descriptors 20 --memory 16M", body).ok();
+    run(&d, "--dir data:/data --descriptors 20 --memory-limit 16M", body).ok();
     let t = std::time::Instant::now();
     run(
         &d,

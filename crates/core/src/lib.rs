@@ -34,7 +34,7 @@ pub use error::{
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
 pub use frame::{OutFrame, Verdict};
 pub use limits::{LimitHit, OnLimit};
-pub use options::DomainOptions;
+pub use options::{DomainOptions, OptionRow, OptionUnit};
 pub use policy::{Answer, NoPolicy, Policy, Syscall};
 pub use rights::Rights;
 pub use signature::{Call, Narrow, Returned, Signature, Width};

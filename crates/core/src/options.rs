@@ -1,73 +1,234 @@
-//! Limits of a domain.
+//! Options of domains: one table, from which Rust, C, the command line and the pages have them.
 
 use crate::cancel::Cancel;
 use crate::error::DomainError;
 use ringfence_isa::{PAGE, window};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Limits of a domain.
-#[derive(Clone, Debug)]
+/// What the number of an option counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DomainOptions {
-    /// Most bytes of modules' writable data, heap, anonymous maps and host allocations together. Stacks have their own bound: `max_lanes`
-    /// times `data_stack`, `control_stack` and the modules' thread-local variables.
-    pub memory_limit: u64,
-    /// Bytes of data stack a lane has; at most 15 MiB.
-    pub data_stack: u32,
-    /// Bytes of control stack a lane has.
-    pub control_stack: u32,
+pub enum OptionUnit {
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Time,
+    /// Things.
+    Count,
+    /// 0 or 1.
+    Flag,
+}
+
+impl OptionUnit {
+    /// A number for a person: `64 MiB`.
+    #[must_use]
+    pub fn text(self, number: u64) -> String {
+        match self {
+            Self::Bytes if number > 0 && number.is_multiple_of(1 << 30) => format!("{} GiB", number >> 30),
+            Self::Bytes if number > 0 && number.is_multiple_of(1 << 20) => format!("{} MiB", number >> 20),
+            Self::Bytes if number > 0 && number.is_multiple_of(1 << 10) => format!("{} KiB", number >> 10),
+            _ => number.to_string(),
+        }
+    }
+}
+
+/// An option of domains, as the interfaces that are not Rust's have it: by its name, as a number.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct OptionRow {
+    /// The name: of the field here, of the field of `rf_domain_options` in C and C++, and of `ringfence`'s option (with `-` for `_`).
+    pub name: &'static str,
+    /// One line for a person.
+    pub summary: &'static str,
+    /// What the number counts.
+    pub unit: OptionUnit,
+    /// Which numbers it takes.
+    pub range: RangeInclusive<u64>,
+    /// The number is a multiple of this.
+    pub step: u64,
+    get: fn(&DomainOptions) -> Option<u64>,
+    put: fn(&mut DomainOptions, u64),
+}
+
+impl OptionRow {
+    /// Sets the option.
+    ///
+    /// # Errors
+    /// [`DomainError::Option`] if the number is none that it takes.
+    pub fn set(&self, options: &mut DomainOptions, number: u64) -> Result<(), DomainError> {
+        self.check(number)?;
+        (self.put)(options, number);
+        Ok(())
+    }
+
+    /// The default; `None` if the option is off unless it is set.
+    #[must_use]
+    pub fn default(&self) -> Option<u64> {
+        (self.get)(&DomainOptions::default())
+    }
+
+    /// The numbers that it takes, for a person, such as `1 to 63`.
+    #[must_use]
+    pub fn accepted(&self) -> String {
+        let number = |n| self.unit.text(n);
+        let pages = if self.step > 1 { "whole pages, " } else { "" };
+        match (*self.range.start(), *self.range.end()) {
+            (0, u64::MAX) => "any".to_owned(),
+            (least, u64::MAX) => format!("{pages}at least {}", number(least)),
+            (0, most) if self.unit != OptionUnit::Flag => format!("{pages}at most {}", number(most)),
+            (least, most) => format!("{pages}{} to {}", number(least), number(most)),
+        }
+    }
+
+    fn check(&self, number: u64) -> Result<(), DomainError> {
+        if self.range.contains(&number) && number.is_multiple_of(self.step) {
+            return Ok(());
+        }
+        Err(DomainError::Option {
+            option: self.name,
+            reason: format!("must be {}", self.accepted()),
+        })
+    }
+}
+
+/// A type that an option's number has in Rust.
+trait Number: Sized {
+    /// `None`: the option is off.
+    fn to_number(&self) -> Option<u64>;
+    /// From a number in the option's range.
+    fn from_number(number: u64) -> Self;
+}
+
+impl Number for u64 {
+    fn to_number(&self) -> Option<u64> {
+        Some(*self)
+    }
+    fn from_number(number: u64) -> Self {
+        number
+    }
+}
+
+impl Number for u32 {
+    fn to_number(&self) -> Option<u64> {
+        Some(u64::from(*self))
+    }
+    fn from_number(number: u64) -> Self {
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+}
+
+impl Number for bool {
+    fn to_number(&self) -> Option<u64> {
+        Some(u64::from(*self))
+    }
+    fn from_number(number: u64) -> Self {
+        number != 0
+    }
+}
+
+impl Number for Duration {
+    fn to_number(&self) -> Option<u64> {
+        Some(u64::try_from(self.as_nanos()).unwrap_or(u64::MAX))
+    }
+    fn from_number(number: u64) -> Self {
+        match number {
+            u64::MAX => Duration::MAX,
+            number => Duration::from_nanos(number),
+        }
+    }
+}
+
+impl<T: Number> Number for Option<T> {
+    fn to_number(&self) -> Option<u64> {
+        self.as_ref().and_then(Number::to_number)
+    }
+    fn from_number(number: u64) -> Self {
+        Some(T::from_number(number))
+    }
+}
+
+/// The table. `name: type = default, unit, range, step, "summary"`, under what Rust's documentation says. In C, a number of 0 is
+/// the default, and the fields of `rf_domain_options` come in this order: new rows go to the end.
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr, $unit:ident, $range:expr, $step:expr, $summary:literal;)*) => {
+        /// Limits of a domain, and how it is made.
+        ///
+        /// # Examples
+        /// ```
+        /// use ringfence_runtime::DomainOptions;
+        /// use std::time::Duration;
+        ///
+        /// let mut options = DomainOptions::default();
+        /// options.time_limit = Some(Duration::from_millis(20));
+        /// options.memory_limit = 64 << 20;
+        /// ```
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub struct DomainOptions {
+            $($(#[$doc])* pub $name: $type,)*
+            /// A word of the host's that ends calls while it is not 0: with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted), within some
+            /// milliseconds. `None`: there is none. It is no number, so it is not in the [table](Self::TABLE).
+            pub cancel: Option<Cancel>,
+        }
+
+        impl Default for DomainOptions {
+            fn default() -> Self {
+                DomainOptions { $($name: $default,)* cancel: None }
+            }
+        }
+
+        impl DomainOptions {
+            /// All options.
+            pub const TABLE: &'static [OptionRow] = &[$(OptionRow {
+                name: stringify!($name),
+                summary: $summary,
+                unit: OptionUnit::$unit,
+                range: $range,
+                step: $step,
+                get: |options| options.$name.to_number(),
+                put: |options, number| options.$name = Number::from_number(number),
+            },)*];
+        }
+    };
+}
+
+options! {
     /// How long a call may take, time in host functions included. `None`: for ever.
-    pub time_limit: Option<Duration>,
-    /// How many threads may be in the domain, at most 63.
-    pub max_lanes: u32,
-    /// How many processors the domain is told of.
-    pub processors: u32,
-    /// Whether code linked later may use vector registers although no module that the domain starts with does: then
-    /// gates look after them from the beginning. And whether modules added later may import any host
-    /// function that the domain is made with, needed so far or not.
-    pub extensible: bool,
-    /// Most bytes of code that may be linked into the living domain; at most 16 MiB.
-    pub code_limit: u32,
-    /// Most bytes of images of modules that may be added to the living domain. Their writable data counts
-    /// as memory as well, see `memory_limit`.
-    pub module_limit: u64,
-    /// Bytes that lanes keep for thread-local variables of such modules, at most 1 MiB; at least 8 KiB if `extensible` is set. A module with
-    /// the C or C++ library has about 2,400.
-    pub thread_local_reserve: u32,
+    time_limit: Option<Duration> = None, Time, 1..=u64::MAX, 1, "how long a call from the host may take";
     /// Most processor time that the domain's own code may use in all its life. Calls that are in progress when it is used
     /// up, and all later ones, end with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit) within some milliseconds. `None`: no limit, and the
     /// time is not counted; [`Duration::MAX`]: no limit, and it is.
-    pub processor_time: Option<Duration>,
+    processor_time: Option<Duration> = None, Time, 0..=u64::MAX, 1, "processor time of the domain's own code, over all its life";
     /// Most calls from outside that the domain may get ([`Usage::calls`](crate::Usage), constructors and what other domains call included);
     /// all later ones fail with [`CallError::Calls`](crate::CallError::Calls). It holds exactly, for all threads together. A pool's next
     /// user has them anew. `None`: no limit, and calls cost some nanoseconds less.
-    pub call_limit: Option<u64>,
+    call_limit: Option<u64> = None, Count, 1..=u64::MAX, 1, "calls from outside, constructors included";
     /// After so many faults the domain cannot be reset any more. `None`: no limit.
-    pub fault_limit: Option<u64>,
-    /// A word of the host's that ends calls while it is not 0: with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted), within some
-    /// milliseconds. `None`: there is none.
-    pub cancel: Option<Cancel>,
-}
-
-impl Default for DomainOptions {
-    fn default() -> Self {
-        DomainOptions {
-            memory_limit: 1 << 30,
-            data_stack: 8 << 20,
-            control_stack: 1 << 20,
-            time_limit: None,
-            max_lanes: window::LANE_COUNT,
-            processors: 1,
-            extensible: false,
-            code_limit: 1 << 20,
-            module_limit: 64 << 20,
-            thread_local_reserve: 1 << 10,
-            processor_time: None,
-            call_limit: None,
-            fault_limit: None,
-            cancel: None,
-        }
-    }
+    fault_limit: Option<u64> = None, Count, 0..=u64::MAX, 1, "faults, after which the domain cannot be reset";
+    /// Most bytes of modules' writable data, heap, anonymous maps and host allocations together. Stacks have their own bound: `max_lanes`
+    /// times `data_stack`, `control_stack` and the modules' thread-local variables.
+    memory_limit: u64 = 1 << 30, Bytes, 0..=u64::MAX, 1, "modules' data, heap, maps and host allocations together";
+    /// Most bytes of code that may be added to the living domain; at most 16 MiB.
+    code_limit: u32 = 1 << 20, Bytes, 0..=(window::IMAGES_END - window::LINKED) as u64, 1, "code that is added later";
+    /// Most bytes of images of modules that may be added to the living domain. Their writable data counts
+    /// as memory as well, see `memory_limit`.
+    module_limit: u64 = 64 << 20, Bytes, 0..=u64::MAX, 1, "images of modules that are added later";
+    /// How many threads may be in the domain, at most 63.
+    max_lanes: u32 = window::LANE_COUNT, Count, 1..=window::LANE_COUNT as u64, 1, "threads that may have stacks in the domain";
+    /// Bytes of data stack a lane has; at most 15 MiB.
+    data_stack: u32 = 8 << 20, Bytes, 64 << 10..=15 << 20, PAGE, "data stack of each thread";
+    /// Bytes of control stack a lane has.
+    control_stack: u32 = 1 << 20, Bytes, 16 << 10..=1 << 30, PAGE, "control stack of each thread";
+    /// Bytes that lanes keep for thread-local variables of modules that are added later, at most 1 MiB; at least 8 KiB if `extensible` is
+    /// set. A module with the C or C++ library has about 2,400.
+    thread_local_reserve: u32 = 1 << 10, Bytes, 0..=1 << 20, 1, "thread-local variables of modules that are added later";
+    /// How many processors the domain is told of.
+    processors: u32 = 1, Count, 1..=u32::MAX as u64, 1, "processors that the domain is told of";
+    /// Whether code added later may use vector registers although no module that the domain starts with does: then
+    /// gates look after them from the beginning. And whether modules added later may import any host
+    /// function that the domain is made with, needed so far or not.
+    extensible: bool = false, Flag, 0..=1, 1, "code and modules that come later may use all that the host gives, and vector registers";
 }
 
 impl DomainOptions {
@@ -82,35 +243,57 @@ impl DomainOptions {
     /// # Errors
     /// [`DomainError::Option`] names the first that cannot.
     pub fn check(&self) -> Result<(), DomainError> {
-        let bad = |option, reason: &str| {
-            Err(DomainError::Option {
-                option,
-                reason: reason.into(),
-            })
-        };
-        if !(1..=window::LANE_COUNT).contains(&self.max_lanes) {
-            return bad("max_lanes", "must be 1 to 63");
+        Self::TABLE.iter().try_for_each(|row| match (row.get)(self) {
+            Some(number) => row.check(number),
+            None => Ok(()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_in_range_and_numbers_come_back() {
+        let defaults = DomainOptions::default();
+        defaults.check().expect("the defaults are fine");
+        for row in DomainOptions::TABLE {
+            assert_eq!((row.get)(&defaults), row.default(), "{}", row.name);
+            for number in [*row.range.start(), *row.range.end()] {
+                let mut options = DomainOptions::default();
+                row.set(&mut options, number).expect("in range");
+                assert_eq!((row.get)(&options), Some(number), "{}", row.name);
+            }
         }
-        if !(64 << 10..=15 << 20).contains(&self.data_stack) || !self.data_stack.is_multiple_of(PAGE as u32) {
-            return bad("data_stack", "must be whole pages, 64 KiB to 15 MiB");
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_and_named() {
+        for (name, number, reason) in [
+            ("max_lanes", 64, "must be 1 to 63"),
+            ("max_lanes", 0, "must be 1 to 63"),
+            (
+                "data_stack",
+                (1 << 20) + 1,
+                "must be whole pages, 64 KiB to 15 MiB",
+            ),
+            ("control_stack", 1 << 31, "must be whole pages, 16 KiB to 1 GiB"),
+            ("code_limit", 1 << 33, "must be at most 16 MiB"),
+            ("thread_local_reserve", (1 << 20) + 1, "must be at most 1 MiB"),
+            ("call_limit", 0, "must be at least 1"),
+            ("time_limit", 0, "must be at least 1"),
+            ("extensible", 2, "must be 0 to 1"),
+        ] {
+            let row = DomainOptions::TABLE.iter().find(|r| r.name == name).expect(name);
+            let mut options = DomainOptions::default();
+            match row.set(&mut options, number) {
+                Err(DomainError::Option { option, reason: why }) => {
+                    assert_eq!((option, &*why), (name, reason))
+                }
+                other => panic!("{name} = {number}: {other:?}"),
+            }
+            options.check().expect("nothing was set");
         }
-        if !(16 << 10..=1 << 30).contains(&self.control_stack)
-            || !self.control_stack.is_multiple_of(PAGE as u32)
-        {
-            return bad("control_stack", "must be whole pages, 16 KiB to 1 GiB");
-        }
-        if self.code_limit > window::IMAGES_END - window::LINKED {
-            return bad("code_limit", "must be at most 16 MiB");
-        }
-        if self.thread_local_reserve > 1 << 20 {
-            return bad("thread_local_reserve", "must be at most 1 MiB");
-        }
-        if self.call_limit == Some(0) {
-            return bad("call_limit", "must not be zero");
-        }
-        if self.time_limit.is_some_and(|t| t.is_zero()) {
-            return bad("time_limit", "must not be zero");
-        }
-        Ok(())
     }
 }

@@ -100,7 +100,8 @@ pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overvie
 pub use ringfence_runtime::{
     Access, Cancel, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError,
     Grant, Import, InitOptions, Isolation, LimitHit, LinkError, LoadOptions, ModuleError, OnFailure, OnLimit,
-    Policy, RegionError, Registers, Rights, Signature, SnapshotError, Syscall, Usage, init,
+    OptionRow, OptionUnit, Policy, RegionError, Registers, Rights, Signature, SnapshotError, Syscall, Usage,
+    init,
 };
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

@@ -44,8 +44,8 @@ pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment}
 pub use ringfence_core::{
     Access, Answer, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions, Exceeded,
     Fault, FaultKind, Frame, FramesError, HostError, LimitHit, LinkError, LoadError, MemoryError,
-    ModuleError, Narrow, NoPolicy, OnLimit, OutFrame, Policy, Registers, Returned, Rights, Signature,
-    SnapshotError, Syscall, Usage, Verdict, Width, error, policy, work,
+    ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Policy, Registers, Returned,
+    Rights, Signature, SnapshotError, Syscall, Usage, Verdict, Width, error, policy, work,
 };
 pub use ringfence_isa::Isolation;
 pub use snapshot::Image;

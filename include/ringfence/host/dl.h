@@ -28,7 +28,7 @@ void *rf_dlopen(const char *path, int flags) RF_WARN_UNUSED;
  * that of rf_dlprovide_policy. NULL: as rf_dlopen.
  *
  *     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
- *     o.policy = policy;                  // rf_policy_create, rf_policy_dir, rf_policy_stream, ...
+ *     o.policy = policy;                  // rf_policy_create, rf_policy_dir, rf_policy_stdout, ...
  *     void *m = rf_dlopen_with("./plugin.rf", 0, &o);
  */
 void *rf_dlopen_with(const char *path, int flags, const rf_domain_options *options) RF_WARN_UNUSED;

@@ -12,7 +12,7 @@
  *     rf_policy *p;
  *     rf_policy_create(&p);
  *     rf_policy_dir(p, "/srv/data", "/data", RF_RIGHTS_READ);
- *     rf_policy_stream(p, 1, RF_STREAM_CAPTURE);
+ *     rf_policy_stdout(p, RF_STREAM_CAPTURE);
  *     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
  *     o.policy = p;
  *     rf_domain *d;
@@ -51,14 +51,16 @@ typedef enum rf_stream {
     RF_STREAM_CLOSED = 0,  /* not open; the default */
     RF_STREAM_NULL = 1,    /* reads end and writes vanish */
     RF_STREAM_INHERIT = 2, /* the host's own stream of that number */
-    RF_STREAM_CAPTURE = 3  /* kept for rf_domain_take_captured; 1 and 2 only */
+    RF_STREAM_CAPTURE = 3  /* kept for rf_domain_take_captured; output and error only */
 } rf_stream;
 
-/* Sets standard stream 0, 1 or 2. Errors: RF_ERROR_ARGUMENT. */
-rf_status rf_policy_stream(rf_policy *policy, int number, rf_stream stream);
+/* Where standard input, output and error go. Errors: RF_ERROR_ARGUMENT. */
+rf_status rf_policy_stdin(rf_policy *policy, rf_stream stream);
+rf_status rf_policy_stdout(rf_policy *policy, rf_stream stream);
+rf_status rf_policy_stderr(rf_policy *policy, rf_stream stream);
 
 /* Standard input is these bytes, which are copied. */
-rf_status rf_policy_input(rf_policy *policy, const void *bytes, size_t length);
+rf_status rf_policy_stdin_bytes(rf_policy *policy, const void *bytes, size_t length);
 
 /* How many bytes a captured stream may hold before writes fail with ENOSPC. The default is 64 MiB. */
 rf_status rf_policy_capture_limit(rf_policy *policy, size_t bytes);
@@ -89,6 +91,10 @@ rf_status rf_policy_descriptors(rf_policy *policy, unsigned limit);
  * rf_domain_reset says RF_ERROR_BUSY while one runs. rf_domain_run_program ends those that outlive main,
  * rf_domain_destroy all; rf_domain_interrupt too. */
 rf_status rf_policy_threads(rf_policy *policy, unsigned limit);
+
+/* Whether (0 or 1) a write to a pipe that nobody reads ends the program, as by SIGPIPE, unless it ignores that
+ * signal; else, which is the default, the write fails with EPIPE. */
+rf_status rf_policy_broken_pipes_end(rf_policy *policy, int end);
 
 /* Lets domains connect to this address, "127.0.0.1:80" or "[::1]:80", by TCP or UDP; may be called several
  * times. Errors: RF_ERROR_ARGUMENT. */
