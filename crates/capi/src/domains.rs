@@ -435,7 +435,7 @@ pub unsafe extern "C" fn rf_domain_usage(domain: *mut c_void, usage: *mut UsageI
         let all = UsageInfo {
             size,
             memory: u.memory,
-            code: u.linked,
+            code: u.code,
             calls: u.calls,
             faults: u.faults,
             processor_time: u64::try_from(u.processor_time.as_nanos()).unwrap_or(u64::MAX),

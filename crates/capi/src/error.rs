@@ -189,8 +189,8 @@ impl From<DomainError> for Failure {
             DomainError::Option { .. } => Status::ERROR_ARGUMENT,
             DomainError::Host(e) => return e.into(),
             DomainError::Memory(e) => return e.into(),
-            DomainError::Link(e) => return e.into(),
-            DomainError::Image(e) => return (*e).into(),
+            DomainError::Grant(e) => return e.into(),
+            DomainError::Snapshot(e) => return (*e).into(),
             DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
                 return Self::from(*source).in_constructor(message);
             }
@@ -222,7 +222,7 @@ impl From<CallError> for Failure {
             CallError::Exceeded(_) => (Status::ERROR_LIMIT, 0),
             CallError::Faulted => (Status::ERROR_FAULTED, 0),
             CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
-            CallError::Unlinked => (Status::ERROR_NO_FUNCTION, 0),
+            CallError::Removed => (Status::ERROR_NO_FUNCTION, 0),
             CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {
                 (Status::ERROR_LIMIT, 0)
             }

@@ -11,12 +11,12 @@ use std::sync::{OnceLock, RwLock};
 const CHUNK: usize = 1024;
 const CHUNKS: usize = 256;
 
-struct Slot<T> {
+struct Entry<T> {
     generation: u32,
     value: Option<T>,
 }
 
-type Chunk<T> = Box<[RwLock<Slot<T>>]>;
+type Chunk<T> = Box<[RwLock<Entry<T>>]>;
 
 /// All handles of one kind.
 pub(crate) struct Table<T> {
@@ -62,7 +62,7 @@ impl<T: Clone> Table<T> {
             | self.kind << (3 + SLOT_BITS + GENERATION_BITS)
     }
 
-    fn slot(&self, handle: u64) -> Result<(&RwLock<Slot<T>>, usize, u32), BadHandle> {
+    fn slot(&self, handle: u64) -> Result<(&RwLock<Entry<T>>, usize, u32), BadHandle> {
         let slot = (handle >> 3) as usize & ((1 << SLOT_BITS) - 1);
         let generation = (handle >> (3 + SLOT_BITS)) as u32 & ((1 << GENERATION_BITS) - 1);
         if self.encode(slot, generation) != handle {
@@ -88,7 +88,7 @@ impl<T: Clone> Table<T> {
         let chunk = self.chunks[slot / CHUNK].get_or_init(|| {
             (0..CHUNK)
                 .map(|_| {
-                    RwLock::new(Slot {
+                    RwLock::new(Entry {
                         generation: 0,
                         value: None,
                     })

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn rf_code_add(
         let bytes = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), length) };
         // An offset that is too large is no function's entry either.
         let entry = u32::try_from(entry).unwrap_or(u32::MAX);
-        let linked = object.domain.link(name, &Code { bytes, entry })?;
+        let linked = object.domain.add_code(name, &Code { bytes, entry })?;
         match objects::add_function(&object, linked) {
             Ok(handle) => {
                 // SAFETY: not null, so writable.
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn rf_code_add(
             }
             Err(e) => {
                 // All or nothing: nobody has been told of it yet.
-                let _ = object.domain.unlink(name);
+                let _ = object.domain.remove_code(name);
                 Err(e)
             }
         }
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn rf_code_find(
     function: *mut *mut c_void,
 ) -> Status {
     // SAFETY: the caller's promise.
-    status(|| unsafe { find_function(domain, name, function, Domain::lookup) })
+    status(|| unsafe { find_function(domain, name, function, Domain::find_code) })
 }
 
 /// See the header.
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn rf_code_remove(domain: *mut c_void, name: *const c_char
         let object = objects::domain(domain)?;
         // SAFETY: the caller's promise.
         let name = unsafe { text(name, "name") }?;
-        object.domain.unlink(name)?;
+        object.domain.remove_code(name)?;
         Ok(())
     })
 }

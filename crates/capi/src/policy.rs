@@ -226,8 +226,8 @@ pub unsafe extern "C" fn rf_policy_dir(
         // SAFETY: the caller's promise.
         let (host, guest): (&Path, _) = unsafe { (path(host)?, text(guest, "guest")?) };
         let rights = match rights {
-            1 => Rights::ReadOnly,
-            2 => Rights::ReadWrite,
+            1 => Rights::Read,
+            2 => Rights::Write,
             other => {
                 let message =
                     format!("{other} is no right to a directory: RF_RIGHTS_READ or RF_RIGHTS_WRITE");

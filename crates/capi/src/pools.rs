@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use ringfence_runtime::{Domain, Image, LinkError, SnapshotError};
+use ringfence_runtime::{Domain, GrantError, Snapshot, SnapshotError};
 
 use crate::domains::{Options, read_options};
 use crate::error::{Failure, Status, status};
@@ -18,7 +18,7 @@ static POOLS: Table<Arc<PoolObject>> = Table::new(0x5A8);
 
 /// An image, and how domains of it are made.
 struct ImageObject {
-    image: Image,
+    image: Snapshot,
     recipe: Shared,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct PoolObject {
     idle: Mutex<Vec<Made>>,
 }
 
-impl From<LinkError> for Failure {
-    fn from(e: LinkError) -> Self {
+impl From<GrantError> for Failure {
+    fn from(e: GrantError) -> Self {
         let status = match &e {
-            LinkError::NoSlot { .. } => Status::ERROR_IMPORT,
-            LinkError::StackArguments { .. } => Status::ERROR_ARGUMENT,
+            GrantError::NoSlot { .. } => Status::ERROR_IMPORT,
+            GrantError::StackArguments { .. } => Status::ERROR_ARGUMENT,
             _ => Status::ERROR_LIMIT,
         };
         Failure::new(status, e.to_string())
@@ -117,7 +117,7 @@ pub extern "C" fn rf_domain_revoke_all(callee: *mut c_void) -> Status {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_domain_checkpoint(domain: *mut c_void) -> Status {
-    status(|| Ok(objects::domain(domain)?.domain.snapshot()?))
+    status(|| Ok(objects::domain(domain)?.domain.checkpoint()?))
 }
 
 type Init = unsafe extern "C" fn(domain: *mut c_void, context: *mut c_void) -> i32;
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn rf_snapshot_create(
     })
 }
 
-fn make_image(recipe: &Recipe, init: impl Fn(*mut c_void) -> i32) -> Result<Image, Failure> {
+fn make_image(recipe: &Recipe, init: impl Fn(*mut c_void) -> i32) -> Result<Snapshot, Failure> {
     // The two domains get handles while they are initialised; what keeps their callbacks going waits here meanwhile.
     let waiting: Mutex<HashMap<u64, Made>> = Mutex::default();
     let failed: Mutex<Option<Failure>> = Mutex::default();
@@ -192,7 +192,7 @@ fn make_image(recipe: &Recipe, init: impl Fn(*mut c_void) -> i32) -> Result<Imag
             code => Err(format!("init returned {code}")),
         }
     };
-    let made = Image::new(make, run);
+    let made = Snapshot::new(make, run);
     let earlier = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     made.map_err(|e| earlier.unwrap_or_else(|| e.into()))
 }

@@ -10,9 +10,9 @@ use crate::failure;
 #[derive(Clone, Debug, Default)]
 pub struct Options(pub DomainOptions);
 
-/// The name with dashes.
-fn long(row: &OptionRow) -> String {
-    row.name.replace('_', "-")
+/// The name with dashes. There are a dozen, made once for a command line: they may stay.
+fn long(row: &OptionRow) -> &'static str {
+    row.name.replace('_', "-").leak()
 }
 
 fn number(row: &OptionRow, text: &str) -> Result<u64, String> {

@@ -81,8 +81,8 @@ fn variable(text: &str) -> Result<String, String> {
 
 fn directory(text: &str) -> Result<(PathBuf, String, Rights), String> {
     let (text, rights) = match text.strip_suffix(":ro") {
-        Some(rest) => (rest, Rights::ReadOnly),
-        None => (text.strip_suffix(":rw").unwrap_or(text), Rights::ReadWrite),
+        Some(rest) => (rest, Rights::Read),
+        None => (text.strip_suffix(":rw").unwrap_or(text), Rights::Write),
     };
     let (host, guest) = match text.split_once(':') {
         Some((host, guest)) => (PathBuf::from(host), guest.to_owned()),
@@ -198,9 +198,9 @@ mod tests {
     #[test]
     fn directories() {
         let d = directory("/tmp:/data:ro").unwrap();
-        assert_eq!(d, (PathBuf::from("/tmp"), "/data".to_owned(), Rights::ReadOnly));
+        assert_eq!(d, (PathBuf::from("/tmp"), "/data".to_owned(), Rights::Read));
         assert_eq!(directory("/tmp").unwrap().1, "/tmp");
-        assert_eq!(directory("/tmp:ro").unwrap().2, Rights::ReadOnly);
+        assert_eq!(directory("/tmp:ro").unwrap().2, Rights::Read);
         assert!(directory("/tmp:data").is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of loading, of making domains, of calls and of memory access.
 
 use crate::fault::Fault;
+use crate::host_failure::{HostCause, HostFailure};
 use std::io;
 
 /// Why this process cannot host domains at all.
@@ -268,10 +269,10 @@ pub enum DomainError {
     },
     /// A link to another domain could not be made.
     #[error(transparent)]
-    Link(#[from] LinkError),
-    /// The domain could not start from its image.
+    Grant(#[from] GrantError),
+    /// The domain could not start from its snapshot.
     #[error(transparent)]
-    Image(Box<SnapshotError>),
+    Snapshot(Box<SnapshotError>),
     /// Something that the domain was made with was revoked or is gone.
     #[error(
         "{import:?}, with which the domain was made, was revoked or is gone: the domain cannot be like new"
@@ -529,13 +530,21 @@ pub enum ModuleError {
     Host(#[from] HostError),
 }
 
-/// Why a call has no result.
+/// Why a call has no result: the one outcome that all interfaces have, from the gate to C's `rf_status`.
+///
+/// After [`Fault`](Self::Fault), [`Host`](Self::Host), [`Exit`](Self::Exit) and a limit of time that was
+/// [`Exceeded`](Self::Exceeded) the domain refuses calls, with [`Faulted`](Self::Faulted), until it is reset: its data may
+/// be half-changed. After all others it is as it was.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The domain's code failed during this call. The domain refuses calls until it is reset.
+    /// The domain's code failed during this call; the fault tells where.
     #[error(transparent)]
     Fault(Box<Fault>),
+    /// A host function that the domain called returned an error or panicked. (From functions that are called by their Rust
+    /// types; else such a call has a fault with the kind `Host`.)
+    #[error(transparent)]
+    Host(std::sync::Arc<HostFailure>),
     /// The domain asked to exit. It refuses calls until it is reset.
     #[error("the module called exit({0})")]
     Exit(i32),
@@ -548,9 +557,9 @@ pub enum CallError {
     /// The function was revoked, or not handed out yet.
     #[error("the function was revoked, or not handed out yet")]
     Revoked,
-    /// The function was linked into the living domain, and has been unlinked since.
-    #[error("the function has been unlinked")]
-    Unlinked,
+    /// The function came to the living domain, and has been removed since.
+    #[error("the function has been removed")]
+    Removed,
     /// The thread is inside a domain: a signal handler tried to enter one.
     #[error("a domain cannot be entered from a signal handler that interrupted one")]
     Inside,
@@ -590,6 +599,37 @@ pub enum CallError {
     /// The lane could not be made.
     #[error("making a lane: {0}")]
     Lane(String),
+}
+
+impl CallError {
+    /// The fault, if the domain's code failed, or a host function ended it.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Fault(fault) => Some(fault),
+            Self::Host(failure) => Some(&failure.fault),
+            _ => None,
+        }
+    }
+
+    /// Goes on with the panic that ended the call, if a panic in a host function did; otherwise gives the error back.
+    ///
+    /// A panic in a host function does not unwind through the domain: it ends the domain's call, and the call returns
+    /// [`CallError::Host`]. Hosts for which a panic is a bug that must not be swallowed write
+    /// `f.call(…).map_err(CallError::resume_panic)?`.
+    ///
+    /// # Panics
+    /// With the original payload, if the call was ended by a panic that nobody has gone on with yet.
+    #[must_use]
+    pub fn resume_panic(self) -> Self {
+        if let Self::Host(failure) = &self
+            && let HostCause::Panic(panic) = &failure.cause
+            && let Some(payload) = panic.take()
+        {
+            std::panic::resume_unwind(payload);
+        }
+        self
+    }
 }
 
 /// Why an access to a domain's memory failed.
@@ -639,7 +679,7 @@ pub enum MemoryError {
 /// Why a link could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LinkError {
+pub enum GrantError {
     /// The domain has no such slot.
     #[error(
         "the domain has no import {name:?} that takes entries of other domains; name it with Imports::slot or \
@@ -664,12 +704,14 @@ pub enum LinkError {
     Host(#[from] HostError),
 }
 
-/// Why there is no image, or no domain of it. Nothing has changed.
+/// Why there is no snapshot, or no domain of it. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
     /// Several threads have been in the domain: whose thread-local variables would a new domain have?
-    #[error("{count} threads have been in the domain; only what one thread initialised can become an image")]
+    #[error(
+        "{count} threads have been in the domain; only what one thread initialised can become a snapshot"
+    )]
     Lanes {
         /// How many.
         count: u32,
@@ -680,8 +722,8 @@ pub enum SnapshotError {
     /// It has rights to regions, which belong to others too.
     #[error("the domain has rights to regions; take them back first")]
     Regions,
-    /// The policy holds something for it that an image cannot hold.
-    #[error("the domain has {0}, which no image can hold")]
+    /// The policy holds something for it that a snapshot cannot hold.
+    #[error("the domain has {0}, which no snapshot can hold")]
     Held(String),
     /// The two runs of the initialisation differ.
     #[error(
@@ -705,13 +747,13 @@ pub enum SnapshotError {
         /// In what.
         what: &'static str,
     },
-    /// The image was taken of one domain and fits into its window only.
+    /// The snapshot was taken of one domain and fits into its window only.
     #[error(
-        "an image of a single domain serves that domain's resets; make one for new domains with Image::new"
+        "a snapshot of a single domain serves that domain's resets; make one for new domains with Snapshot::new"
     )]
     Fixed,
-    /// Other imports than the image was made with.
-    #[error("an image was made with the imports {wanted:?}, and got {got:?}")]
+    /// Other imports than the snapshot was made with.
+    #[error("a snapshot was made with the imports {wanted:?}, and got {got:?}")]
     Imports {
         /// The names that it was made with, in the order of their stubs.
         wanted: Vec<String>,

@@ -3,7 +3,7 @@
 //!
 //! * [`Instance`]: what runs a domain. Implemented by each back end.
 //! * [`Space`]: what policies and host functions may do with a domain's memory. Implemented by each back end.
-//! * [`Policy`]: what answers a domain's system calls. Implemented by hosts and by the crate `ringfence-policy`, which knows no
+//! * [`SyscallHandler`]: what answers a domain's system calls. Implemented by hosts and by the crate `ringfence-policy`, which knows no
 //!   back end.
 //!
 //! Nothing here maps memory or starts anything.
@@ -15,6 +15,7 @@ mod cancel;
 pub mod error;
 mod fault;
 mod frame;
+mod host_failure;
 mod limits;
 mod options;
 pub mod policy;
@@ -28,14 +29,15 @@ pub mod work;
 pub use backend::{Backend, Instance};
 pub use cancel::Cancel;
 pub use error::{
-    CallError, CodeError, DomainError, HostError, LinkError, LoadError, MemoryError, ModuleError,
+    CallError, CodeError, DomainError, GrantError, HostError, LoadError, MemoryError, ModuleError,
     SnapshotError,
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
 pub use frame::{OutFrame, Verdict};
+pub use host_failure::{HostCause, HostFailure, Panic};
 pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
-pub use policy::{Answer, NoPolicy, Policy, Syscall};
+pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};
 pub use rights::Rights;
 pub use signature::{Call, Narrow, Returned, Signature, Width};
 pub use space::{DomainRef, Ended, Space, SpawnError};

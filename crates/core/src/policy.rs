@@ -27,14 +27,14 @@ pub enum Answer {
 
 /// Decides on, and performs, the system calls of a domain. Called on the host's stack, by any thread that is in the
 /// domain, several at once.
-pub trait Policy: Send + Sync {
+pub trait SyscallHandler: Send + Sync {
     /// Answers one call.
     fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer;
 
     /// The domain is about to be reset: forget what it had open.
     fn reset(&self) {}
 
-    /// What the policy keeps for the domain that a reset would take away, in words: an image of the domain could not hold it.
+    /// What the policy keeps for the domain that a reset would take away, in words: a snapshot of the domain could not hold it.
     /// `None` if there is nothing.
     fn holds(&self) -> Option<String> {
         None
@@ -58,7 +58,7 @@ pub trait Policy: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPolicy;
 
-impl Policy for NoPolicy {
+impl SyscallHandler for NoPolicy {
     fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
         domain.memory_call(call).unwrap_or(match call.number as i64 {
             libc::SYS_exit | libc::SYS_exit_group => Answer::Exit(call.args[0] as i32),

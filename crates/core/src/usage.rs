@@ -9,9 +9,9 @@ pub struct Usage {
     /// Bytes of heap, anonymous maps, host allocations and writable data of modules, now. Limit:
     /// [`DomainOptions::memory_limit`](crate::DomainOptions::memory_limit).
     pub memory: u64,
-    /// Bytes of code linked since the domain was made, now. Limit:
+    /// Bytes of code added since the domain was made, now. Limit:
     /// [`DomainOptions::code_limit`](crate::DomainOptions::code_limit).
-    pub linked: u64,
+    pub code: u64,
     /// Bytes of the window that modules added since the domain was made take, now. Limit:
     /// [`DomainOptions::module_limit`](crate::DomainOptions::module_limit).
     pub modules: u64,

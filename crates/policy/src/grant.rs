@@ -4,17 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ringfence_core::Rights;
+
 use crate::captured::Captured;
 use crate::text::Name;
-
-/// What may be done below a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rights {
-    /// Files may be read and directories listed.
-    ReadOnly,
-    /// Also written, made, renamed and removed. Links and device nodes cannot be made.
-    ReadWrite,
-}
 
 /// Where a standard stream goes.
 #[derive(Clone, Debug, Default)]
@@ -187,11 +180,14 @@ impl Policy {
     }
 
     /// Grants a host directory and what is below it, under the absolute name `guest`. The first one is where programs
-    /// start.
+    /// start. [`Rights::Read`]: files may be read and directories listed. [`Rights::Write`]: they may also be written, made,
+    /// renamed and removed; links and device nodes cannot be made. [`Rights::None`] grants nothing.
     #[must_use]
     pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, rights: Rights) -> Policy {
-        self.directories
-            .push((host.as_ref().to_owned(), guest.to_owned(), rights));
+        if rights != Rights::None {
+            self.directories
+                .push((host.as_ref().to_owned(), guest.to_owned(), rights));
+        }
         self
     }
 
@@ -314,5 +310,20 @@ impl Policy {
     pub fn trace(mut self, print: impl Fn(&str) + Send + Sync + 'static) -> Policy {
         self.trace = Some(Arc::new(print));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_without_rights_is_not_granted() {
+        let nowhere = |rights| Policy::new().dir("/nowhere/at/all", "/data", rights).start();
+        assert!(matches!(
+            nowhere(Rights::Read),
+            Err(PolicyError::Directory { .. })
+        ));
+        assert!(nowhere(Rights::None).is_ok(), "nothing is opened");
     }
 }

@@ -31,5 +31,6 @@ pub mod trace;
 mod tree;
 
 pub use captured::Captured;
-pub use grant::{Decision, Policy, PolicyError, Request, Rights, Stream};
+pub use grant::{Decision, Policy, PolicyError, Request, Stream};
 pub use monitor::Monitor;
+pub use ringfence_core::Rights;

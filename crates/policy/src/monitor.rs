@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use ringfence_core::DomainRef;
 use ringfence_core::LimitHit;
-use ringfence_core::policy::{Answer, Policy as Hook, Syscall};
+use ringfence_core::policy::{Answer, Syscall, SyscallHandler};
 
 use crate::calls;
 use crate::calls::context::Reply;
@@ -90,7 +90,7 @@ impl Monitor {
     }
 }
 
-impl Hook for Monitor {
+impl SyscallHandler for Monitor {
     fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
         if !self.0.file_limit
             && self.0.policy.callback.is_none()

@@ -137,7 +137,7 @@ impl Kind {
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
+struct Descriptor {
     open: Arc<Kind>,
     close_on_exec: bool,
 }
@@ -145,7 +145,7 @@ struct Slot {
 /// The table.
 #[derive(Debug)]
 pub struct Table {
-    slots: RwLock<Vec<Option<Slot>>>,
+    slots: RwLock<Vec<Option<Descriptor>>>,
     limit: usize,
 }
 
@@ -158,7 +158,7 @@ impl Table {
         }
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Option<Slot>>> {
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Option<Descriptor>>> {
         // A panic cannot leave the vector in a state that is not one.
         self.slots.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,7 +205,7 @@ impl Table {
         if slots.len() <= number {
             slots.resize(number + 1, None);
         }
-        slots[number] = Some(Slot { open, close_on_exec });
+        slots[number] = Some(Descriptor { open, close_on_exec });
         Ok(number as i64)
     }
 
@@ -219,7 +219,7 @@ impl Table {
         if slots.len() <= index {
             slots.resize(index + 1, None);
         }
-        slots[index] = Some(Slot { open, close_on_exec });
+        slots[index] = Some(Descriptor { open, close_on_exec });
         Ok(number as i64)
     }
 

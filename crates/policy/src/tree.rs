@@ -5,9 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::grant::{PolicyError, Rights};
+use crate::grant::PolicyError;
 use crate::place::Place;
 use crate::sys::{self, Outcome};
+use ringfence_core::Rights;
 
 /// `statfs` types of file systems that are doors to the kernel rather than files.
 const DOORS: [i64; 5] = [
@@ -134,12 +135,12 @@ impl Tree {
             |fd: BorrowedFd<'_>| sys::stat(fd).map(|s| <[u8; 16]>::try_from(&s[..16]).unwrap_or_default());
         let mut writable = Vec::new();
         for (n, mount) in self.mounts.iter().enumerate() {
-            if mount.rights == Rights::ReadWrite {
+            if mount.rights == Rights::Write {
                 writable.push((identity(mount.fd())?, Place::of(mount.fd()), n));
             }
         }
         for (n, mount) in self.mounts.iter().enumerate() {
-            if mount.rights == Rights::ReadWrite || writable.is_empty() {
+            if mount.rights == Rights::Write || writable.is_empty() {
                 continue;
             }
             if let Some(place) = Place::of(mount.fd())
@@ -248,30 +249,27 @@ mod tests {
     fn the_longest_name_wins_and_dots_do_not_fool_it() {
         let dir = std::env::temp_dir();
         let mut tree = Tree::default();
-        tree.add(Mount::open(&dir, "/", Rights::ReadOnly).unwrap());
-        tree.add(Mount::open(&dir, "/data/deep", Rights::ReadWrite).unwrap());
+        tree.add(Mount::open(&dir, "/", Rights::Read).unwrap());
+        tree.add(Mount::open(&dir, "/data/deep", Rights::Write).unwrap());
         let seen = |path: &[u8]| {
             tree.with(path, |m, rest| Ok((m.rights, rest.into_bytes())))
                 .map(|(r, n)| (r, String::from_utf8(n).unwrap()))
         };
-        assert_eq!(seen(b"/data/deep/x/"), Ok((Rights::ReadWrite, "x/".into())));
-        assert_eq!(seen(b"/data/deep"), Ok((Rights::ReadWrite, ".".into())));
-        assert_eq!(
-            seen(b"/data/deeper"),
-            Ok((Rights::ReadOnly, "data/deeper".into()))
-        );
-        assert_eq!(seen(b"/data/deep/../x"), Ok((Rights::ReadWrite, "../x".into())));
+        assert_eq!(seen(b"/data/deep/x/"), Ok((Rights::Write, "x/".into())));
+        assert_eq!(seen(b"/data/deep"), Ok((Rights::Write, ".".into())));
+        assert_eq!(seen(b"/data/deeper"), Ok((Rights::Read, "data/deeper".into())));
+        assert_eq!(seen(b"/data/deep/../x"), Ok((Rights::Write, "../x".into())));
         assert!(tree.is_above(b"/data") && !tree.is_above(b"/data/deep"));
     }
 
     #[test]
     fn kernel_files_are_refused() {
         assert!(matches!(
-            Mount::open(Path::new("/proc/self"), "/p", Rights::ReadOnly),
+            Mount::open(Path::new("/proc/self"), "/p", Rights::Read),
             Err(PolicyError::KernelFiles { .. })
         ));
         assert!(matches!(
-            Mount::open(Path::new("/"), "relative", Rights::ReadOnly),
+            Mount::open(Path::new("/"), "relative", Rights::Read),
             Err(PolicyError::GuestName { .. })
         ));
     }

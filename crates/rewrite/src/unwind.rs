@@ -20,7 +20,7 @@ enum Data {
 
 /// Where a register of the caller is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Slot {
+enum SavedAt {
     /// On the control stack, at CFA plus offset.
     Control(i64),
     /// In memory at register plus offset.
@@ -33,7 +33,7 @@ enum Slot {
 pub(crate) struct Unwind {
     cfa: i64,
     data: Data,
-    saved: Vec<(u8, Slot)>,
+    saved: Vec<(u8, SavedAt)>,
     last: Option<(State, u32)>,
     /// Registers that the function saves on the control stack; gcc's rows go on naming their slots
     /// when they have been popped.
@@ -67,7 +67,7 @@ impl Unwind {
         let mut saved = Vec::with_capacity(self.saved.len());
         for (i, r) in state.ctl.regs().iter().enumerate() {
             if matches!(*r, RBX | RBP | 12 | 13) {
-                saved.push((*r, Slot::Control(-16 - 8 * i as i64)));
+                saved.push((*r, SavedAt::Control(-16 - 8 * i as i64)));
             }
         }
         for (r, how) in &row.saved {
@@ -75,9 +75,9 @@ impl Unwind {
                 continue;
             }
             match (how, &data) {
-                (Saved::Expr(e), _) => saved.push((*r, Slot::Expr(e.clone()))),
-                (Saved::At(o), Data::Reg(base, offset)) => saved.push((*r, Slot::Reg(*base, offset + o))),
-                (Saved::At(o), Data::Same) => saved.push((*r, Slot::Reg(R15, *o))),
+                (Saved::Expr(e), _) => saved.push((*r, SavedAt::Expr(e.clone()))),
+                (Saved::At(o), Data::Reg(base, offset)) => saved.push((*r, SavedAt::Reg(*base, offset + o))),
+                (Saved::At(o), Data::Same) => saved.push((*r, SavedAt::Reg(R15, *o))),
                 (Saved::At(_), Data::Expr(_)) => {}
             }
         }
@@ -102,11 +102,11 @@ impl Unwind {
                 continue;
             }
             match slot {
-                Slot::Control(o) => {
+                SavedAt::Control(o) => {
                     let _ = writeln!(out, "\t.cfi_offset {}, {o}", dwarf(*r));
                 }
-                Slot::Reg(base, o) => escape(out, 0x10, *r, &breg(*base, *o)),
-                Slot::Expr(e) => escape_text(out, 0x10, *r, e),
+                SavedAt::Reg(base, o) => escape(out, 0x10, *r, &breg(*base, *o)),
+                SavedAt::Expr(e) => escape_text(out, 0x10, *r, e),
             }
         }
         self.saved = saved;

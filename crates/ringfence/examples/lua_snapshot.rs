@@ -2,14 +2,14 @@
 //! (`modules/make.sh build lua` makes it).
 //!
 //! The same state, with libraries loaded and a script compiled and run, three ways: made anew, returned to by a reset, and
-//! taken from an image into new domains. Every answer is checked.
+//! taken from a snapshot into new domains. Every answer is checked.
 
 use std::time::Instant;
 
-use ringfence::{Domain, Error, Image, Imports, Module, Pool, Ptr, SnapshotError};
+use ringfence::{Domain, Error, Imports, Module, Pool, Ptr, Snapshot, SnapshotError};
 
 /// Defines what requests call, and a table that takes a while to build. A generator that was seeded with the time could not be in
-/// an image.
+/// a snapshot.
 const SCRIPT: &str = "math.randomseed(1) local t = {} for i = 1, 2000 do t['key' .. i] = i end count = 0 \
     function request(n) count = count + 1 return t['key' .. n] * 2 + count end";
 
@@ -74,7 +74,7 @@ fn main() -> Result<(), Error> {
 
     let lua = make()?;
     let state = warm(&lua)?;
-    lua.snapshot()?;
+    lua.checkpoint()?;
     let reset = median(|| {
         assert_eq!(request(&lua, state)?, 2469);
         assert_eq!(request(&lua, state)?, 2470);
@@ -85,39 +85,39 @@ fn main() -> Result<(), Error> {
     println!("snapshot: reset alone               {alone:9.1} us");
 
     // Lua seeds its hashes with addresses and the time, unless it is built with another luai_makeseed: two runs differ, and the
-    // image is refused rather than guessed.
-    let image = match Image::new(make, |lua| warm(lua).map(drop)) {
-        Ok(image) => image,
+    // snapshot is refused rather than guessed.
+    let snapshot = match Snapshot::new(make, |lua| warm(lua).map(drop)) {
+        Ok(snapshot) => snapshot,
         Err(e @ SnapshotError::Differs { .. }) => {
-            println!("image: refused: {e}");
+            println!("snapshot: refused: {e}");
             return Ok(());
         }
         Err(e) => return Err(e.into()),
     };
-    println!("image: {image:?}");
+    println!("snapshot: {snapshot:?}");
     // The windows differ, the offset in them does not.
     let offset = state.address() & 0xFFFF_FFFF;
     let at = |lua: &Domain| Ptr::from_address(lua.memory().base() + offset);
     let fresh = median(|| {
-        let lua = image.instantiate(Imports::new())?;
+        let lua = snapshot.instantiate(Imports::new())?;
         assert_eq!(request(&lua, at(&lua))?, 2469);
         Ok(())
     })?;
-    println!("image: made, one request, dropped   {fresh:9.1} us");
-    let pool = Pool::from_image(4, image.clone(), Imports::new);
+    println!("snapshot: made, one request, dropped   {fresh:9.1} us");
+    let pool = Pool::from_snapshot(4, snapshot.clone(), Imports::new);
     let pooled = median(|| {
         let lua = pool.take()?;
         assert_eq!(request(&lua, at(&lua))?, 2469);
         Ok(())
     })?;
-    println!("pool of the image: take, one request, give back {pooled:9.1} us");
+    println!("pool of the snapshot: take, one request, give back {pooled:9.1} us");
     let many: Vec<Domain> = (0..50)
-        .map(|_| image.instantiate(Imports::new()))
+        .map(|_| snapshot.instantiate(Imports::new()))
         .collect::<Result<_, _>>()?;
     for lua in &many {
         assert_eq!(request(lua, at(lua))?, 2469);
         assert_eq!(request(lua, at(lua))?, 2470);
     }
-    println!("50 domains of the image, each with a state of its own");
+    println!("50 domains of the snapshot, each with a state of its own");
     Ok(())
 }

@@ -58,7 +58,7 @@ fn calls(directory: &Path) -> Result<(), Failure> {
     let path = directory.join("file");
     std::fs::write(&path, vec![b'x'; 1 << 16])?;
     let file = File::options().read(true).write(true).open(&path)?;
-    let monitor = Policy::new().dir(directory, "/d", Rights::ReadWrite).start()?;
+    let monitor = Policy::new().dir(directory, "/d", Rights::Write).start()?;
     let domain = Domain::new(&module, Imports::new().policy(monitor))?;
     let repeat = domain.func::<(i64, i64, i64, i64, i64), i64>("repeat")?;
     let memory = domain.memory();

@@ -32,7 +32,7 @@ impl Domain {
     /// # Errors
     /// [`DomainError::Unresolved`] names an import that is missing; see [`DomainError`] for the rest.
     pub fn new(module: &Module, imports: Imports) -> Result<Self, DomainError> {
-        Self::link(std::slice::from_ref(module), imports, &DomainOptions::default())
+        Self::instantiate(std::slice::from_ref(module), imports, &DomainOptions::default())
     }
 
     /// Makes one domain of several modules: imports of each are first looked for among the exports of the others, which
@@ -40,7 +40,11 @@ impl Domain {
     ///
     /// # Errors
     /// [`DomainError`].
-    pub fn link(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Self, DomainError> {
+    pub fn instantiate(
+        modules: &[Module],
+        imports: Imports,
+        options: &DomainOptions,
+    ) -> Result<Self, DomainError> {
         let modules: Vec<runtime::Module> = modules.iter().map(|m| m.0.clone()).collect();
         runtime::Domain::new(&modules, imports.0, options).map(Self)
     }
@@ -59,7 +63,7 @@ impl Domain {
     /// let output = Captured::default();
     /// let monitor = Policy::new()
     ///     .args(["wc", "/data/words"])
-    ///     .dir("words", "/data", Rights::ReadOnly)
+    ///     .dir("words", "/data", Rights::Read)
     ///     .stdout(Stream::Capture(output.clone()))
     ///     .start()?;
     /// let domain = Domain::new(&Module::open("wc.rf")?, Imports::new().policy(monitor.clone()))?;
@@ -118,7 +122,7 @@ impl Domain {
     }
 
     /// Puts the domain back to its initial state: data, heap, stacks, host allocations, fault. That is the state right after it
-    /// was made, or that of its last [`snapshot`](Domain::snapshot). The module is neither verified nor relocated again. [`Func`]s stay
+    /// was made, or that of its last [`checkpoint`](Domain::checkpoint). The module is neither verified nor relocated again. [`Func`]s stay
     /// valid.
     ///
     /// # Errors
@@ -131,7 +135,7 @@ impl Domain {
     /// what is there. From any thread, while both run. The other domain is not kept alive: when it goes, calls fail.
     ///
     /// # Errors
-    /// [`DomainError::Link`] if there is no such slot; [`DomainError::NoExport`], [`DomainError::NotFunction`].
+    /// [`DomainError::Grant`] if there is no such slot; [`DomainError::NoExport`], [`DomainError::NotFunction`].
     ///
     /// # Examples
     /// ```no_run
@@ -154,7 +158,7 @@ impl Domain {
     /// progress finish. True if something callable was in it.
     ///
     /// # Errors
-    /// [`DomainError::Link`] if there is no such slot.
+    /// [`DomainError::Grant`] if there is no such slot.
     pub fn revoke(&self, slot: &str) -> Result<bool, DomainError> {
         Ok(self.0.revoke(slot)?)
     }
@@ -176,13 +180,13 @@ impl Domain {
     /// # use ringfence::{Imports, Module};
     /// let domain = Module::open("interpreter.rf")?.instantiate(Imports::new())?;
     /// domain.func::<(), i32>("load_libraries")?.call()?;
-    /// domain.snapshot()?;
+    /// domain.checkpoint()?;
     /// domain.func::<(), i32>("run_request")?.call()?;
     /// domain.reset()?; // libraries are loaded, the request never was
     /// # Ok::<(), ringfence::Error>(())
     /// ```
-    pub fn snapshot(&self) -> Result<(), crate::SnapshotError> {
-        self.0.snapshot()
+    pub fn checkpoint(&self) -> Result<(), crate::SnapshotError> {
+        self.0.checkpoint()
     }
 
     /// Links machine code into the living domain under a name: position-independent functions without relocations, data and
@@ -197,33 +201,33 @@ impl Domain {
     /// # fn example(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
     /// // marker; leal (%rdi,%rsi), %eax; ret
     /// let bytes = [0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3];
-    /// let sum = domain.link_code::<(i32, i32), i32>("sum", &Code { bytes: &bytes, entry: 0 })?;
+    /// let sum = domain.add_code::<(i32, i32), i32>("sum", &Code { bytes: &bytes, entry: 0 })?;
     /// assert_eq!(sum.call(2, 3)?, 5);
-    /// domain.unlink("sum")?;
+    /// domain.remove_code("sum")?;
     /// # Ok(()) }
     /// ```
-    pub fn link_code<A: Arguments, R: Return>(
+    pub fn add_code<A: Arguments, R: Return>(
         &self,
         name: &str,
         code: &Code<'_>,
     ) -> Result<Func<A, R>, CodeError> {
-        Ok(Func::new(self.0.link(name, code)?))
+        Ok(Func::new(self.0.add_code(name, code)?))
     }
 
     /// Finds linked code by its name.
     ///
     /// # Errors
     /// [`CodeError::Unknown`].
-    pub fn lookup<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, CodeError> {
-        Ok(Func::new(self.0.lookup(name)?))
+    pub fn find_code<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, CodeError> {
+        Ok(Func::new(self.0.find_code(name)?))
     }
 
     /// Unlinks code. Calls of it fail from now on. Needs a moment in which no other thread is in the domain.
     ///
     /// # Errors
     /// [`CodeError::Unknown`], [`CodeError::OnStack`], [`CodeError::Busy`]; nothing has changed then.
-    pub fn unlink(&self, name: &str) -> Result<(), CodeError> {
-        self.0.unlink(name)
+    pub fn remove_code(&self, name: &str) -> Result<(), CodeError> {
+        self.0.remove_code(name)
     }
 
     /// Adds a whole module to the living domain under a name, and runs its constructors. From any thread, while others run in the
@@ -234,7 +238,7 @@ impl Domain {
     /// set. What is there already reaches the new functions through addresses: hand them out, or give the domain a host function
     /// that looks symbols up ([`Caller::symbol`](crate::Caller::symbol)).
     ///
-    /// It stays until it is removed or the domain is reset. Snapshots and images refuse domains with such modules.
+    /// It stays until it is removed or the domain is reset. Checkpoints and snapshots refuse domains with such modules.
     ///
     /// # Errors
     /// [`ModuleError`]; nothing has changed then, except that a constructor which fails by a fault leaves the domain faulted.
@@ -246,7 +250,7 @@ impl Domain {
     /// let mut options = DomainOptions::default();
     /// options.extensible = true; // plug-ins may use all that the host gives
     /// let app = Module::open("app.rf")?;
-    /// let domain = Domain::link(&[app], Imports::new(), &options)?;
+    /// let domain = Domain::instantiate(&[app], Imports::new(), &options)?;
     /// domain.add_module("blur", &Module::open("blur.rf")?)?;
     /// domain.func_in::<(i32,), i32>("blur", "run")?.call(3)?;
     /// domain.remove_module("blur")?;

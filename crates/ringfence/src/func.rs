@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use ringfence_runtime::{self as runtime, Entry};
 
+use crate::error::with_cause;
 use crate::value::{Arguments, Return, Value, for_each_arity};
 use crate::{CallError, Ptr, Signature, Untrusted};
 
@@ -86,7 +87,7 @@ impl<A, R> fmt::Debug for Func<A, R> {
 #[cold]
 #[inline(never)]
 fn failed() -> CallError {
-    runtime::domain::take_error().map_or(CallError::Gone, CallError::from_runtime)
+    runtime::domain::take_error().map_or(CallError::Gone, with_cause)
 }
 
 macro_rules! call {

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::{self as runtime, OutFrame, Verdict};
+use ringfence_runtime::{self as runtime, HostCause, OutFrame, Panic, Verdict};
 
-use crate::error::{HostCause, Panic, leave_failure};
+use crate::error::leave_failure;
 use crate::value::{Class, Return, Value, for_each_arity};
 use crate::{Domain, Memory, OnFailure, Signature};
 
@@ -174,7 +174,7 @@ impl Imports {
 
     /// Sets who answers the domain's system calls.
     #[must_use]
-    pub fn policy(self, policy: std::sync::Arc<dyn crate::Policy>) -> Self {
+    pub fn policy(self, policy: std::sync::Arc<dyn crate::SyscallHandler>) -> Self {
         Self(self.0.policy(policy))
     }
 

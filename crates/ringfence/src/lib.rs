@@ -52,12 +52,12 @@
 //! | load and check a file | [`Module`] |
 //! | make an instance, reset it, limit its time | [`Domain`], [`DomainOptions`] |
 //! | give each request a clean one | [`Pool`] |
-//! | start from an initialised state | [`Image`], [`Domain::snapshot`] |
+//! | start from an initialised state | [`Snapshot`], [`Domain::checkpoint`] |
 //! | call it | [`Func`] |
 //! | give it host functions | [`Imports`], [`Caller`] |
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
 //! | check what it says | [`Untrusted`] |
-//! | load plug-ins into it while it runs | [`Domain::add_module`], [`Domain::link_code`] |
+//! | load plug-ins into it while it runs | [`Domain::add_module`], [`Domain::add_code`] |
 //! | learn of limits that it reaches, and raise them | [`Imports::on_limit`] |
 //! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
 //! | share memory between domains | [`Region`], [`Group`]; [`overview`] tells who may do what |
@@ -68,24 +68,20 @@
 mod domain;
 mod error;
 mod func;
-mod image;
 mod imports;
 mod memory;
 mod module;
 mod pool;
 mod ptr;
 mod region;
+mod snapshot;
 mod untrusted;
 mod value;
 
 pub use bytemuck;
 pub use domain::Domain;
-pub use error::{
-    CallError, DomainError, Error, HostCause, HostError, HostFailure, LoadError, MemoryError, Panic,
-    TextError,
-};
+pub use error::{CallError, DomainError, Error, HostError, LoadError, MemoryError, TextError};
 pub use func::Func;
-pub use image::Image;
 pub use imports::{Caller, HostFunction, HostResult, Imports};
 pub use memory::{Memory, Owned};
 pub use module::Module;
@@ -99,9 +95,10 @@ pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};
 pub use ringfence_runtime::{
     Access, Cancel, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError,
-    Grant, Import, InitOptions, Isolation, LimitHit, LinkError, LoadOptions, ModuleError, OnFailure, OnLimit,
-    OptionRow, OptionUnit, Policy, RegionError, Registers, Rights, Signature, SnapshotError, Syscall, Usage,
-    init,
+    Grant, GrantError, HostCause, HostFailure, Import, InitOptions, Isolation, LimitHit, LoadOptions,
+    ModuleError, OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Rights, Signature,
+    SnapshotError, Syscall, SyscallHandler, Usage, init,
 };
+pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

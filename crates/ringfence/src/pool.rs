@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Domain, DomainError, Image, Imports, SnapshotError};
+use crate::{Domain, DomainError, Imports, Snapshot, SnapshotError};
 
 /// Domains of one kind that wait to be used, so that each user gets a clean one quickly.
 ///
@@ -64,16 +64,16 @@ impl Pool {
         }))
     }
 
-    /// A pool of domains that start from an image.
-    pub fn from_image(
+    /// A pool of domains that start from a snapshot.
+    pub fn from_snapshot(
         most: usize,
-        image: Image,
+        snapshot: Snapshot,
         imports: impl Fn() -> Imports + Send + Sync + 'static,
     ) -> Self {
-        Self::new(most, move || match image.instantiate(imports()) {
+        Self::new(most, move || match snapshot.instantiate(imports()) {
             Ok(domain) => Ok(domain),
             Err(SnapshotError::Domain(e)) => Err(e),
-            Err(other) => Err(DomainError::Image(Box::new(other))),
+            Err(other) => Err(DomainError::Snapshot(Box::new(other))),
         })
     }
 

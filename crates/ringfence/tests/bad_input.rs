@@ -3,7 +3,7 @@
 mod support;
 
 use ringfence::{
-    CallError, Domain, Error, FaultKind, Group, Imports, LinkError, ModuleError, OnFailure, Ptr, Region,
+    CallError, Domain, Error, FaultKind, GrantError, Group, Imports, ModuleError, OnFailure, Ptr, Region,
     RegionError, Rights, RightsError, Signature,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,7 +81,7 @@ fn entries_that_were_revoked() -> Result<(), Error> {
     assert!(!callee.faulted(), "it was not entered");
     assert!(matches!(
         caller.grant("no_such", &callee, "add"),
-        Err(ringfence::DomainError::Link(LinkError::NoSlot { .. }))
+        Err(ringfence::DomainError::Grant(GrantError::NoSlot { .. }))
     ));
     caller.reset()?;
     caller.grant("host_add", &callee, "add")?;
@@ -139,7 +139,7 @@ fn modules_on_the_stack() -> Result<(), Box<dyn std::error::Error>> {
     });
     let mut options = ringfence::DomainOptions::default();
     options.extensible = true;
-    let domain = Domain::link(&[module("basic")], imports, &options)?;
+    let domain = Domain::instantiate(&[module("basic")], imports, &options)?;
     assert!(own.set(domain.clone()).is_ok());
     domain.add_module("plug", &module("plugin"))?;
     let usage = domain.usage();

@@ -167,7 +167,7 @@ fn more_threads_than_lanes_is_an_error_and_no_more() -> Result<(), Error> {
             s.spawn(|| {
                 match add.call(1, 1) {
                     Ok(two) => assert_eq!(two, 2),
-                    Err(CallError::Refused(_)) => {
+                    Err(CallError::NoLane { .. }) => {
                         refused.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     }
                     Err(e) => panic!("{e}"),

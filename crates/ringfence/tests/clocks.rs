@@ -9,7 +9,7 @@ use support::guest::{Guest, Scratch, errno};
 
 fn policy(scratch: &Scratch) -> Policy {
     Policy::new()
-        .dir(&scratch.0, "/d", Rights::ReadWrite)
+        .dir(&scratch.0, "/d", Rights::Write)
         .randomness(true)
         .stdin(Stream::Inherit)
         .connect("127.0.0.1:9".parse().unwrap())

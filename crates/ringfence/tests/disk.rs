@@ -13,7 +13,7 @@ const BLOCK: i64 = 4096;
 fn guest(scratch: &Scratch, limit: u64) -> Guest {
     Guest::new(
         Policy::new()
-            .dir(&scratch.0, "/d", Rights::ReadWrite)
+            .dir(&scratch.0, "/d", Rights::Write)
             .disk_limit(limit),
     )
 }
@@ -155,7 +155,7 @@ fn the_host_may_give_more() {
     let scratch = Scratch::new("disk-more");
     let seen = Arc::<Mutex<Vec<LimitHit>>>::default();
     let monitor = Policy::new()
-        .dir(&scratch.0, "/d", Rights::ReadWrite)
+        .dir(&scratch.0, "/d", Rights::Write)
         .disk_limit(5000)
         .start()
         .unwrap();

@@ -3,11 +3,11 @@
 mod support;
 
 use ringfence::policy::{Policy, Rights, Stream};
-use ringfence::{Domain, Image, Imports, SnapshotError};
+use ringfence::{Domain, Imports, Snapshot, SnapshotError};
 use support::guest::{Guest, Scratch, errno};
 
 fn refused(domain: &Domain, what: &str) {
-    match domain.snapshot() {
+    match domain.checkpoint() {
         Err(SnapshotError::Held(held)) => assert!(held.contains(what), "{held:?} for {what:?}"),
         other => panic!("{what}: {other:?}"),
     }
@@ -19,7 +19,7 @@ fn a_snapshot_waits_for_descriptors_to_be_closed() {
     std::fs::write(scratch.0.join("file"), "abcdef").unwrap();
     std::fs::create_dir(scratch.0.join("sub")).unwrap();
     let policy = Policy::new()
-        .dir(&scratch.0, "/d", Rights::ReadWrite)
+        .dir(&scratch.0, "/d", Rights::Write)
         .stdin(Stream::Bytes(b"input".to_vec()))
         .stdout(Stream::Null)
         .stderr(Stream::Null);
@@ -68,7 +68,7 @@ fn a_snapshot_waits_for_descriptors_to_be_closed() {
     refused(&guest.domain, "umask");
     assert_eq!(guest.sys(libc::SYS_umask, &[0o022]), 0o077);
 
-    guest.domain.snapshot().expect("everything was given back");
+    guest.domain.checkpoint().expect("everything was given back");
     // What is opened from now on goes with a reset.
     let fd = open();
     assert_eq!(read(0, 3), 3);
@@ -76,25 +76,22 @@ fn a_snapshot_waits_for_descriptors_to_be_closed() {
     assert_eq!(read(fd, 1), errno(libc::EBADF));
     assert_eq!(guest.domain.usage().descriptors, 3);
     assert_eq!(read(0, 16), 5, "from the beginning");
-    // What was read from the standard input cannot be put back by an image.
+    // What was read from the standard input cannot be put back by a snapshot.
     refused(&guest.domain, "standard input");
     guest.domain.reset().unwrap();
-    guest.domain.snapshot().unwrap();
+    guest.domain.checkpoint().unwrap();
 }
 
 #[test]
 fn an_image_of_a_domain_with_open_descriptors_is_refused() {
-    let scratch = Scratch::new("image");
+    let scratch = Scratch::new("snapshot");
     std::fs::write(scratch.0.join("file"), "abc").unwrap();
     let make = || {
-        let monitor = Policy::new()
-            .dir(&scratch.0, "/d", Rights::ReadOnly)
-            .start()
-            .unwrap();
+        let monitor = Policy::new().dir(&scratch.0, "/d", Rights::Read).start().unwrap();
         support::module("syscall").instantiate(Imports::new().policy(monitor))
     };
-    let image = |keep: bool| {
-        Image::new(make, move |d: &Domain| {
+    let snapshot = |keep: bool| {
+        Snapshot::new(make, move |d: &Domain| {
             let name = d.memory().put_c_string("/d/file")?;
             let call = d.func::<(i64, i64, i64, i64, i64, i64, i64), i64>("system_call")?;
             let at = name.ptr().address() as i64;
@@ -108,7 +105,7 @@ fn an_image_of_a_domain_with_open_descriptors_is_refused() {
             Ok::<(), ringfence::Error>(())
         })
     };
-    let refused = image(true).map(drop);
+    let refused = snapshot(true).map(drop);
     assert!(matches!(refused, Err(SnapshotError::Held(_))), "{refused:?}");
-    image(false).expect("closed in time");
+    snapshot(false).expect("closed in time");
 }

@@ -43,7 +43,7 @@ fn large_transfers_end_with_the_limit() {
     let sparse = std::fs::File::create(scratch.0.join("sparse")).unwrap();
     sparse.set_len(LARGE as u64).unwrap();
     let policy = Policy::new()
-        .dir(&scratch.0, "/d", Rights::ReadWrite)
+        .dir(&scratch.0, "/d", Rights::Write)
         .randomness(true)
         .stdin(Stream::Bytes(vec![0; 256 << 20]));
     let guest = Guest::new(policy.disk_limit(u64::MAX));
@@ -88,7 +88,7 @@ fn large_transfers_are_whole() {
     let scratch = Scratch::empty("whole");
     let bytes: Vec<u8> = (0..3u32 << 20).map(|i| (i / 7 * 31) as u8).collect();
     std::fs::write(scratch.0.join("file"), &bytes).unwrap();
-    let policy = Policy::new().dir(&scratch.0, "/d", Rights::ReadWrite);
+    let policy = Policy::new().dir(&scratch.0, "/d", Rights::Write);
     let guest = Guest::new(policy.randomness(true));
     let open = |name: &str, flags: i32| guest.sys(libc::SYS_open, &[guest.text(name), flags.into(), 0o644]);
     let len = bytes.len() as i64;

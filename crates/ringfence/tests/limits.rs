@@ -37,7 +37,7 @@ fn options_that_cannot_work() {
     let with = |change: &dyn Fn(&mut DomainOptions)| {
         let mut options = DomainOptions::default();
         change(&mut options);
-        Domain::link(std::slice::from_ref(&module), basic_imports(), &options)
+        Domain::instantiate(std::slice::from_ref(&module), basic_imports(), &options)
     };
     for change in [
         &(|o: &mut DomainOptions| o.data_stack = u32::MAX) as &dyn Fn(&mut DomainOptions),
@@ -48,7 +48,7 @@ fn options_that_cannot_work() {
         assert!(matches!(e, DomainError::Option { .. }), "{e}");
     }
     assert!(matches!(
-        Domain::link(&[], Imports::new(), &DomainOptions::default()),
+        Domain::instantiate(&[], Imports::new(), &DomainOptions::default()),
         Err(DomainError::Layout { .. })
     ));
 }
@@ -57,7 +57,7 @@ fn options_that_cannot_work() {
 fn a_domain_of_one_lane() -> Result<(), Error> {
     let mut options = DomainOptions::default();
     options.max_lanes = 1;
-    let d = Domain::link(&[module("basic")], basic_imports(), &options)?;
+    let d = Domain::instantiate(&[module("basic")], basic_imports(), &options)?;
     let add = d.func::<(i32, i32), i32>("add")?;
     assert_eq!(add.call(1, 2)?, 3);
     std::thread::scope(|s| {

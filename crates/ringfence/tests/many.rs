@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence::{
-    CallError, Caller, Domain, DomainError, DomainOptions, Error, FaultKind, Image, Imports, LinkError,
-    ModuleError, OnFailure, Pool, Ptr, Region, Rights, Signature, SnapshotError,
+    CallError, Caller, Domain, DomainError, DomainOptions, Error, FaultKind, GrantError, Imports,
+    ModuleError, OnFailure, Pool, Ptr, Region, Rights, Signature, Snapshot, SnapshotError,
 };
 use std::sync::{Arc, Mutex};
 use support::{basic, basic_imports, module};
@@ -172,20 +172,20 @@ fn domains_start_from_a_state_and_return_to_it() -> Result<(), Error> {
         Ok(())
     };
     let make = || module("basic").instantiate(basic_imports());
-    let image = Image::new(make, warm)?;
-    let pool = Pool::from_image(2, image.clone(), basic_imports);
+    let snapshot = Snapshot::new(make, warm)?;
+    let pool = Pool::from_snapshot(2, snapshot.clone(), basic_imports);
     for _ in 0..3 {
         let d = pool.take()?;
         assert_eq!(d.func::<(), i64>("bump")?.call()?, 13);
         assert_eq!(d.memory().read(d.object::<i32>("counter").unwrap())?, 13);
     }
-    let e = image
+    let e = snapshot
         .instantiate(basic_imports().func("host_other", || ()))
         .map(drop);
     assert!(e.is_ok(), "a name that the module does not need is no import");
     let d = make()?;
     warm(&d)?;
-    d.snapshot()?;
+    d.checkpoint()?;
     assert_eq!(d.func::<(), i64>("bump")?.call()?, 13);
     d.reset()?;
     assert_eq!(d.func::<(), i64>("bump")?.call()?, 13);
@@ -254,7 +254,7 @@ fn domains_call_each_other() -> Result<(), Error> {
     assert!(grant.revoke() && !grant.is_live());
     assert!(matches!(
         caller.grant("host_mix", &callee, "add"),
-        Err(DomainError::Link(LinkError::NoSlot { .. }))
+        Err(DomainError::Grant(GrantError::NoSlot { .. }))
     ));
     // A callee that is not there, or no function.
     for wrong in ["no_such", "counter"] {
@@ -287,12 +287,12 @@ fn plug_ins_come_and_go() -> Result<(), Box<dyn std::error::Error>> {
             Ok::<u64, Error>(caller.symbol(None, &name).unwrap_or(0))
         })
     };
-    let d = Domain::link(&[module("basic")], imports(), &options)?;
+    let d = Domain::instantiate(&[module("basic")], imports(), &options)?;
     let plugin = module("plugin");
     let refused = d.add_module("plug", &plugin);
     assert!(matches!(refused, Err(ModuleError::Link { .. })), "{refused:?}");
     options.extensible = true;
-    let d = Domain::link(&[module("basic")], imports(), &options)?;
+    let d = Domain::instantiate(&[module("basic")], imports(), &options)?;
     for _ in 0..3 {
         let counter = d.object::<i32>("counter").unwrap();
         d.memory().write(counter, 7)?;
@@ -306,10 +306,10 @@ fn plug_ins_come_and_go() -> Result<(), Box<dyn std::error::Error>> {
             let name = d.memory().put_c_string(name)?;
             assert_eq!(by_name.call(name.ptr(), 20, 22)?, result);
         }
-        assert!(matches!(d.snapshot(), Err(SnapshotError::Held(_))));
+        assert!(matches!(d.checkpoint(), Err(SnapshotError::Held(_))));
         d.remove_module("plug")?;
         assert_eq!(d.memory().read(counter)?, -1, "its destructor ran");
-        assert!(matches!(plugged.call(), Err(CallError::Refused(_))));
+        assert!(matches!(plugged.call(), Err(CallError::Removed)));
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ fn told(seen: &Seen) -> Vec<LimitHit> {
 fn with(name: &str, imports: Imports, change: impl FnOnce(&mut DomainOptions)) -> Domain {
     let mut options = DomainOptions::default();
     change(&mut options);
-    Domain::link(&[module(name)], imports, &options).unwrap()
+    Domain::instantiate(&[module(name)], imports, &options).unwrap()
 }
 
 /// A page besides the data of `basic`, which count.
@@ -215,7 +215,7 @@ fn descriptors_are_told() {
     let scratch = Scratch::new("many");
     std::fs::write(scratch.0.join("file"), "abc").unwrap();
     let monitor = Policy::new()
-        .dir(&scratch.0, "/d", Rights::ReadOnly)
+        .dir(&scratch.0, "/d", Rights::Read)
         .descriptors(3)
         .start()
         .unwrap();

@@ -69,7 +69,7 @@ fn the_page_has_the_rows_as_they_are() {
 #[test]
 fn options_of_policies_have_one_name() {
     let (rust, c) = (
-        text("crates/policy/src/lib.rs"),
+        text("crates/policy/src/grant.rs"),
         text("include/ringfence/host/policy.h"),
     );
     let command = text("crates/cli/src/run.rs");

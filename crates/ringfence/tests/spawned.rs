@@ -140,7 +140,7 @@ fn a_threads_time_is_limited_like_a_calls() {
     let mut options = ringfence::DomainOptions::default();
     options.time_limit = Some(Duration::from_millis(50));
     let monitor = Policy::new().threads(1).start().unwrap();
-    let d = Domain::link(&[module()], Imports::new().policy(monitor), &options).unwrap();
+    let d = Domain::instantiate(&[module()], Imports::new().policy(monitor), &options).unwrap();
     assert_eq!(ask(&d, "start_spin", 0), 0);
     until("no end", || d.usage().active == 0);
     assert_eq!(d.usage().faults, 1);

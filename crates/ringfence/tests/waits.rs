@@ -206,7 +206,7 @@ fn locks_that_others_hold() {
     // SAFETY: the structure is ours.
     let locked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
     assert_eq!(locked, 0);
-    let policy = Policy::new().dir(&scratch.0, "/d", Rights::ReadWrite);
+    let policy = Policy::new().dir(&scratch.0, "/d", Rights::Write);
     let open = |g: &Guest| {
         let fd = g.sys(libc::SYS_open, &[g.text("/d/file"), libc::O_RDWR.into(), 0]);
         assert!(fd >= 0, "{fd}");
@@ -235,7 +235,7 @@ fn readers_lock_no_reader_out() {
         .unwrap();
     // SAFETY: locks a file of ours.
     let try_lock = |kind: i32| unsafe { libc::flock(host.as_raw_fd(), kind | libc::LOCK_NB) };
-    for rights in [Rights::ReadOnly, Rights::ReadWrite] {
+    for rights in [Rights::Read, Rights::Write] {
         let guest = Guest::new(Policy::new().dir(&scratch.0, "/d", rights));
         let fd = guest.sys(libc::SYS_open, &[guest.text("/d/file"), libc::O_RDONLY.into(), 0]);
         assert!(fd >= 0, "{fd}");
@@ -243,7 +243,7 @@ fn readers_lock_no_reader_out() {
         let alone = flock(libc::LOCK_EX | libc::LOCK_NB);
         assert_eq!(
             alone,
-            if rights == Rights::ReadOnly {
+            if rights == Rights::Read {
                 errno(libc::EBADF)
             } else {
                 0
@@ -251,13 +251,13 @@ fn readers_lock_no_reader_out() {
         );
         assert_eq!(
             try_lock(libc::LOCK_SH),
-            if rights == Rights::ReadOnly { 0 } else { -1 }
+            if rights == Rights::Read { 0 } else { -1 }
         );
         assert_eq!(flock(libc::LOCK_UN), 0);
         // A conversion is no way around.
         assert_eq!(flock(libc::LOCK_SH | libc::LOCK_NB), 0);
         assert_eq!(try_lock(libc::LOCK_SH), 0);
-        if rights == Rights::ReadOnly {
+        if rights == Rights::Read {
             for kind in [
                 libc::LOCK_EX,
                 libc::LOCK_EX | libc::LOCK_NB,
@@ -299,7 +299,7 @@ fn named_pipes() {
         .custom_flags(libc::O_NONBLOCK)
         .open(&path)
         .unwrap();
-    let policy = Policy::new().dir(&scratch.0, "/d", Rights::ReadWrite);
+    let policy = Policy::new().dir(&scratch.0, "/d", Rights::Write);
     each("read", &policy, |g| {
         let fd = g.sys(libc::SYS_open, &[g.text("/d/fifo"), libc::O_RDWR.into(), 0]);
         (libc::SYS_read, vec![fd, g.buffer(16), 16])

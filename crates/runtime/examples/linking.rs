@@ -29,13 +29,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut link, mut unlink) = (Vec::new(), Vec::new());
         for round in 0..2000 {
             let begin = Instant::now();
-            let entry = domain.link("f", &code)?;
+            let entry = domain.add_code("f", &code)?;
             link.push(begin.elapsed().as_nanos() as f64 / 1000.0);
             if round % 100 == 0 {
                 entry.call(&mut Default::default())?;
             }
             let begin = Instant::now();
-            domain.unlink("f")?;
+            domain.remove_code("f")?;
             unlink.push(begin.elapsed().as_nanos() as f64 / 1000.0);
         }
         for times in [&mut link, &mut unlink] {

@@ -30,23 +30,24 @@ mod os;
 mod place;
 mod share;
 
-pub use domain::{imports, link, snapshot};
+pub use domain::{grant, imports, snapshot};
 pub use gates::fault;
 pub use load::module;
 pub use os::guarded;
 pub use share::{rights, supervisor};
 
 pub use domain::{Code, Domain, Entry};
+pub use grant::{CalleeFailure, Grant, OnFailure};
 pub use imports::Imports;
 pub use lanes::init::{InitOptions, init};
-pub use link::{CalleeFailure, Grant, OnFailure};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
     Access, Answer, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions, Exceeded,
-    Fault, FaultKind, Frame, FramesError, HostError, LimitHit, LinkError, LoadError, MemoryError,
-    ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Policy, Registers, Returned,
-    Rights, Signature, SnapshotError, Syscall, Usage, Verdict, Width, error, policy, work,
+    Fault, FaultKind, Frame, FramesError, GrantError, HostCause, HostError, HostFailure, LimitHit, LoadError,
+    MemoryError, ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers,
+    Returned, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Usage, Verdict, Width, error,
+    policy, work,
 };
 pub use ringfence_isa::Isolation;
-pub use snapshot::Image;
+pub use snapshot::Snapshot;
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};

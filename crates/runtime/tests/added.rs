@@ -135,7 +135,7 @@ fn a_module_is_called_by_host_and_domain() {
     d.as_ref().read(seen, &mut word).unwrap();
     assert_eq!(u64::from_le_bytes(word), 1, "the destructor ran once");
     d.as_ref().free(seen).unwrap();
-    assert!(matches!(run(&pick, &[1, 1]), Err(CallError::Unlinked)));
+    assert!(matches!(run(&pick, &[1, 1]), Err(CallError::Removed)));
     assert!(matches!(
         d.entry_in("p", "next"),
         Err(DomainError::NoModule { .. })
@@ -445,7 +445,7 @@ fn a_reset_removes_it_and_a_snapshot_refuses() {
     );
     assert_eq!(run(&e, &[]).unwrap(), 42, "as before");
     d.reset().unwrap();
-    assert!(matches!(run(&e, &[]), Err(CallError::Unlinked)));
+    assert!(matches!(run(&e, &[]), Err(CallError::Removed)));
     assert!(d.added_names().is_empty());
     assert!(is_bad_target(call(&d, "through", &[e.address(), 1, 1])));
     d.reset().unwrap();
@@ -643,7 +643,7 @@ fn another_domain_s_grant_goes_with_it() {
     assert_eq!(thunk(4, 5), 0);
     assert!(matches!(
         ringfence_runtime::domain::take_error(),
-        Some(CallError::Unlinked)
+        Some(CallError::Removed)
     ));
     let f = fault(&b, "call_out", &[10, 20]);
     assert!(matches!(f.kind, FaultKind::Host(_)), "{f:?}");

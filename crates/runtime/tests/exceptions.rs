@@ -207,7 +207,7 @@ fn no_exception_passes_linked_code() {
         bytes: &bridge,
         entry: 0,
     };
-    let bridge = d.link("bridge", &code).unwrap().address();
+    let bridge = d.add_code("bridge", &code).unwrap().address();
     let of = |name: &str| d.entry(name).unwrap().address();
     let (thrower, caught_below) = (of("thrower"), of("caught_below"));
     for _ in 0..2 {
@@ -224,7 +224,7 @@ fn no_exception_passes_linked_code() {
     assert!(f.to_string().contains("no unwind tables"), "{f}");
     d.reset().unwrap();
     // Linked code that is not among the frames has nothing to do with it.
-    d.link("bridge", &code).unwrap();
+    d.add_code("bridge", &code).unwrap();
     let f = fault(&d, "thrower", &[1]);
     assert_eq!(f.kind, FaultKind::Uncaught("int".into()), "{f}");
 }

@@ -83,12 +83,12 @@ impl Hooked {
             let seen = reached.clone();
             self.on_call(move |_| seen.store(true, Ordering::SeqCst));
             let bytes = calls_out(stub);
-            let e = self.domain.link("probe", &code(&bytes)).expect("link");
+            let e = self.domain.add_code("probe", &code(&bytes)).expect("link");
             let _ = run(&e, &[0, 0]);
             if self.domain.faulted() {
                 self.domain.reset().expect("reset");
             } else {
-                self.domain.unlink("probe").expect("unlink");
+                self.domain.remove_code("probe").expect("unlink");
             }
             if reached.load(Ordering::SeqCst) {
                 return stub;
@@ -101,17 +101,17 @@ impl Hooked {
 #[test]
 fn linked_code_is_called_by_host_and_domain() {
     let d = domain();
-    let e = d.link("sum", &code(&adds(1))).expect("link");
+    let e = d.add_code("sum", &code(&adds(1))).expect("link");
     assert_eq!(run(&e, &[2, 3]).unwrap(), 6);
     assert_eq!(call(&d, "through", &[e.address(), 20, 30]).unwrap(), 52);
-    assert_eq!(run(&d.lookup("sum").unwrap(), &[1, 1]).unwrap(), 3);
+    assert_eq!(run(&d.find_code("sum").unwrap(), &[1, 1]).unwrap(), 3);
     assert_eq!(run(&d.entry("sum").unwrap(), &[1, 2]).unwrap(), 4);
     assert_eq!(
         run(&d.entry_by_address(e.address()).unwrap(), &[1, 3]).unwrap(),
         5
     );
-    assert_eq!(d.linked_names(), ["sum"]);
-    assert_eq!(d.linked_bytes(), 64);
+    assert_eq!(d.code_names(), ["sum"]);
+    assert_eq!(d.code_bytes(), 64);
     // With arguments on the stack too, and through a plain pointer.
     let mut long = Call {
         ints: [4, 5, 0, 0, 0, 0],
@@ -132,22 +132,22 @@ fn linked_code_is_called_by_host_and_domain() {
     // SAFETY: a thunk for two integers and an integer result.
     let thunk = unsafe { std::mem::transmute::<*const std::ffi::c_void, Sum>(e.thunk(signature)) };
     assert_eq!(thunk(6, 7), 14);
-    d.unlink("sum").expect("unlink");
-    assert!(matches!(run(&e, &[2, 3]), Err(CallError::Unlinked)));
-    assert!(matches!(e.call(&mut long), Err(CallError::Unlinked)));
+    d.remove_code("sum").expect("unlink");
+    assert!(matches!(run(&e, &[2, 3]), Err(CallError::Removed)));
+    assert!(matches!(e.call(&mut long), Err(CallError::Removed)));
     assert_eq!(thunk(6, 7), 0);
     assert!(matches!(
         ringfence_runtime::domain::take_error(),
-        Some(CallError::Unlinked)
+        Some(CallError::Removed)
     ));
     assert!(!d.faulted(), "the host's calls do not reach the domain");
-    assert!(matches!(d.lookup("sum"), Err(CodeError::Unknown { .. })));
+    assert!(matches!(d.find_code("sum"), Err(CodeError::Unknown { .. })));
     assert!(matches!(d.entry("sum"), Err(DomainError::NoExport { .. })));
     assert!(matches!(
         d.entry_by_address(e.address()),
         Err(DomainError::NoEntry { .. })
     ));
-    assert_eq!(d.linked_bytes(), 0);
+    assert_eq!(d.code_bytes(), 0);
     assert!(
         is_bad_target(call(&d, "through", &[e.address(), 20, 30])),
         "a stale pointer"
@@ -157,44 +157,47 @@ fn linked_code_is_called_by_host_and_domain() {
 #[test]
 fn linked_pieces_call_each_other_without_a_gate() {
     let d = domain();
-    let one = d.link("one", &code(&adds(1))).unwrap();
+    let one = d.add_code("one", &code(&adds(1))).unwrap();
     // movl %edx, %r11d; (check); jmp *%r11: the identifier at 8 + 3 + 10 = 21.
     let mut tail = vec![0x41, 0x89, 0xD3];
     tail.extend(CHECK);
     tail.extend([0x41, 0xFF, 0xE3]);
-    let jumps = d.link("jumps", &code(&function(&tail))).unwrap();
+    let jumps = d.add_code("jumps", &code(&function(&tail))).unwrap();
     assert_eq!(run(&jumps, &[5, 6, one.address()]).unwrap(), 12);
     assert_eq!(run(&jumps, &[5, 6, entry(&d, "add").address()]).unwrap(), 11);
-    d.unlink("one").unwrap();
+    d.remove_code("one").unwrap();
     assert!(is_bad_target(run(&jumps, &[5, 6, one.address()])));
 }
 
 #[test]
 fn names_are_unique_and_known() {
     let d = domain();
-    d.link("f", &code(&adds(1))).unwrap();
+    d.add_code("f", &code(&adds(1))).unwrap();
     assert!(matches!(
-        d.link("f", &code(&adds(2))),
+        d.add_code("f", &code(&adds(2))),
         Err(CodeError::Exists { .. })
     ));
     assert!(
-        matches!(d.link("add", &code(&adds(2))), Err(CodeError::Exists { .. })),
+        matches!(d.add_code("add", &code(&adds(2))), Err(CodeError::Exists { .. })),
         "an export"
     );
     assert_eq!(
-        run(&d.lookup("f").unwrap(), &[1, 1]).unwrap(),
+        run(&d.find_code("f").unwrap(), &[1, 1]).unwrap(),
         3,
         "the first is still there"
     );
-    assert!(matches!(d.unlink("g"), Err(CodeError::Unknown { .. })));
-    assert!(matches!(d.lookup("g"), Err(CodeError::Unknown { .. })));
+    assert!(matches!(d.remove_code("g"), Err(CodeError::Unknown { .. })));
+    assert!(matches!(d.find_code("g"), Err(CodeError::Unknown { .. })));
     assert!(
-        matches!(d.unlink("add"), Err(CodeError::Unknown { .. })),
+        matches!(d.remove_code("add"), Err(CodeError::Unknown { .. })),
         "exports stay"
     );
-    assert!(matches!(d.link("e", &code(&[])), Err(CodeError::Empty { .. })));
-    d.unlink("f").unwrap();
-    let again = d.link("f", &code(&adds(9))).unwrap();
+    assert!(matches!(
+        d.add_code("e", &code(&[])),
+        Err(CodeError::Empty { .. })
+    ));
+    d.remove_code("f").unwrap();
+    let again = d.add_code("f", &code(&adds(9))).unwrap();
     assert_eq!(run(&again, &[1, 1]).unwrap(), 11);
 }
 
@@ -235,22 +238,22 @@ fn only_verified_code_is_linked() {
         ("data behind the end", function(&[0xC3, 0x06])),
         ("a table over an identifier", table),
     ] {
-        let result = d.link(what, &code(&bytes));
+        let result = d.add_code(what, &code(&bytes));
         assert!(
             matches!(result, Err(CodeError::Rejected { .. })),
             "{what}: {result:?}"
         );
-        assert!(d.lookup(what).is_err(), "{what}");
+        assert!(d.find_code(what).is_err(), "{what}");
     }
     let bytes = adds(1);
     for entry in [2, 9, 64, u32::MAX] {
-        let result = d.link("entry", &Code { bytes: &bytes, entry });
+        let result = d.add_code("entry", &Code { bytes: &bytes, entry });
         assert!(
             matches!(result, Err(CodeError::Rejected { .. })),
             "{entry}: {result:?}"
         );
     }
-    assert_eq!(d.linked_bytes(), 0);
+    assert_eq!(d.code_bytes(), 0);
     assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
 }
 
@@ -270,7 +273,7 @@ fn registers_that_the_gates_do_not_keep_are_refused() {
     for extensible in [false, true] {
         options.extensible = extensible;
         let d = Domain::new(std::slice::from_ref(&plain), imports(), &options).unwrap();
-        let result = d.link("v", &code(&vector));
+        let result = d.add_code("v", &code(&vector));
         if extensible {
             run(&result.unwrap(), &[]).unwrap();
         } else {
@@ -279,7 +282,7 @@ fn registers_that_the_gates_do_not_keep_are_refused() {
                 "{result:?}"
             );
         }
-        let result = d.link("x", &code(&x87));
+        let result = d.add_code("x", &code(&x87));
         assert!(
             matches!(result, Err(CodeError::Registers { what: "x87", .. })),
             "{result:?}"
@@ -300,7 +303,7 @@ fn code_may_span_pages_and_fill_the_arena() {
     let mut names = Vec::new();
     let full = loop {
         let name = format!("f{}", names.len());
-        match d.link(&name, &code(&long)) {
+        match d.add_code(&name, &code(&long)) {
             Ok(e) => assert_eq!(run(&e, &[]).unwrap(), 6000),
             Err(e) => break e,
         }
@@ -312,37 +315,37 @@ fn code_may_span_pages_and_fill_the_arena() {
     );
     assert_eq!(names.len(), (128 << 10) / long.len().next_multiple_of(64));
     // The smallest still fits, and one that is too long for ever does not.
-    d.link("small", &code(&adds(0))).unwrap();
+    d.add_code("small", &code(&adds(0))).unwrap();
     assert!(matches!(
-        d.link("huge", &code(&[0xCC; 200 << 10])),
+        d.add_code("huge", &code(&[0xCC; 200 << 10])),
         Err(CodeError::Full { .. })
     ));
     for name in &names {
         assert_eq!(
-            run(&d.lookup(name).unwrap(), &[]).unwrap(),
+            run(&d.find_code(name).unwrap(), &[]).unwrap(),
             6000,
             "{name} is as before"
         );
-        d.unlink(name).unwrap();
+        d.remove_code(name).unwrap();
     }
-    d.unlink("small").unwrap();
-    assert_eq!(d.linked_bytes(), 0);
+    d.remove_code("small").unwrap();
+    assert_eq!(d.code_bytes(), 0);
     // All of it is one free piece again.
     let whole = [function(&[0xC3]), vec![0xCC; (128 << 10) - 9]].concat();
-    d.link("whole", &code(&whole)).unwrap();
-    assert_eq!(d.linked_bytes(), 128 << 10);
+    d.add_code("whole", &code(&whole)).unwrap();
+    assert_eq!(d.code_bytes(), 128 << 10);
 }
 
 #[test]
 fn nothing_is_left_of_unlinked_code() {
     let d = domain();
     let secret = [0xB8, 0x53, 0x45, 0x43, 0x52, 0xC3]; // movl $"SECR", %eax; ret
-    let e = d.link("s", &code(&function(&secret))).unwrap();
+    let e = d.add_code("s", &code(&function(&secret))).unwrap();
     let mut bytes = [0; 64];
     d.as_ref().read(e.address(), &mut bytes).unwrap();
     assert_eq!(bytes[..14], function(&secret));
     assert!(bytes[14..].iter().all(|&b| b == 0xCC));
-    d.unlink("s").unwrap();
+    d.remove_code("s").unwrap();
     d.as_ref().read(e.address(), &mut bytes).unwrap();
     assert_eq!(bytes, [0xCC; 64]);
     assert!(
@@ -355,7 +358,7 @@ fn nothing_is_left_of_unlinked_code() {
 fn stale_pointers_do_not_enter_new_code() {
     let d = domain();
     let old = d
-        .link(
+        .add_code(
             "old",
             &Code {
                 bytes: &[vec![0xCC; 64], adds(1)].concat(),
@@ -364,31 +367,34 @@ fn stale_pointers_do_not_enter_new_code() {
         )
         .unwrap();
     let pointer = old.address();
-    d.unlink("old").unwrap();
+    d.remove_code("old").unwrap();
     // Something else where it was, without a marker at that place.
     let mut other = vec![0x31, 0xC0];
     other.extend([0xFF, 0xC0].repeat(60));
     other.push(0xC3);
-    let new = d.link("new", &code(&function(&other))).unwrap();
+    let new = d.add_code("new", &code(&function(&other))).unwrap();
     assert!(
         pointer > new.address() && pointer < new.address() + 128,
         "the place is used again"
     );
     assert!(is_bad_target(call(&d, "through", &[pointer, 1, 2])));
-    assert!(matches!(run(&old, &[1, 2]), Err(CallError::Unlinked)));
+    assert!(matches!(run(&old, &[1, 2]), Err(CallError::Removed)));
 }
 
 #[test]
 fn reset_drops_linked_code() {
     let d = domain();
-    let e = d.link("f", &code(&adds(1))).unwrap();
+    let e = d.add_code("f", &code(&adds(1))).unwrap();
     d.reset().unwrap();
-    assert!(matches!(run(&e, &[1, 1]), Err(CallError::Unlinked)));
-    assert!(d.linked_names().is_empty());
+    assert!(matches!(run(&e, &[1, 1]), Err(CallError::Removed)));
+    assert!(d.code_names().is_empty());
     assert!(!is_bad_target(call(&d, "add", &[1, 1])));
     assert!(call(&d, "through", &[e.address(), 1, 1]).is_err());
     d.reset().unwrap();
-    assert_eq!(run(&d.link("f", &code(&adds(5))).unwrap(), &[1, 1]).unwrap(), 7);
+    assert_eq!(
+        run(&d.add_code("f", &code(&adds(5))).unwrap(), &[1, 1]).unwrap(),
+        7
+    );
 }
 
 #[test]
@@ -396,22 +402,22 @@ fn code_on_the_stack_stays() {
     let h = hooked();
     let stub = h.stub();
     let bytes = calls_out(stub);
-    let e = h.domain.link("caller", &code(&bytes)).unwrap();
-    h.domain.link("other", &code(&adds(3))).unwrap();
+    let e = h.domain.add_code("caller", &code(&bytes)).unwrap();
+    h.domain.add_code("other", &code(&adds(3))).unwrap();
     let results: Arc<Mutex<Vec<Result<(), CodeError>>>> = Arc::default();
     let seen = results.clone();
     let places: Arc<Mutex<Vec<u64>>> = Arc::default();
     let linked = places.clone();
     h.on_call(move |d| {
         let mut seen = seen.lock().unwrap();
-        seen.push(d.unlink("caller"));
-        let other = d.lookup("other").unwrap().address();
-        seen.push(d.unlink("other"));
+        seen.push(d.remove_code("caller"));
+        let other = d.find_code("other").unwrap().address();
+        seen.push(d.remove_code("other"));
         // Its place is not used while the call goes on.
-        let again = d.link("again", &code(&adds(4))).unwrap();
+        let again = d.add_code("again", &code(&adds(4))).unwrap();
         linked.lock().unwrap().extend([other, again.address()]);
         assert_eq!(run(&again, &[1, 1]).unwrap(), 6, "nested");
-        d.unlink("again").unwrap();
+        d.remove_code("again").unwrap();
     });
     // Directly, and below a frame of the module.
     assert_eq!(run(&e, &[1, 2]).unwrap(), 7);
@@ -424,7 +430,7 @@ fn code_on_the_stack_stays() {
         let places = std::mem::take(&mut *places.lock().unwrap());
         assert_ne!(places[0], places[1]);
     }
-    h.domain.link("other", &code(&adds(3))).unwrap();
+    h.domain.add_code("other", &code(&adds(3))).unwrap();
     assert_eq!(call(&h.domain, "through", &[e.address(), 1, 2]).unwrap(), 8);
     assert!(matches!(
         &results.lock().unwrap()[..],
@@ -433,42 +439,42 @@ fn code_on_the_stack_stays() {
     // It has returned.
     h.on_call(|_| {});
     assert_eq!(run(&e, &[1, 2]).unwrap(), 7);
-    h.domain.unlink("caller").unwrap();
-    assert_eq!(h.domain.linked_bytes(), 0);
+    h.domain.remove_code("caller").unwrap();
+    assert_eq!(h.domain.code_bytes(), 0);
 }
 
 #[test]
 fn a_pointer_to_the_code_on_the_stack_does_not_hold_it() {
     let h = hooked();
-    let e = h.domain.link("f", &code(&adds(1))).unwrap();
-    h.on_call(|d| d.unlink("f").expect("only its address is on the stack"));
+    let e = h.domain.add_code("f", &code(&adds(1))).unwrap();
+    h.on_call(|d| d.remove_code("f").expect("only its address is on the stack"));
     // The module passes the pointer through the host.
     assert_eq!(call(&h.domain, "call_host_with", &[e.address(), 5]).unwrap(), 5);
-    assert!(matches!(run(&e, &[1, 2]), Err(CallError::Unlinked)));
+    assert!(matches!(run(&e, &[1, 2]), Err(CallError::Removed)));
 }
 
 #[test]
 fn other_threads_inside_keep_code_linked() {
     let d = domain();
-    let e = d.link("f", &code(&adds(1))).unwrap();
+    let e = d.add_code("f", &code(&adds(1))).unwrap();
     let spinning = {
         let d = d.clone();
         std::thread::spawn(move || call(&d, "forever", &[]))
     };
     let busy = loop {
-        match d.unlink("f") {
+        match d.remove_code("f") {
             Err(e) => break e,
-            Ok(()) => drop(d.link("f", &code(&adds(1))).unwrap()),
+            Ok(()) => drop(d.add_code("f", &code(&adds(1))).unwrap()),
         }
     };
     assert!(matches!(busy, CodeError::Busy { lanes: 1, .. }), "{busy:?}");
-    let e = d.lookup("f").unwrap_or(e);
+    let e = d.find_code("f").unwrap_or(e);
     assert_eq!(run(&e, &[1, 1]).unwrap(), 3, "as before");
     assert_eq!(call(&d, "through", &[e.address(), 1, 1]).unwrap(), 4);
-    d.link("g", &code(&adds(2))).expect("linking needs no quiet");
+    d.add_code("g", &code(&adds(2))).expect("linking needs no quiet");
     d.interrupt();
     assert!(spinning.join().unwrap().is_err());
-    d.unlink("f").unwrap();
+    d.remove_code("f").unwrap();
 }
 
 /// One thread calls through a pointer as fast as it can, another links and unlinks what it points to. What comes back is
@@ -476,9 +482,9 @@ fn other_threads_inside_keep_code_linked() {
 #[test]
 fn calls_race_with_linking() {
     let d = domain();
-    let pointer = d.link("f", &code(&adds(0))).unwrap().address();
+    let pointer = d.add_code("f", &code(&adds(0))).unwrap().address();
     let named = Named {
-        find: |d| d.lookup("f").ok(),
+        find: |d| d.find_code("f").ok(),
         args: &[100, 1000],
         results: 1100..1200,
     };
@@ -487,7 +493,7 @@ fn calls_race_with_linking() {
     let (mut round, mut linked, mut busy, mut resets) = (0u8, 0u64, 0u64, 0u64);
     while begin.elapsed() < std::time::Duration::from_millis(1500) {
         round = (round + 1) % 90;
-        match d.unlink("f") {
+        match d.remove_code("f") {
             Ok(()) => linked += 1,
             Err(CodeError::Busy { .. }) => busy += 1,
             Err(CodeError::Unknown { .. }) => {}
@@ -496,7 +502,7 @@ fn calls_race_with_linking() {
         // At another place now and then, and with its marker at another offset of it.
         let pad = usize::from(round % 3) * 64;
         let bytes = [vec![0xCC; pad], adds(round)].concat();
-        match d.link(
+        match d.add_code(
             "f",
             &Code {
                 bytes: &bytes,
@@ -520,11 +526,11 @@ fn calls_race_with_linking() {
 fn a_forked_child_has_linked_code_of_its_own() {
     in_child("a_forked_child_has_linked_code_of_its_own", || {
         let d = domain();
-        let e = d.link("f", &code(&adds(1))).unwrap();
+        let e = d.add_code("f", &code(&adds(1))).unwrap();
         let both = |d: &Domain, first: &Entry, n: u8| {
             assert_eq!(run(first, &[1, 1]).unwrap(), 3);
-            d.unlink("f").unwrap();
-            let new = d.link("f", &code(&adds(n))).unwrap();
+            d.remove_code("f").unwrap();
+            let new = d.add_code("f", &code(&adds(n))).unwrap();
             assert_eq!(run(&new, &[1, 1]).unwrap(), 2 + u64::from(n));
             let pointer = new.address();
             assert_eq!(call(d, "through", &[pointer, 1, 1]).unwrap(), 3 + u64::from(n));
@@ -552,7 +558,7 @@ fn a_forked_child_has_linked_code_of_its_own() {
             libc::waitpid(child, &raw mut status, 0);
         }
         assert_eq!(status, 0, "the child");
-        let f = d.lookup("f").unwrap();
+        let f = d.find_code("f").unwrap();
         assert_eq!(
             run(&f, &[1, 1]).unwrap(),
             32,
@@ -575,10 +581,10 @@ fn what_was_granted_to_another_domain_goes_with_the_code() {
         &DomainOptions::default(),
     )
     .expect("domain");
-    let e = a.link("f", &code(&adds(1))).unwrap();
+    let e = a.add_code("f", &code(&adds(1))).unwrap();
     let grant = b.grant("host_add", &e).unwrap();
     assert_eq!(call(&b, "call_out", &[10, 20]).unwrap(), 32);
-    a.unlink("f").unwrap();
+    a.remove_code("f").unwrap();
     assert!(!grant.is_live());
     let failed = call(&b, "call_out", &[10, 20]);
     assert!(
@@ -594,7 +600,7 @@ fn what_was_granted_to_another_domain_goes_with_the_code() {
 #[test]
 fn a_domain_that_goes_takes_linked_code_with_it() {
     let d = domain();
-    let e = d.link("f", &code(&adds(1))).unwrap();
+    let e = d.add_code("f", &code(&adds(1))).unwrap();
     type Sum = extern "C" fn(u64, u64) -> u64;
     // SAFETY: a thunk that passes all registers.
     let thunk = unsafe { std::mem::transmute::<*const std::ffi::c_void, Sum>(e.thunk(Signature::UNKNOWN)) };

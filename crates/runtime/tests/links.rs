@@ -4,7 +4,7 @@ mod support;
 
 use ringfence_isa::window::call_status;
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LinkError, LoadOptions, Module,
+    Call, CallError, Domain, DomainError, DomainOptions, FaultKind, GrantError, Imports, LoadOptions, Module,
     OnFailure, Region, RegionError, Rights, Signature, Verdict,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -279,10 +279,10 @@ fn links_that_cannot_be_are_refused() {
     let (a, b) = (linked(), domain());
     let e = a.grant("no_such", &entry(&b, "add")).unwrap_err();
     assert!(
-        matches!(&e, LinkError::NoSlot { name } if name == "no_such"),
+        matches!(&e, GrantError::NoSlot { name } if name == "no_such"),
         "{e}"
     );
-    assert!(matches!(a.revoke("no_such"), Err(LinkError::NoSlot { .. })));
+    assert!(matches!(a.revoke("no_such"), Err(GrantError::NoSlot { .. })));
     // A host function is no slot.
     let imports =
         Imports::new()
@@ -291,7 +291,7 @@ fn links_that_cannot_be_are_refused() {
     let host = linked_with(imports, &DomainOptions::default());
     assert!(matches!(
         host.grant("other", &entry(&b, "add")),
-        Err(LinkError::NoSlot { .. })
+        Err(GrantError::NoSlot { .. })
     ));
     // Words of the host's stack would pass as arguments.
     let stacked = Signature { stack: 2, ..LONGS_2 };
@@ -301,7 +301,10 @@ fn links_that_cannot_be_are_refused() {
     ] {
         let e = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap_err();
         assert!(
-            matches!(&e, DomainError::Link(LinkError::StackArguments { words: 2, .. })),
+            matches!(
+                &e,
+                DomainError::Grant(GrantError::StackArguments { words: 2, .. })
+            ),
             "{e}"
         );
     }

@@ -1,10 +1,10 @@
-//! Images of initialised domains: what they hold, where they fit, what is refused.
+//! Snapshots of initialised domains: what they hold, where they fit, what is refused.
 
 mod support;
 
 use ringfence_runtime::{
-    Actor, CallError, Domain, DomainError, DomainOptions, Image, Imports, LoadOptions, Module, Recipient,
-    Region, Rights, SnapshotError, Syscall, Verdict,
+    Actor, CallError, Domain, DomainError, DomainOptions, Imports, LoadOptions, Module, Recipient, Region,
+    Rights, Snapshot, SnapshotError, Syscall, Verdict,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -137,7 +137,7 @@ fn a_reset_returns_to_the_snapshot() {
     let d = make().unwrap();
     init(&d).unwrap();
     let before = contents(&d);
-    d.snapshot().unwrap();
+    d.checkpoint().unwrap();
     check(&d, "after the snapshot");
     assert!(contents(&d) == before, "the snapshot itself changes nothing");
     let used = d.as_ref().memory_used();
@@ -158,7 +158,7 @@ fn a_reset_returns_to_the_snapshot() {
     }
     // One on top of the other.
     call(&d, "spoil", &[5]).unwrap();
-    d.snapshot().unwrap();
+    d.checkpoint().unwrap();
     call(&d, "spoil", &[6]).unwrap();
     d.recycle().unwrap();
     assert_eq!(call(&d, "local_value", &[]).unwrap(), 5);
@@ -169,7 +169,7 @@ fn a_reset_returns_to_the_snapshot() {
 fn a_domain_drops_pages_of_an_image_and_finds_zeroes() {
     let d = make().unwrap();
     init(&d).unwrap();
-    d.snapshot().unwrap();
+    d.checkpoint().unwrap();
     let page = *contents(&d)
         .range(0x4000_0000..)
         .find(|(_, p)| p.iter().any(|&b| b != 0))
@@ -196,14 +196,16 @@ fn a_domain_drops_pages_of_an_image_and_finds_zeroes() {
 
 #[test]
 fn new_domains_start_from_an_image_in_any_window() {
-    let image = Image::new(make, init).unwrap();
-    let (bytes, moved) = image.size();
+    let snapshot = Snapshot::new(make, init).unwrap();
+    let (bytes, moved) = snapshot.size();
     // Two words for each node's links, and a few more.
     assert!(
         bytes > 300_000 && (900..1100).contains(&moved),
         "{bytes} bytes, {moved} words"
     );
-    let all: Vec<Domain> = (0..20).map(|_| image.instantiate(imports()).unwrap()).collect();
+    let all: Vec<Domain> = (0..20)
+        .map(|_| snapshot.instantiate(imports()).unwrap())
+        .collect();
     for (i, d) in all.iter().enumerate() {
         check(d, &format!("domain {i}"));
         call(
@@ -221,7 +223,7 @@ fn new_domains_start_from_an_image_in_any_window() {
             check(d, &format!("domain {i}, round {round}"));
         }
     }
-    // What it cannot reach is in the image, too.
+    // What it cannot reach is in the snapshot, too.
     let d = &all[7];
     let hidden = *contents(d)
         .keys()
@@ -236,13 +238,13 @@ fn new_domains_start_from_an_image_in_any_window() {
 
 #[test]
 fn domains_of_an_image_share_what_they_do_not_write() {
-    let image = Image::new(make, |d| {
+    let snapshot = Snapshot::new(make, |d| {
         let given = d.as_ref().alloc(4 << 20, 16).expect("memory");
         d.as_ref().write(given, &vec![0x5A; 4 << 20]).expect("memory");
         init(d)
     })
     .unwrap();
-    let all: Vec<Domain> = (0..8).map(|_| image.instantiate(imports()).unwrap()).collect();
+    let all: Vec<Domain> = (0..8).map(|_| snapshot.instantiate(imports()).unwrap()).collect();
     for d in &all {
         check(d, "shared");
         let base = d.as_ref().base();
@@ -259,7 +261,10 @@ fn domains_of_an_image_share_what_they_do_not_write() {
                 Some(kilobytes.map_or(0, |k| k.trim().trim_end_matches(" kB").parse::<u64>().unwrap()))
             })
             .sum();
-        assert!(own < 300, "{own} KiB of its own, of an image of more than 4 MiB");
+        assert!(
+            own < 300,
+            "{own} KiB of its own, of a snapshot of more than 4 MiB"
+        );
     }
 }
 
@@ -269,22 +274,22 @@ fn what_depends_on_the_address_or_on_chance_is_refused() {
         SnapshotError::Differs { symbol, .. } => symbol,
         other => panic!("{other}"),
     };
-    let e = Image::new(make, |d| init(d).and_then(|()| call(d, "mix", &[]).map(drop))).unwrap_err();
+    let e = Snapshot::new(make, |d| init(d).and_then(|()| call(d, "mix", &[]).map(drop))).unwrap_err();
     assert!(e.to_string().contains("in mixed"), "{e}");
     assert_eq!(differing(e).as_deref(), Some("mixed"));
     let runs = AtomicU64::new(0);
-    let e = Image::new(make, |d| {
+    let e = Snapshot::new(make, |d| {
         call(d, "keep", &[runs.fetch_add(1, Ordering::Relaxed)]).map(drop)
     })
     .unwrap_err();
     assert_eq!(differing(e).as_deref(), Some("mixed"));
-    let e = Image::new(make, |d| {
+    let e = Snapshot::new(make, |d| {
         let len = 1000 + runs.fetch_add(1, Ordering::Relaxed) * 100_000;
         d.as_ref().alloc(len, 16).map(drop)
     })
     .unwrap_err();
     assert!(matches!(e, SnapshotError::Shape { .. }), "{e}");
-    let e = Image::new(make, |_| Err::<(), _>("no reason")).unwrap_err();
+    let e = Snapshot::new(make, |_| Err::<(), _>("no reason")).unwrap_err();
     assert!(
         matches!(&e, SnapshotError::Init(why) if why.to_string() == "no reason"),
         "{e}"
@@ -300,7 +305,7 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
     region
         .give(Actor::Host, Recipient::Domain(&d), Rights::Read)
         .unwrap();
-    assert!(matches!(d.snapshot(), Err(SnapshotError::Regions)));
+    assert!(matches!(d.checkpoint(), Err(SnapshotError::Regions)));
     region
         .give(Actor::Host, Recipient::Domain(&d), Rights::None)
         .unwrap();
@@ -308,12 +313,12 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
     std::thread::scope(|s| {
         s.spawn(|| call(&d, "sum", &[]).unwrap()).join().unwrap();
     });
-    assert!(matches!(d.snapshot(), Err(SnapshotError::Lanes { count: 2 })));
+    assert!(matches!(d.checkpoint(), Err(SnapshotError::Lanes { count: 2 })));
     check(&d, "still the same");
     // A fault.
     let d = make().unwrap();
     assert!(call(&d, "crash", &[]).is_err());
-    assert!(matches!(d.snapshot(), Err(SnapshotError::Faulted)));
+    assert!(matches!(d.checkpoint(), Err(SnapshotError::Faulted)));
     assert!(matches!(call(&d, "sum", &[]), Err(CallError::Faulted)));
     d.reset().unwrap();
     assert_eq!(call(&d, "times_constructed", &[]).unwrap(), 1);
@@ -321,7 +326,7 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
     let slot: Arc<OnceLock<Domain>> = Arc::default();
     let inner = slot.clone();
     let busy = Imports::new().closure("host_enter", move |f| {
-        let refused = inner.get().unwrap().snapshot();
+        let refused = inner.get().unwrap().checkpoint();
         f.result[0] = u64::from(matches!(
             refused,
             Err(SnapshotError::Domain(DomainError::Busy { lanes: 1 }))
@@ -331,22 +336,22 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
     let d = Domain::new(&[module()], busy, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());
     assert_eq!(call(&d, "inside", &[0]).unwrap(), 1);
-    // Other imports than the image was made with.
-    let image = Image::new(make, init).unwrap();
+    // Other imports than the snapshot was made with.
+    let snapshot = Snapshot::new(make, init).unwrap();
     assert!(matches!(
-        image.instantiate(Imports::new()),
+        snapshot.instantiate(Imports::new()),
         Err(SnapshotError::Domain(DomainError::Unresolved { .. }))
     ));
 }
 
-/// The file behind an image cannot be written, whatever a domain does to its own copy.
+/// The file behind a snapshot cannot be written, whatever a domain does to its own copy.
 #[test]
 fn nothing_of_one_domain_gets_into_the_image() {
-    let image = Image::new(make, init).unwrap();
+    let snapshot = Snapshot::new(make, init).unwrap();
     std::thread::scope(|s| {
         for _ in 0..4 {
             s.spawn(|| {
-                let d = image.instantiate(imports()).unwrap();
+                let d = snapshot.instantiate(imports()).unwrap();
                 for round in 0..30 {
                     check(&d, "its own");
                     spoil(&d, round);
@@ -356,5 +361,5 @@ fn nothing_of_one_domain_gets_into_the_image() {
             });
         }
     });
-    check(&image.instantiate(imports()).unwrap(), "a new one");
+    check(&snapshot.instantiate(imports()).unwrap(), "a new one");
 }

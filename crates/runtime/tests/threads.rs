@@ -117,7 +117,7 @@ fn check(error: &CallError, wild: bool) {
         },
         CallError::Faulted
         | CallError::Gone
-        | CallError::Unlinked
+        | CallError::Removed
         | CallError::Ending
         | CallError::NoLane { .. } => {}
         other => panic!("{other:?}"),
@@ -155,7 +155,7 @@ fn caller(stage: &Stage, seed: u64) -> (u64, u64) {
                 let sum = 100 + depth * (depth + 1) / 2;
                 count(call(&d, "nest", &[depth]), sum..=sum, false);
             }
-            60..75 => match d.lookup("sum") {
+            60..75 => match d.find_code("sum") {
                 Ok(e) => {
                     let direct = e.call(&mut Call::ints(&[a, b])).map(|r| r.rax);
                     count(direct, a + b..=a + b + 100, false);
@@ -225,14 +225,14 @@ fn manager(stage: &Stage, seed: u64) -> u64 {
                 }
             }
             30..60 => {
-                match d.unlink("sum") {
+                match d.remove_code("sum") {
                     Ok(()) => done += 1,
                     Err(CodeError::Unknown { .. } | CodeError::Busy { .. }) => {}
                     Err(e) => panic!("{e:?}"),
                 }
                 let pad = random.below(3) as usize * 64;
                 let bytes = [vec![0xCC; pad], adds(random.below(100) as u8)].concat();
-                match d.link(
+                match d.add_code(
                     "sum",
                     &Code {
                         bytes: &bytes,

@@ -247,8 +247,8 @@ impl Drop for Yard {
 fn policies(yard: &Yard) -> Vec<Policy> {
     let all = || {
         Policy::new()
-            .dir(yard.path("in"), "/in", Rights::ReadWrite)
-            .dir(yard.path("ro"), "/ro", Rights::ReadOnly)
+            .dir(yard.path("in"), "/in", Rights::Write)
+            .dir(yard.path("ro"), "/ro", Rights::Read)
             .clocks(true)
             .randomness(true)
             .stdin(Stream::Bytes(b"input".to_vec()))
@@ -262,7 +262,7 @@ fn policies(yard: &Yard) -> Vec<Policy> {
         all()
             .connect("127.0.0.1:9".parse().expect("an address"))
             .descriptors(12),
-        Policy::new().dir(yard.path("ro"), "/", Rights::ReadOnly),
+        Policy::new().dir(yard.path("ro"), "/", Rights::Read),
         all().callback(|_| ringfence_policy::Decision::Policy),
     ]
 }

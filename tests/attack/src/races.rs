@@ -103,7 +103,7 @@ pub fn run(limit: Duration) -> Vec<Race> {
         listener.set_nonblocking(true).expect("an option");
     }
     let policy = Policy::new()
-        .dir(yard.path("in"), "/in", Rights::ReadWrite)
+        .dir(yard.path("in"), "/in", Rights::Write)
         .connect(allowed.local_addr().expect("an address"));
     let imports = Imports::new()
         .closure("host", |_| Verdict::Return)

@@ -142,7 +142,7 @@ fn run_module(file: &Path, written: &Captured, scratch: &Path) -> Result<i32, St
     let mut options = DomainOptions::default();
     options.time_limit = Some(LIMIT);
     let monitor = Policy::new()
-        .dir(scratch, "/tmp", Rights::ReadWrite)
+        .dir(scratch, "/tmp", Rights::Write)
         .stdin(Stream::Null)
         .stdout(Stream::Capture(written.clone()))
         .stderr(Stream::Capture(written.clone()))

@@ -8,11 +8,11 @@ use crate::calls::context::Context;
 use crate::calls::files;
 use crate::device::Device;
 use crate::disk::BLOCK;
-use crate::grant::Rights;
 use crate::memory::PATH_MAX;
 use crate::sys::{self, Named, Outcome, Plain};
 use crate::table::{File, Kind};
 use crate::tree::{Mount, absolute};
+use ringfence_core::Rights;
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 
@@ -104,7 +104,7 @@ impl Context<'_> {
 }
 
 fn need_write(rights: Rights) -> Outcome<()> {
-    if rights == Rights::ReadWrite {
+    if rights == Rights::Write {
         Ok(())
     } else {
         Err(libc::EROFS)
@@ -168,7 +168,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
         // A pipe that somebody put there must not hold us up; checked again below, for names can change.
         let open = || sys::open_beneath(mount.fd(), &rest, flags | libc::O_NONBLOCK | libc::O_NOCTTY, mode);
         let fd = if made { cx.on_disk(BLOCK, open)? } else { open()? };
-        Ok((fd, mount.rights == Rights::ReadWrite))
+        Ok((fd, mount.rights == Rights::Write))
     });
     let (fd, writable) = match result {
         // `O_CREAT` on a read-only directory of a file that is there and is to be read only.

@@ -255,7 +255,7 @@ impl Domain {
     ///
     /// The host finds its exports by [`entry`](Self::entry), behind those of the modules before it, or by
     /// [`entry_in`](Self::entry_in). It stays until it is removed or the domain is reset: a reset removes all that was added.
-    /// [Snapshots](Self::snapshot) and images refuse domains with such modules.
+    /// [Checkpoints](Self::checkpoint) and snapshots refuse domains with such modules.
     ///
     /// # Errors
     /// [`ModuleError`]. Nothing has changed then, except that a constructor which fails by a fault leaves the domain faulted.
@@ -300,7 +300,7 @@ impl Domain {
             // A reset came in between.
             None => Err(ModuleError::Init {
                 name: name.into(),
-                source: Box::new(CallError::Unlinked),
+                source: Box::new(CallError::Removed),
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::handles::Handles;
 use super::{Call, Domain, MAX_STACK_WORDS, Returned, Signature, WeakDomain};
-use crate::domain::link::Link;
+use crate::domain::grant::Granted;
 use crate::lanes::gate::{self, RawCall};
 use crate::lanes::lane::{Target, gone};
 use crate::lanes::last_error;
@@ -83,13 +83,13 @@ impl Entry {
         let inner = &self.domain.0;
         let mut target = inner.target_for(self.target.entry, signature);
         if self.linked.is_some() {
-            target.revoked = AtomicU32::new(gone::UNLINKED);
+            target.revoked = AtomicU32::new(gone::REMOVED);
         }
         (target, WeakDomain(Arc::downgrade(inner)))
     }
 
     /// Notes that another domain may call it.
-    pub(crate) fn granted(&self, link: &Arc<Link>) {
+    pub(crate) fn granted(&self, link: &Arc<Granted>) {
         self.domain.remember(link);
         if let Some(handles) = &self.linked {
             handles.granted(link);
@@ -115,7 +115,7 @@ impl Entry {
             Thunk::new(target, &signature).expect("memory for a thunk")
         };
         if let Some(handles) = &self.linked {
-            return handles.thunk(self.target.entry, signature, |alive| make(gone::UNLINKED, alive));
+            return handles.thunk(self.target.entry, signature, |alive| make(gone::REMOVED, alive));
         }
         inner
             .thunks()

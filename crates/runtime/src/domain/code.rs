@@ -220,12 +220,12 @@ impl Domain {
     /// # fn example(domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
     /// // marker; leal (%rdi,%rsi), %eax; ret
     /// let bytes = [0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3];
-    /// let sum = domain.link("sum", &Code { bytes: &bytes, entry: 0 })?;
+    /// let sum = domain.add_code("sum", &Code { bytes: &bytes, entry: 0 })?;
     /// assert_eq!(sum.call(&mut Call::ints(&[2, 3]))?.rax, 5);
-    /// domain.unlink("sum")?;
+    /// domain.remove_code("sum")?;
     /// # Ok(()) }
     /// ```
-    pub fn link(&self, name: &str, code: &Code<'_>) -> Result<Entry, CodeError> {
+    pub fn add_code(&self, name: &str, code: &Code<'_>) -> Result<Entry, CodeError> {
         let inner = &*self.0;
         let checked = check(inner, name, code)?;
         let size = checked.bytes.len() as u32;
@@ -281,7 +281,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`CodeError::Unknown`].
-    pub fn lookup(&self, name: &str) -> Result<Entry, CodeError> {
+    pub fn find_code(&self, name: &str) -> Result<Entry, CodeError> {
         let _world = world::lock().ok_or(CodeError::Handler)?;
         let linked = self.0.linked();
         let piece = linked
@@ -293,19 +293,19 @@ impl Domain {
 
     /// Names of all linked code, in no order.
     #[must_use]
-    pub fn linked_names(&self) -> Vec<String> {
+    pub fn code_names(&self) -> Vec<String> {
         let _world = world::lock_plain();
         self.0.linked().names.keys().cloned().collect()
     }
 
     /// Bytes that linked code takes, of [`DomainOptions::code_limit`](crate::DomainOptions::code_limit).
     #[must_use]
-    pub fn linked_bytes(&self) -> u32 {
+    pub fn code_bytes(&self) -> u32 {
         let _world = world::lock_plain();
         self.0.linked().used
     }
 
-    /// Unlinks code. Calls of it fail from now on: the host's with [`CallError::Unlinked`](crate::CallError::Unlinked), the
+    /// Unlinks code. Calls of it fail from now on: the host's with [`CallError::Removed`](crate::CallError::Removed), the
     /// domain's own like any call to something that is no function.
     ///
     /// It needs a moment in which no other thread is in the domain, waits for it at most 100 µs, and lets nobody enter
@@ -314,7 +314,7 @@ impl Domain {
     /// # Errors
     /// [`CodeError::Unknown`]; [`CodeError::OnStack`] if the calling thread is to return into the code;
     /// [`CodeError::Busy`] if other threads stay in the domain. Nothing has changed then.
-    pub fn unlink(&self, name: &str) -> Result<(), CodeError> {
+    pub fn remove_code(&self, name: &str) -> Result<(), CodeError> {
         let inner = &*self.0;
         let _world = world::lock().ok_or(CodeError::Handler)?;
         let mut linked = inner.linked();

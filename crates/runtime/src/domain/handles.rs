@@ -1,7 +1,7 @@
 //! What the host calls code by that may go while the domain lives: a piece that was linked, or a module that was added.
 
 use super::{Inner, Signature};
-use crate::domain::link::Link;
+use crate::domain::grant::Granted;
 use crate::lanes::lane::{Target, gone};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
@@ -21,7 +21,7 @@ struct Live {
     targets: HashMap<(u64, u32), Arc<Target>>,
     thunks: HashMap<(u64, Signature), Thunk>,
     /// What other domains were granted.
-    grants: Vec<Weak<Link>>,
+    grants: Vec<Weak<Granted>>,
 }
 
 impl Handles {
@@ -48,7 +48,7 @@ impl Handles {
             };
             let mut target = domain.target_for(entry, &signature);
             (target.words, target.x87) = (words, domain.x87_results());
-            target.revoked = AtomicU32::new(gone::UNLINKED);
+            target.revoked = AtomicU32::new(gone::REMOVED);
             if dead {
                 target.index.store(0, Ordering::Relaxed);
             }
@@ -73,7 +73,7 @@ impl Handles {
     }
 
     /// Notes that another domain may call it.
-    pub(super) fn granted(&self, link: &Arc<Link>) {
+    pub(super) fn granted(&self, link: &Arc<Granted>) {
         let mut live = self.live();
         live.grants.retain(|link| link.strong_count() > 0);
         live.grants.push(Arc::downgrade(link));

@@ -1,8 +1,8 @@
 //! Modules in a window: mapping, relocating, restoring, and the table of imports.
 
 use super::{Inner, PristinePages, Signature, avx};
+use crate::domain::grant;
 use crate::domain::imports::Binding;
-use crate::domain::link;
 use crate::domain::relocate::{self, Layout, Linker, Used};
 use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
@@ -251,7 +251,7 @@ pub(super) fn import_table(
     used: &[Used],
     uses_vectors: bool,
     uses_x87: bool,
-) -> Result<(Vec<Import>, BTreeMap<usize, link::Slot>), DomainError> {
+) -> Result<(Vec<Import>, BTreeMap<usize, grant::Slot>), DomainError> {
     let mut slots = BTreeMap::new();
     let x87_kind = if uses_x87 { kind::X87 } else { 0 };
     let avx = if avx() { vectors::AVX } else { 0 };
@@ -305,7 +305,7 @@ pub(super) fn import_table(
                 signature,
                 on_failure,
             } => {
-                let slot = link::Slot::new(&import.name, *signature, *on_failure)?;
+                let slot = grant::Slot::new(&import.name, *signature, *on_failure)?;
                 let import = plain(slot.empty(), signature, kind::DOMAIN);
                 if let Some((domain, export)) = entry {
                     slot.fill_first(&import, &domain.entry(export)?)?;

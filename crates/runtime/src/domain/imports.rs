@@ -1,9 +1,9 @@
 //! What a host gives to a domain.
 
+use crate::domain::grant::{CalleeFailure, OnFailure};
 use crate::domain::limits::{LimitHit, LimitHook, OnLimit};
-use crate::domain::link::{CalleeFailure, OnFailure};
 use crate::domain::{Domain, DomainRef, Signature};
-use ringfence_core::policy::Policy;
+use ringfence_core::policy::SyscallHandler;
 pub use ringfence_core::{OutFrame, Verdict};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct Imports {
     pub(crate) functions: HashMap<String, Binding>,
-    pub(crate) policy: Option<Arc<dyn Policy>>,
+    pub(crate) policy: Option<Arc<dyn SyscallHandler>>,
     pub(crate) hook: Option<Arc<Hook>>,
     pub(crate) limits: Option<Arc<LimitHook>>,
 }
@@ -117,7 +117,7 @@ impl Imports {
     }
 
     /// Sets what is called when a call of another domain has failed, on the thread that made it, before the calling domain
-    /// goes on. It may reset the domain that failed. [`Verdict::Return`] leaves it at what the link says; everything
+    /// goes on. It may reset the domain that failed. [`Verdict::Return`] leaves it at what was said when the import was given; everything
     /// else ends the calling domain's call. A panic does, too.
     #[must_use]
     pub fn on_callee_failure(
@@ -146,7 +146,7 @@ impl Imports {
 
     /// Sets who answers system calls. Without one, [`NoPolicy`](ringfence_core::policy::NoPolicy) does.
     #[must_use]
-    pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
+    pub fn policy(mut self, policy: Arc<dyn SyscallHandler>) -> Self {
         self.policy = Some(policy);
         self
     }

@@ -25,7 +25,7 @@ impl Instance for Domain {
 
     fn call(&self, function: u64, call: &mut Call<'_>) -> Result<Returned, CallError> {
         // What went since the address was given cannot be called.
-        let entry = self.entry_by_address(function).map_err(|_| CallError::Unlinked)?;
+        let entry = self.entry_by_address(function).map_err(|_| CallError::Removed)?;
         entry.call(call)
     }
 

@@ -15,7 +15,7 @@ use crate::place::memory::Memory;
 use crate::place::window::Window;
 use image::{import_table, map_image, relocate_all};
 use ringfence_core::error::{CallError, DomainError, MemoryError};
-use ringfence_core::policy::{NoPolicy, Policy};
+use ringfence_core::policy::{NoPolicy, SyscallHandler};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::ManuallyDrop;
@@ -30,13 +30,13 @@ mod code;
 mod end;
 mod family;
 pub(crate) mod fork;
+pub mod grant;
+mod grants;
 mod handles;
 mod image;
 pub mod imports;
 mod instance;
 pub(crate) mod limits;
-pub mod link;
-mod links;
 mod quiet;
 pub(crate) mod regions;
 pub(crate) mod relocate;
@@ -53,7 +53,7 @@ mod usage;
 
 pub use call::{Entry, current_tag, last_status, take_error};
 pub use code::Code;
-pub(crate) use links::WeakDomain;
+pub(crate) use grants::WeakDomain;
 pub(crate) use retire::Shared;
 pub use ringfence_core::{Call, DomainOptions, DomainRef, Narrow, Returned, Signature, Usage, Width};
 use thread_block::thread_area;
@@ -86,13 +86,13 @@ pub(crate) struct Inner {
     imports: Vec<Import>,
     used: Vec<Used>,
     /// Imports that take functions of other domains, by their place in `imports`.
-    slots: BTreeMap<usize, link::Slot>,
+    slots: BTreeMap<usize, grant::Slot>,
     /// Functions of this domain that others may call.
-    granted: Mutex<Vec<Weak<link::Link>>>,
+    granted: Mutex<Vec<Weak<grant::Granted>>>,
     hook: Option<Arc<Hook>>,
     on_limit: Option<Arc<LimitHook>>,
     asks_call_status: bool,
-    policy: Arc<dyn Policy>,
+    policy: Arc<dyn SyscallHandler>,
     pub lanes: Lanes,
     memory: Mutex<Memory>,
     faulted: AtomicBool,
@@ -136,7 +136,7 @@ impl Inner {
         self.window.base()
     }
 
-    pub(crate) fn policy(&self) -> &dyn Policy {
+    pub(crate) fn policy(&self) -> &dyn SyscallHandler {
         &*self.policy
     }
 
@@ -485,7 +485,7 @@ impl Domain {
     pub fn entry(&self, name: &str) -> Result<Entry, DomainError> {
         match self.0.find(name) {
             None => self.entry_in_added(name).unwrap_or_else(|| {
-                self.lookup(name)
+                self.find_code(name)
                     .map_err(|_| DomainError::NoExport { name: name.into() })
             }),
             Some((address, ExportKind::Function, module, offset))

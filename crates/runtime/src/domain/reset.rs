@@ -1,4 +1,4 @@
-//! Back to the beginning: resets, and the images that they may return to.
+//! Back to the beginning: resets, and the snapshots that they may return to.
 
 use super::{Domain, Inner};
 use crate::DomainOptions;
@@ -56,7 +56,7 @@ impl Inner {
             .clone()
     }
 
-    /// Fills the zeroed thread block of a slot from the image that the domain started from, if that has it.
+    /// Fills the zeroed thread block of a slot from the snapshot that the domain started from, if that has it.
     pub(super) fn copy_thread_block(&self, start: u64) -> bool {
         let Some(frozen) = self.initial() else {
             return false;
@@ -87,7 +87,7 @@ impl Inner {
             .collect()
     }
 
-    /// Makes an image of the domain. Nobody is in it.
+    /// Takes a snapshot of the domain. Nobody is in it.
     fn freeze(&self, set: &LaneSet) -> Result<Frozen, SnapshotError> {
         if self.faulted() {
             return Err(SnapshotError::Faulted);
@@ -173,7 +173,7 @@ impl Inner {
         })
     }
 
-    /// Maps an image over data and heap. Nobody is in the domain.
+    /// Maps a snapshot over data and heap. Nobody is in the domain.
     fn map_frozen(&self, frozen: &Frozen) -> Result<(), HostError> {
         for area in &frozen.areas {
             if area.kind != Kind::Thread {
@@ -199,7 +199,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Puts data and heap back to an image that is mapped.
+    /// Puts data and heap back to a snapshot that is mapped.
     pub(super) fn restore_frozen(&self, frozen: &Frozen) -> Result<(), HostError> {
         let mut memory = self.memory();
         let intact = memory.keep_only(&frozen.heap)?;
@@ -241,7 +241,7 @@ impl Inner {
 
 impl Domain {
     /// Restores the initial state: data, heap, stacks. That is the pristine image, and constructors run again; or what
-    /// [`snapshot`](Self::snapshot) or the [`Image`](crate::Image) of the domain has. Host allocations made since are gone, and so are
+    /// [`checkpoint`](Self::checkpoint) or the [`Snapshot`](crate::Snapshot) of the domain has. Host allocations made since are gone, and so are
     /// linked code and added modules.
     ///
     /// # Errors
@@ -323,7 +323,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`SnapshotError`]: refused are domains with calls in progress, a fault, several threads, rights to regions, open descriptors.
-    pub fn snapshot(&self) -> Result<(), SnapshotError> {
+    pub fn checkpoint(&self) -> Result<(), SnapshotError> {
         let inner = &*self.0;
         let _world = world::lock_plain();
         let set = inner.lanes();
@@ -339,7 +339,7 @@ impl Domain {
         Ok(())
     }
 
-    /// An image of the present state.
+    /// A snapshot of the present state.
     pub(crate) fn capture(&self) -> Result<Frozen, SnapshotError> {
         let inner = &*self.0;
         let _world = world::lock_plain();
@@ -361,8 +361,8 @@ impl Domain {
         Self::prepare(modules, imports, options)
     }
 
-    /// Starts a bare domain from an image.
-    pub(crate) fn become_image(&self, frozen: &Arc<Frozen>) -> Result<(), SnapshotError> {
+    /// Starts a bare domain from a snapshot.
+    pub(crate) fn become_snapshot(&self, frozen: &Arc<Frozen>) -> Result<(), SnapshotError> {
         let inner = &*self.0;
         if frozen.moves.is_none() && frozen.base != inner.base() {
             return Err(SnapshotError::Fixed);

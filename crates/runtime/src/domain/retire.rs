@@ -39,7 +39,7 @@ impl Inner {
         {
             thunk.disable(false);
         }
-        for link in self.granted_links() {
+        for link in self.grants_of_it() {
             link.sever();
         }
         self.kill_linked();

@@ -1,14 +1,14 @@
-//! Images of initialised domains.
+//! Snapshots of initialised domains.
 //!
-//! An image holds a domain's data, its heap with the bookkeeping of it, and the thread block of its first lane, in a sealed
+//! A snapshot holds a domain's data, its heap with the bookkeeping of it, and the thread block of its first lane, in a sealed
 //! memory file. Domains map that file privately: what they do not write they share.
 //!
 //! Pointers are true addresses, so the upper half of every pointer into the window is the upper half of the window's base, and
-//! an image of one window means nothing in another, unless it is known which words are such halves. Nobody can tell that by
-//! looking at one image. So an image that is to be used in other windows is made *twice*, in two windows, by the same
+//! a snapshot of one window means nothing in another, unless it is known which words are such halves. Nobody can tell that by
+//! looking at one snapshot. So a snapshot that is to be used in other windows is made *twice*, in two windows, by the same
 //! initialisation. A word that is the same in both runs does not depend on the window's place, and is kept. A word that is
 //! the upper half of the one base in the one run, and of the other base in the other, is moved along. Any other difference (a hash
-//! of an address, time, a random number) refuses the image and says where. Nothing is guessed, but one thing is
+//! of an address, time, a random number) refuses the snapshot and says where. Nothing is guessed, but one thing is
 //! demanded: two runs of the initialisation must do the same.
 
 use crate::domain::Domain;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use ringfence_core::SnapshotError;
 
-/// What a part of an image is.
+/// What a part of a snapshot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Writable data of a module.
@@ -46,7 +46,7 @@ pub(crate) struct Area {
     pub file: u64,
 }
 
-/// An image.
+/// A snapshot.
 pub(crate) struct Frozen {
     /// Base of the window that it was taken of.
     pub base: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// What the image has of an area, or of a part of it.
+    /// What the snapshot has of an area, or of a part of it.
     pub(crate) fn bytes(&self, area: &Area, offset: u32, len: usize) -> &[u8] {
         let at = (area.file + u64::from(offset - area.offset)) as usize;
         &self.view.bytes()[at..at + len]
@@ -68,7 +68,7 @@ impl Frozen {
     /// Moves the pointers among the `len` bytes of a window at `offset` to its base.
     ///
     /// # Safety
-    /// The range is a copy of this image's, writable, in the window at `base`, and nobody is in the domain.
+    /// The range is a copy of this snapshot's, writable, in the window at `base`, and nobody is in the domain.
     pub(crate) unsafe fn relocate(&self, offset: u32, len: u32, base: u64) {
         let Some(moves) = self.moves.as_ref().filter(|_| base != self.base) else {
             return;
@@ -81,9 +81,9 @@ impl Frozen {
     }
 }
 
-/// What an initialised domain looks like: the state that new domains start from. Clones are the same image.
+/// What an initialised domain looks like: the state that new domains start from. Clones are the same snapshot.
 #[derive(Clone)]
-pub struct Image(Arc<Inner>);
+pub struct Snapshot(Arc<Inner>);
 
 struct Inner {
     modules: Vec<Module>,
@@ -92,12 +92,12 @@ struct Inner {
     frozen: Arc<Frozen>,
 }
 
-impl Image {
-    /// Makes two domains with `make`, runs `init` in each, and makes an image of what they have in common.
+impl Snapshot {
+    /// Makes two domains with `make`, runs `init` in each, and makes a snapshot of what they have in common.
     ///
     /// `init` has to do the same each time: the same calls with the same arguments, and a policy that answers the same (a
     /// fixed clock, no randomness). Pointers of the host's must not get into the domain. What it sets up outside of
-    /// the domain's memory is not in the image: open descriptors are refused, functions granted to the domain are not
+    /// the domain's memory is not in the snapshot: open descriptors are refused, functions granted to the domain are not
     /// granted to new ones.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Image {
     pub fn new<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         make: impl Fn() -> Result<Domain, DomainError>,
         init: impl Fn(&Domain) -> Result<(), E>,
-    ) -> Result<Image, SnapshotError> {
+    ) -> Result<Snapshot, SnapshotError> {
         // Both at a time, so that they are in two windows.
         let (first, second) = (make()?, make()?);
         for domain in [&first, &second] {
@@ -113,7 +113,7 @@ impl Image {
         }
         let (mut frozen, other) = (first.capture()?, second.capture()?);
         frozen.moves = Some(compare(&first, &frozen, &other)?);
-        Ok(Image(Arc::new(Inner {
+        Ok(Snapshot(Arc::new(Inner {
             modules: first.modules(),
             options: first.options().clone(),
             imports: first.import_names(),
@@ -121,27 +121,27 @@ impl Image {
         })))
     }
 
-    /// A new domain in the image's state. Its constructors have run; they do not run again. [`Domain::reset`] returns to this
+    /// A new domain in the snapshot's state. Its constructors have run; they do not run again. [`Domain::reset`] returns to this
     /// state. The thread that enters first has the thread-local variables of the one that initialised, other
     /// threads have fresh ones.
     ///
-    /// `imports` must have the names that the image was made with; what stands behind them may differ.
+    /// `imports` must have the names that the snapshot was made with; what stands behind them may differ.
     ///
     /// # Errors
     /// [`SnapshotError::Imports`], [`SnapshotError::Domain`], [`SnapshotError::Host`].
     pub fn instantiate(&self, imports: Imports) -> Result<Domain, SnapshotError> {
-        let image = &*self.0;
-        let domain = Domain::bare(&image.modules, imports, &image.options)?;
+        let snapshot = &*self.0;
+        let domain = Domain::bare(&snapshot.modules, imports, &snapshot.options)?;
         let got = domain.import_names();
-        if got != image.imports {
-            let wanted = image.imports.clone();
+        if got != snapshot.imports {
+            let wanted = snapshot.imports.clone();
             return Err(SnapshotError::Imports { wanted, got });
         }
-        domain.become_image(&image.frozen)?;
+        domain.become_snapshot(&snapshot.frozen)?;
         Ok(domain)
     }
 
-    /// How many bytes the image holds, and how many words of them are moved in each window.
+    /// How many bytes the snapshot holds, and how many words of them are moved in each window.
     #[must_use]
     pub fn size(&self) -> (u64, usize) {
         let frozen = &self.0.frozen;
@@ -150,10 +150,10 @@ impl Image {
     }
 }
 
-impl std::fmt::Debug for Image {
+impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (bytes, moves) = self.size();
-        write!(f, "Image({bytes} bytes, {moves} words moved)")
+        write!(f, "Snapshot({bytes} bytes, {moves} words moved)")
     }
 }
 
@@ -169,11 +169,11 @@ fn compare(domain: &Domain, a: &Frozen, b: &Frozen) -> Result<Vec<u32>, Snapshot
             what: "what the host allocated",
         });
     }
-    let bases = [a, b].map(|image| (image.base >> 32) as u32);
+    let bases = [a, b].map(|snapshot| (snapshot.base >> 32) as u32);
     let mut moves = Vec::new();
     for area in &a.areas {
-        let pages = [a, b].map(|image| {
-            image
+        let pages = [a, b].map(|snapshot| {
+            snapshot
                 .bytes(area, area.offset, area.len as usize)
                 .chunks_exact(sys::PAGE)
         });

@@ -56,7 +56,7 @@ fn life(file: &[u8]) -> Result<(), Box<dyn Error>> {
     domain.add("third", &load("third")?)?;
     domain.reset()?;
     call(&domain)?;
-    domain.snapshot()?;
+    domain.checkpoint()?;
     memory.write(memory.alloc(4096, 16)?, &[1; 100])?;
     domain.reset()?;
     call(&domain)?;

@@ -108,7 +108,7 @@ impl Domain {
             self.0.added_bytes()
         };
         let mut usage = self.0.usage();
-        usage.linked = self.linked_bytes().into();
+        usage.code = self.code_bytes().into();
         usage.modules = modules;
         usage
     }

@@ -211,7 +211,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         // Asked once the index is known to be 0: the reason is written first.
         let gone = || match (*target).revoked.load(Ordering::Acquire) {
             gone::DOMAIN => fail(status::GONE),
-            gone::UNLINKED => fail(status::UNLINKED),
+            gone::REMOVED => fail(status::REMOVED),
             _ => fail(status::REVOKED),
         };
         if index == 0 {

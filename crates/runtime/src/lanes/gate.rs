@@ -44,7 +44,7 @@ pub(crate) mod status {
     pub const ENDING: u64 = 6;
     pub const REVOKED: u64 = 7;
     /// The function was unlinked.
-    pub const UNLINKED: u64 = 8;
+    pub const REMOVED: u64 = 8;
 }
 
 /// Bits of [`Target::flags`].

@@ -129,7 +129,7 @@ pub(crate) mod gone {
     /// The entry was revoked, or is none.
     pub const REVOKED: u32 = 1;
     /// The code was linked into the living domain, and unlinked.
-    pub const UNLINKED: u32 = 2;
+    pub const REMOVED: u32 = 2;
 }
 
 /// What a thunk knows of its entry.

@@ -27,7 +27,7 @@ pub(crate) fn take_error() -> Option<CallError> {
         status::INSIDE => Some(CallError::Inside),
         status::SIGNAL_STACK => Some(CallError::SignalStack),
         status::ENDING => Some(CallError::Ending),
-        status::UNLINKED => Some(CallError::Unlinked),
+        status::REMOVED => Some(CallError::Removed),
         _ => ERROR.try_with(|slot| slot.try_borrow_mut().ok()?.take()).ok()?,
     }
 }

@@ -164,9 +164,9 @@ impl ThisThread {
     }
 }
 
-struct Slot(RefCell<Option<Box<Thread>>>);
+struct ThreadCell(RefCell<Option<Box<Thread>>>);
 
-impl Drop for Slot {
+impl Drop for ThreadCell {
     fn drop(&mut self) {
         let Some(thread) = self.0.borrow_mut().take() else {
             return;
@@ -286,7 +286,7 @@ unsafe impl Send for Entry {}
 static THREADS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static THREAD: Slot = const { Slot(RefCell::new(None)) };
+    static THREAD: ThreadCell = const { ThreadCell(RefCell::new(None)) };
 }
 
 /// The calling thread's state, made when it is first needed.
@@ -310,7 +310,7 @@ pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
 /// The calling thread's lane whose call out is the innermost: the last one on the host's stack.
 pub(crate) fn innermost() -> Option<&'static Lane> {
     let used = lock()?.next;
-    let in_progress = |slot: &Slot| {
+    let in_progress = |slot: &ThreadCell| {
         let thread = slot.0.try_borrow().ok()?;
         let table = thread.as_ref()?.table;
         (1..used)

@@ -60,7 +60,7 @@ impl Callers {
                     if let Some(e) = (named.find)(&d) {
                         match run(&e, named.args) {
                             Ok(n) => assert!(named.results.contains(&n), "{n}"),
-                            Err(CallError::Unlinked | CallError::Faulted) => {}
+                            Err(CallError::Removed | CallError::Faulted) => {}
                             Err(CallError::Fault(f)) => assert_eq!(f.kind, FaultKind::Elsewhere),
                             Err(e) => panic!("{e:?}"),
                         }

@@ -66,7 +66,7 @@ fn act(world: &World, event: Event) -> bool {
         Event::Recycle => matches!(domain.recycle(), Ok(()) | Err(DomainError::Busy { .. })),
         Event::Relink => {
             // While the call is inside, nothing changes. If not, something else stands in the place at once: all of it traps.
-            if domain.unlink("piece").is_err() {
+            if domain.remove_code("piece").is_err() {
                 return true;
             }
             let mut bytes = ringfence_isa::identifier::marker(ringfence_isa::identifier::FUNCTION).to_vec();
@@ -75,7 +75,7 @@ fn act(world: &World, event: Event) -> bool {
                 bytes: &bytes,
                 entry: 0,
             };
-            domain.link("trap", &code).is_ok() && domain.unlink("trap").is_ok()
+            domain.add_code("trap", &code).is_ok() && domain.remove_code("trap").is_ok()
         }
         _ => false,
     }

@@ -167,12 +167,12 @@ impl World {
     }
 
     /// Links the piece that is called, or one that nobody calls.
-    fn link(&self) -> Entry {
+    fn add_code(&self) -> Entry {
         let code = Code {
             bytes: modules::piece(),
             entry: 0,
         };
-        let entry = self.domain.link("piece", &code).expect("a piece");
+        let entry = self.domain.add_code("piece", &code).expect("a piece");
         if self.linked {
             self.work.store(entry.thunk(ONE).cast_mut(), Ordering::Relaxed);
         }
@@ -321,8 +321,8 @@ pub fn run(event: Event, kind: Kind, on_stack: bool, stride: u64, first: u64) ->
         let x = n + 16;
         if event == Event::Relink {
             // Leaves the lane held: the way in is the slow one.
-            drop(world.domain.unlink("piece"));
-            drop(world.link());
+            drop(world.domain.remove_code("piece"));
+            drop(world.add_code());
         }
         // SAFETY: as above, under the trap flag.
         let state = unsafe {
@@ -447,7 +447,7 @@ fn make(kind: Kind) -> &'static World {
         linked: kind == Kind::Linked,
     }));
     std::mem::forget(other);
-    drop(world.link());
+    drop(world.add_code());
     agent::start(world);
     for thunk in [world.work(), world.other] {
         assert_eq!(enter(thunk, 1), (10, 0), "{:?}", take_error());
@@ -475,8 +475,8 @@ fn refresh(world: &World) -> Vec<String> {
             wrong.push(format!("reset: {e}"));
         }
     }
-    if world.domain.lookup("piece").is_err() {
-        drop(world.link());
+    if world.domain.find_code("piece").is_err() {
+        drop(world.add_code());
     }
     wrong
 }
@@ -531,7 +531,7 @@ fn expected(event: Event, kind: Kind, error: Option<&CallError>) -> bool {
         (Event::Interrupt, Some(CallError::Fault(f))) => f.kind == FaultKind::Interrupted,
         (Event::Deadline, Some(CallError::Fault(f))) => f.kind == FaultKind::TimeLimit,
         (Event::Withdraw, Some(CallError::Fault(f))) => matches!(f.kind, FaultKind::BadAccess { .. }),
-        (Event::Reset | Event::Recycle | Event::Relink, Some(CallError::Unlinked)) => kind == Kind::Linked,
+        (Event::Reset | Event::Recycle | Event::Relink, Some(CallError::Removed)) => kind == Kind::Linked,
         _ => false,
     }
 }

@@ -118,7 +118,7 @@ impl Domain {
     }
 
     /// Runs the destructors of a module that was added, and takes it away. Calls of its functions fail from then on: the host's
-    /// with [`CallError::Unlinked`], the domain's own like any call to something that is no function.
+    /// with [`CallError::Removed`], the domain's own like any call to something that is no function.
     ///
     /// Before the destructors run, and again after them, it needs a moment in which no other thread is in the domain, waits for it
     /// at most 100 µs, and lets nobody enter meanwhile. The calling thread may itself be in a host function that the

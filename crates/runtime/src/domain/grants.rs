@@ -1,8 +1,8 @@
 //! A domain's side of links: what it may call in others, and what of it others may call.
 
 use super::{Domain, Entry, Inner, Shared};
+use crate::domain::grant::{CalleeFailure, Grant, GrantError, Granted, Slot};
 use crate::domain::imports::Verdict;
-use crate::domain::link::{CalleeFailure, Grant, Link, LinkError, Slot};
 use crate::domain::regions;
 use crate::lanes::lane::{Import, attention};
 use crate::lanes::watchdog;
@@ -53,16 +53,16 @@ impl Inner {
     }
 
     /// Links to this domain that still stand somewhere.
-    pub(super) fn granted_links(&self) -> Vec<Arc<Link>> {
+    pub(super) fn grants_of_it(&self) -> Vec<Arc<Granted>> {
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         granted.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 impl Domain {
-    fn find_slot(&self, name: &str) -> Result<(&Slot, &Import), LinkError> {
+    fn find_slot(&self, name: &str) -> Result<(&Slot, &Import), GrantError> {
         let found = self.0.slots.iter().find(|(_, slot)| slot.name == name);
-        let (number, slot) = found.ok_or_else(|| LinkError::NoSlot { name: name.into() })?;
+        let (number, slot) = found.ok_or_else(|| GrantError::NoSlot { name: name.into() })?;
         Ok((slot, &self.0.imports[*number]))
     }
 
@@ -71,8 +71,8 @@ impl Domain {
     /// when it goes, calls fail.
     ///
     /// # Errors
-    /// [`LinkError`].
-    pub fn grant(&self, name: &str, entry: &Entry) -> Result<Grant, LinkError> {
+    /// [`GrantError`].
+    pub fn grant(&self, name: &str, entry: &Entry) -> Result<Grant, GrantError> {
         let (slot, import) = self.find_slot(name)?;
         slot.fill(import, entry, || self.0.idle())
     }
@@ -80,15 +80,15 @@ impl Domain {
     /// Empties a slot: calls that begin from now on fail, calls in progress finish. True if something callable was in it.
     ///
     /// # Errors
-    /// [`LinkError::NoSlot`].
-    pub fn revoke(&self, name: &str) -> Result<bool, LinkError> {
+    /// [`GrantError::NoSlot`].
+    pub fn revoke(&self, name: &str) -> Result<bool, GrantError> {
         let (slot, import) = self.find_slot(name)?;
         Ok(slot.clear(import, || self.0.idle()))
     }
 
     /// Revokes all functions of this domain that others have, however they got them.
     pub fn revoke_all(&self) {
-        for link in self.0.granted_links() {
+        for link in self.0.grants_of_it() {
             link.revoke();
         }
     }
@@ -115,7 +115,7 @@ impl Domain {
     }
 
     /// Notes that somebody may call a function of this domain.
-    pub(crate) fn remember(&self, link: &Arc<Link>) {
+    pub(crate) fn remember(&self, link: &Arc<Granted>) {
         let mut granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
         if granted.len() == granted.capacity() {
             granted.retain(|link| link.strong_count() > 0);

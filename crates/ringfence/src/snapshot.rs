@@ -1,4 +1,4 @@
-//! Images of initialised domains.
+//! Snapshots of initialised domains.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ use crate::{Domain, DomainError, Imports, SnapshotError};
 /// What an initialised domain looks like: the state that new domains start from.
 ///
 /// For work that takes long and is the same for every domain: an interpreter with its libraries loaded, tables
-/// that were computed. Domains of an image share the memory that they do not write. To have one domain's
-/// [reset](Domain::reset) return to a state, use [`Domain::snapshot`].
+/// that were computed. Domains of a snapshot share the memory that they do not write. To have one domain's
+/// [reset](Domain::reset) return to a state, use [`Domain::checkpoint`].
 ///
 /// # Examples
 /// ```no_run
-/// use ringfence::{Error, Image, Imports, Module, Pool};
+/// use ringfence::{Error, Snapshot, Imports, Module, Pool};
 ///
 /// let module = Module::open("interpreter.rf")?;
-/// let image = Image::new(
+/// let snapshot = Snapshot::new(
 ///     || module.instantiate(Imports::new()),
 ///     |domain| {
 ///         domain.func::<(), i32>("load_libraries")?.call()?;
 ///         Ok::<(), Error>(())
 ///     },
 /// )?;
-/// let pool = Pool::from_image(16, image, Imports::new);
+/// let pool = Pool::from_snapshot(16, snapshot, Imports::new);
 /// let domain = pool.take()?; // with libraries loaded
 /// # let _ = domain;
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Image(runtime::Image);
+pub struct Snapshot(runtime::Snapshot);
 
-impl Image {
-    /// Makes two domains with `make`, runs `init` in each, and makes an image of what they have in common.
+impl Snapshot {
+    /// Makes two domains with `make`, runs `init` in each, and makes a snapshot of what they have in common.
     ///
     /// Pointers are addresses, and every domain has another window. The words that have to be moved are found by
     /// comparing two runs, so `init` must do the same each time, and nothing in the domain may depend on time, chance, or on an
@@ -46,11 +46,11 @@ impl Image {
         init: impl Fn(&Domain) -> Result<(), E>,
     ) -> Result<Self, SnapshotError> {
         let made = || make().map(|domain| domain.0);
-        runtime::Image::new(made, |domain| init(&Domain(domain.clone()))).map(Self)
+        runtime::Snapshot::new(made, |domain| init(&Domain(domain.clone()))).map(Self)
     }
 
-    /// A new domain in the image's state, to which its [`reset`](Domain::reset) returns. `imports` must have the names that
-    /// the image was made with. The thread that enters first has the thread-local variables of the image, others have fresh
+    /// A new domain in the snapshot's state, to which its [`reset`](Domain::reset) returns. `imports` must have the names that
+    /// the snapshot was made with. The thread that enters first has the thread-local variables of the snapshot, others have fresh
     /// ones.
     ///
     /// # Errors
@@ -59,14 +59,14 @@ impl Image {
         self.0.instantiate(imports.0).map(Domain)
     }
 
-    /// How many bytes the image holds, and how many words of them are moved in each window.
+    /// How many bytes the snapshot holds, and how many words of them are moved in each window.
     #[must_use]
     pub fn size(&self) -> (u64, usize) {
         self.0.size()
     }
 }
 
-impl fmt::Debug for Image {
+impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

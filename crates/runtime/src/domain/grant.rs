@@ -17,7 +17,7 @@ use crate::lanes::gate;
 use crate::lanes::lane::{Import, Target};
 use crate::lanes::thunk::Thunk;
 use ringfence_core::FaultKind;
-pub use ringfence_core::LinkError;
+pub use ringfence_core::GrantError;
 use ringfence_core::error::CallError;
 use ringfence_isa::window::call_status;
 use std::sync::atomic::Ordering;
@@ -49,12 +49,12 @@ pub struct CalleeFailure<'a> {
 }
 
 /// An entry that stands, or stood, in a slot.
-pub(crate) struct Link {
+pub(crate) struct Granted {
     thunk: Thunk,
     callee: WeakDomain,
 }
 
-impl Link {
+impl Granted {
     fn live(&self) -> bool {
         self.thunk.live()
     }
@@ -78,10 +78,10 @@ impl Link {
 /// What stands in a slot, and what did: threads may still be on their way through it.
 #[derive(Default)]
 struct Content {
-    now: Option<Arc<Link>>,
-    before: Vec<Arc<Link>>,
+    now: Option<Arc<Granted>>,
+    before: Vec<Arc<Granted>>,
     /// What the domain was made with.
-    first: Option<Arc<Link>>,
+    first: Option<Arc<Granted>>,
 }
 
 /// An import that takes entries of other domains.
@@ -95,9 +95,9 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(name: &str, signature: Signature, on_failure: OnFailure) -> Result<Slot, LinkError> {
+    pub(crate) fn new(name: &str, signature: Signature, on_failure: OnFailure) -> Result<Slot, GrantError> {
         if signature.stack > 0 {
-            return Err(LinkError::StackArguments {
+            return Err(GrantError::StackArguments {
                 name: name.into(),
                 words: signature.stack,
             });
@@ -130,9 +130,9 @@ impl Slot {
         import: &Import,
         entry: &Entry,
         idle: impl FnOnce() -> bool,
-    ) -> Result<Grant, LinkError> {
+    ) -> Result<Grant, GrantError> {
         let (target, callee) = entry.target_for(&self.signature);
-        let link = Arc::new(Link {
+        let link = Arc::new(Granted {
             thunk: Thunk::new(target, &self.signature)?,
             callee,
         });
@@ -157,7 +157,7 @@ impl Slot {
     }
 
     /// Puts in what the domain is made with.
-    pub(crate) fn fill_first(&self, import: &Import, entry: &Entry) -> Result<(), LinkError> {
+    pub(crate) fn fill_first(&self, import: &Import, entry: &Entry) -> Result<(), GrantError> {
         let Grant(link) = self.fill(import, entry, || true)?;
         self.content().first = Some(link);
         Ok(())
@@ -205,7 +205,7 @@ impl Slot {
 
 /// A function of one domain that another one may call, until it is [revoked](Grant::revoke). Dropping this revokes nothing.
 #[derive(Clone)]
-pub struct Grant(Arc<Link>);
+pub struct Grant(Arc<Granted>);
 
 impl Grant {
     /// Takes the function away: calls of it fail in the calling domain from now on, with
@@ -238,7 +238,7 @@ pub(crate) fn code(error: &CallError) -> u32 {
         CallError::Exit(_) => call_status::EXIT,
         CallError::Faulted => call_status::FAULTED,
         CallError::Gone => call_status::GONE,
-        CallError::Revoked | CallError::Unlinked => call_status::REVOKED,
+        CallError::Revoked | CallError::Removed => call_status::REVOKED,
         _ => call_status::REFUSED,
     }
 }
