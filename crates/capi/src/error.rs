@@ -1,77 +1,13 @@
-//! The calling thread's pending error: `rf_error` and what fills it.
+//! The calling thread's pending error: `rf_error` and what fills it; and what tells of statuses and versions.
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use ringfence_runtime::{
-    Bound, CallError, DomainError, Fault, FaultKind, HostError, LoadError, MemoryError, domain,
-};
+use ringfence::{Fault, FaultKind, Frame, dynamic};
 
-/// `rf_status` of the header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct Status(pub i32);
-
-macro_rules! statuses {
-    ($($name:ident = $number:literal,)*) => {
-        impl Status {
-            $(pub(crate) const $name: Status = Status($number);)*
-
-            /// The name in the header, NUL-terminated.
-            pub(crate) fn name(self) -> &'static [u8] {
-                match self.0 {
-                    $($number => concat!("RF_", stringify!($name), "\0").as_bytes(),)*
-                    _ => b"unknown status\0",
-                }
-            }
-        }
-
-        #[cfg(test)]
-        pub(crate) const ALL: &[(i32, &str)] = &[$(($number, concat!("RF_", stringify!($name)))),*];
-    };
-}
-statuses! {
-    OK = 0,
-    ERROR_ARGUMENT = 1,
-    ERROR_HANDLE = 2,
-    ERROR_NO_FUNCTION = 3,
-    ERROR_NO_OBJECT = 4,
-    ERROR_RANGE = 5,
-    ERROR_ACCESS = 6,
-    ERROR_TOO_LONG = 7,
-    ERROR_FREE = 8,
-    ERROR_TYPE = 9,
-    ERROR_FILE = 16,
-    ERROR_FORMAT = 17,
-    ERROR_REJECTED = 18,
-    ERROR_IMPORT = 19,
-    ERROR_UNSUPPORTED = 20,
-    ERROR_LIMIT = 21,
-    ERROR_CONSTRUCTOR = 22,
-    ERROR_SNAPSHOT = 23,
-    FAULT_ACCESS = 32,
-    FAULT_DIVIDE = 33,
-    FAULT_ILLEGAL = 34,
-    FAULT_STACK = 35,
-    FAULT_TIME = 36,
-    FAULT_INTERRUPT = 37,
-    FAULT_MEMORY = 38,
-    FAULT_ABORT = 39,
-    FAULT_EXIT = 40,
-    FAULT_HOST = 41,
-    FAULT_TARGET = 42,
-    FAULT_ELSEWHERE = 43,
-    FAULT_EXCEPTION = 44,
-    FAULT_OTHER = 47,
-    ERROR_FAULTED = 48,
-    ERROR_BUSY = 49,
-    ERROR_NESTING = 50,
-    ERROR_RIGHTS = 51,
-    ERROR_EXISTS = 52,
-    ERROR_INTERNAL = 63,
-}
+use crate::status::{Failure, Status};
 
 /// `rf_frame` of the header.
 #[repr(C)]
@@ -97,169 +33,6 @@ pub struct Info {
     line: u32,
     frame_count: u32,
     frames: *const CFrame,
-}
-
-/// An error on its way to `rf_error`.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) status: Status,
-    code: i32,
-    /// What a person is to read. Without it, that of the call's error is made when somebody asks: it takes reading the
-    /// module's debug information.
-    message: Option<String>,
-    call: Option<CallError>,
-}
-
-impl Failure {
-    fn fault(&self) -> Option<&Fault> {
-        match &self.call {
-            Some(CallError::Fault(fault)) => Some(fault),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            code: 0,
-            message: Some(message.into()),
-            call: None,
-        }
-    }
-
-    /// The same, as what happened to a constructor or destructor.
-    pub(crate) fn in_constructor(self, message: String) -> Self {
-        Self {
-            status: Status::ERROR_CONSTRUCTOR,
-            message: Some(message),
-            ..self
-        }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.message, &self.call) {
-            (Some(text), _) => f.write_str(text),
-            (None, Some(error)) => write!(f, "{error}"),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
-impl From<LoadError> for Failure {
-    fn from(e: LoadError) -> Self {
-        let status = match &e {
-            LoadError::Read { .. } => Status::ERROR_FILE,
-            LoadError::Rejected { .. } => Status::ERROR_REJECTED,
-            LoadError::Features { .. } | LoadError::Host(_) => Status::ERROR_UNSUPPORTED,
-            LoadError::Identifiers { .. }
-            | LoadError::Labels { .. }
-            | LoadError::TooLarge { .. }
-            | LoadError::Exceeded { .. } => Status::ERROR_LIMIT,
-            _ => Status::ERROR_FORMAT,
-        };
-        Self::new(status, e.to_string())
-    }
-}
-
-impl From<HostError> for Failure {
-    fn from(e: HostError) -> Self {
-        let status = match e {
-            HostError::TickSignal { .. } => Status::ERROR_ARGUMENT,
-            HostError::NoFsgsbase | HostError::ReadImpliesExec | HostError::SecondRuntime { .. } => {
-                Status::ERROR_UNSUPPORTED
-            }
-            _ => Status::ERROR_LIMIT,
-        };
-        Self::new(status, e.to_string())
-    }
-}
-
-impl From<DomainError> for Failure {
-    fn from(e: DomainError) -> Self {
-        let message = e.to_string();
-        let status = match e {
-            DomainError::Unresolved { .. } => Status::ERROR_IMPORT,
-            DomainError::NoExport { .. } | DomainError::NotFunction { .. } | DomainError::NoEntry { .. } => {
-                Status::ERROR_NO_FUNCTION
-            }
-            DomainError::NoModule { .. } => Status::ERROR_NO_OBJECT,
-            DomainError::Busy { .. } => Status::ERROR_BUSY,
-            DomainError::Option { .. } => Status::ERROR_ARGUMENT,
-            DomainError::Host(e) => return e.into(),
-            DomainError::Memory(e) => return e.into(),
-            DomainError::Grant(e) => return e.into(),
-            DomainError::Snapshot(e) => return (*e).into(),
-            DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
-                return Self::from(*source).in_constructor(message);
-            }
-            _ => Status::ERROR_LIMIT,
-        };
-        Self::new(status, message)
-    }
-}
-
-impl From<MemoryError> for Failure {
-    fn from(e: MemoryError) -> Self {
-        let status = match e {
-            MemoryError::Outside { .. } => Status::ERROR_RANGE,
-            MemoryError::Unmapped { .. } => Status::ERROR_ACCESS,
-            MemoryError::NotAllocated { .. } => Status::ERROR_FREE,
-            MemoryError::Limit { .. } => Status::ERROR_LIMIT,
-            _ => Status::ERROR_ARGUMENT,
-        };
-        Self::new(status, e.to_string())
-    }
-}
-
-impl From<CallError> for Failure {
-    fn from(e: CallError) -> Self {
-        let (status, code) = match &e {
-            CallError::Fault(fault) => status_of(&fault.kind),
-            CallError::Exit(status) => (Status::FAULT_EXIT, *status),
-            CallError::Exceeded(over) if over.bound == Bound::Time => (Status::FAULT_TIME, 0),
-            CallError::Exceeded(_) => (Status::ERROR_LIMIT, 0),
-            CallError::Faulted => (Status::ERROR_FAULTED, 0),
-            CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
-            CallError::Removed => (Status::ERROR_NO_FUNCTION, 0),
-            CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {
-                (Status::ERROR_LIMIT, 0)
-            }
-            CallError::Arguments { .. } => (Status::ERROR_TOO_LONG, 0),
-            CallError::Inside | CallError::SignalStack => (Status::ERROR_NESTING, 0),
-            _ => (Status::FAULT_OTHER, 0),
-        };
-        Self {
-            status,
-            code,
-            message: None,
-            call: Some(e),
-        }
-    }
-}
-
-fn status_of(kind: &FaultKind) -> (Status, i32) {
-    let status = match kind {
-        FaultKind::BadAccess { .. } | FaultKind::OutsideWindow { .. } | FaultKind::Protection => {
-            Status::FAULT_ACCESS
-        }
-        FaultKind::BadTarget => Status::FAULT_TARGET,
-        FaultKind::Division => Status::FAULT_DIVIDE,
-        FaultKind::IllegalInstruction | FaultKind::Trap => Status::FAULT_ILLEGAL,
-        FaultKind::ControlStack | FaultKind::DataStack => Status::FAULT_STACK,
-        FaultKind::TimeLimit => Status::FAULT_TIME,
-        FaultKind::Interrupted => Status::FAULT_INTERRUPT,
-        FaultKind::OutOfMemory => Status::FAULT_MEMORY,
-        FaultKind::Abort(reason) => return (Status::FAULT_ABORT, *reason),
-        FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => Status::FAULT_EXCEPTION,
-        FaultKind::Nesting | FaultKind::OutOfOrder => Status::ERROR_NESTING,
-        FaultKind::Host(_) => Status::FAULT_HOST,
-        FaultKind::Callee(inner) => return status_of(&inner.kind),
-        FaultKind::Elsewhere => Status::FAULT_ELSEWHERE,
-        _ => Status::FAULT_OTHER,
-    };
-    (status, 0)
 }
 
 /// What `Info` points into.
@@ -297,7 +70,7 @@ fn store(failure: &Failure) -> Box<Stored> {
         None => ptr::null(),
     };
     let frames: Vec<CFrame> = fault.map_or_else(Vec::new, |fault| {
-        let frame = |f: &ringfence_runtime::Frame| CFrame {
+        let frame = |f: &Frame| CFrame {
             address: f.address,
             function: keep(&f.function),
             file: keep(&f.file),
@@ -349,7 +122,7 @@ pub(crate) fn fail(failure: Failure) -> Status {
 
 /// The pending error, including one that a call through a plain function pointer left in the runtime.
 pub(crate) fn pending() -> *const Info {
-    if let Some(error) = domain::take_error() {
+    if let Some(error) = dynamic::take_error() {
         fail(error.into());
     }
     PENDING
@@ -363,7 +136,7 @@ pub(crate) fn pending() -> *const Info {
 
 /// Forgets the pending error.
 pub(crate) fn clear() {
-    let _ = domain::take_error();
+    let _ = dynamic::take_error();
     let _ = PENDING.try_with(|p| p.replace(None));
 }
 
@@ -385,32 +158,33 @@ pub(crate) fn status(body: impl FnOnce() -> Result<(), Failure>) -> Status {
     border(|s| s, || body().map(|()| Status::OK))
 }
 
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_error() -> *const Info {
+    border(|_| ptr::null(), || Ok(pending()))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_error_clear() {
+    clear();
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_status_name(status: Status) -> *const c_char {
+    status.name().as_ptr().cast()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_header_has_the_same_numbers() {
-        let header = include_str!("../../../include/ringfence/host/status.h");
-        for (number, name) in ALL {
-            let line = format!(" {name} = {number}");
-            assert!(
-                header.contains(&format!("{line},")) || header.contains(&format!("{line} ")),
-                "{name} = {number} is not in the header"
-            );
-        }
-        let listed = header
-            .lines()
-            .map(str::trim_start)
-            .filter(|l| {
-                ["RF_OK", "RF_ERROR_", "RF_FAULT_"]
-                    .iter()
-                    .any(|p| l.starts_with(p))
-                    && l.contains(" = ")
-            })
-            .count();
-        assert_eq!(listed, ALL.len(), "a status of the header is missing here");
-    }
 
     #[test]
     fn a_panic_becomes_an_error() {

@@ -5,7 +5,8 @@
 //! only used again under the next generation, so a stale handle fails as well (after 2^24 uses of one
 //! slot a generation comes round again).
 
-use std::sync::{OnceLock, RwLock};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock, RwLock};
 
 /// Slots come in chunks that are allocated when first needed and stay.
 const CHUNK: usize = 1024;
@@ -17,6 +18,9 @@ struct Entry<T> {
 }
 
 type Chunk<T> = Box<[RwLock<Entry<T>>]>;
+
+/// The number of a domain's handle, for its imports: known once the domain is made.
+pub(crate) type LateHandle = Arc<AtomicU64>;
 
 /// All handles of one kind.
 pub(crate) struct Table<T> {

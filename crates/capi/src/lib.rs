@@ -1,33 +1,46 @@
 //! The C library of Ringfence. What each function does is in `include/ringfence/host/`.
 //!
-//! Every function checks its arguments, catches panics, and keeps what went wrong in the calling thread's
-//! `rf_error`. Handles are numbers, not addresses (see `handles.rs`).
+//! It stands on the Rust interface, the crate `ringfence`. Every function checks its arguments, catches panics, and keeps what went
+//! wrong in the calling thread's `rf_error`. Handles are numbers, not addresses (see `handles.rs`).
+//!
+//! Files import one way: `status`, `handles`; `arguments`, `error`, `prototype`; `caller`, `policy`; `options`, `recipe`; `objects`; then one
+//! for each header.
 
 #![deny(missing_docs)]
 
-mod calls;
-mod domains;
+mod arguments;
+mod caller;
+mod code;
+mod dl;
+mod domain;
 mod error;
+mod function;
 mod handles;
-mod imports;
-mod links;
 mod memory;
+mod module;
 mod objects;
+mod options;
 mod policy;
-mod pools;
+mod pool;
 mod process;
 mod prototype;
 mod recipe;
-mod regions;
+mod region;
+mod snapshot;
+mod status;
 
-pub use calls::*;
-pub use domains::*;
-pub use error::{CFrame, Info, Status};
-pub use imports::*;
-pub use links::*;
+pub use caller::*;
+pub use code::*;
+pub use dl::*;
+pub use domain::*;
+pub use error::*;
+pub use function::*;
 pub use memory::*;
+pub use module::*;
+pub use options::{Hit, Options, Slot};
 pub use policy::*;
-pub use pools::*;
+pub use pool::*;
 pub use process::*;
-pub use recipe::Slot;
-pub use regions::*;
+pub use region::*;
+pub use snapshot::*;
+pub use status::Status;

@@ -1,4 +1,4 @@
-//! Policies: what a domain may ask of the operating system, and programs that run under one.
+//! Policies: what a domain may ask of the operating system.
 
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
@@ -6,13 +6,14 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringfence_policy::program::{self, RunError};
-use ringfence_policy::{Captured, Decision, Monitor, Policy, PolicyError, Request, Rights, Stream};
+use ringfence::Rights;
+use ringfence::policy::{Captured, Decision, Monitor, Policy, PolicyError, Request, Stream};
 
-use crate::error::{Failure, Status, border, status};
-use crate::handles::Table;
-use crate::imports::Context;
-use crate::objects::{self, LateHandle, not_null, path, pointer, text};
+use crate::arguments::{bad_handle, full, not_null, path, pointer, text};
+use crate::caller::Context;
+use crate::error::status;
+use crate::handles::{LateHandle, Table};
+use crate::status::{Failure, Status};
 
 /// `rf_syscall` of the header.
 #[repr(C)]
@@ -55,24 +56,21 @@ pub(crate) struct InForce {
     captured: [Option<Captured>; 3],
 }
 
-impl From<PolicyError> for Failure {
-    fn from(e: PolicyError) -> Self {
-        let status = match &e {
-            PolicyError::Directory { .. } => Status::ERROR_FILE,
-            PolicyError::KernelFiles { .. } => Status::ERROR_RIGHTS,
-            _ => Status::ERROR_ARGUMENT,
-        };
-        Self::new(status, e.to_string())
-    }
-}
-
 fn policy(handle: *const c_void) -> Result<Arc<Mutex<PolicyObject>>, Failure> {
     POLICIES
         .get(handle as usize as u64)
-        .map_err(|_| objects::bad_handle("policy", handle))
+        .map_err(|_| bad_handle("policy", handle))
 }
 
 impl InForce {
+    /// What was captured of a stream.
+    pub(crate) fn captured(&self, number: i32) -> Result<&Captured, Failure> {
+        self.captured[standard(number)?].as_ref().ok_or_else(|| {
+            let message = format!("the policy does not capture stream {number}");
+            Failure::new(Status::ERROR_ARGUMENT, message)
+        })
+    }
+
     /// Drops what was captured so far.
     pub(crate) fn forget(&self) {
         for captured in self.captured.iter().flatten() {
@@ -83,6 +81,17 @@ impl InForce {
 
 /// What `rf_dlopen` puts into force where nothing else is asked for.
 static PROVIDED: Mutex<Option<PolicyObject>> = Mutex::new(None);
+
+/// Sets that; a null handle: nothing.
+pub(crate) fn provide(handle: *const c_void) -> Result<(), Failure> {
+    let provided = if handle.is_null() {
+        None
+    } else {
+        Some(copy(handle)?)
+    };
+    *PROVIDED.lock().unwrap_or_else(PoisonError::into_inner) = provided;
+    Ok(())
+}
 
 fn copy(handle: *const c_void) -> Result<PolicyObject, Failure> {
     let object = policy(handle)?;
@@ -174,9 +183,7 @@ pub unsafe extern "C" fn rf_policy_create(made: *mut *mut c_void) -> Status {
         not_null(made, "policy")?;
         // SAFETY: not null, so writable.
         unsafe { *made = ptr::null_mut() };
-        let handle = POLICIES
-            .insert(Arc::default())
-            .map_err(|_| objects::full("policy"))?;
+        let handle = POLICIES.insert(Arc::default()).map_err(|_| full("policy"))?;
         // SAFETY: not null, so writable.
         unsafe { *made = pointer(handle) };
         Ok(())
@@ -193,21 +200,7 @@ pub extern "C" fn rf_policy_destroy(handle: *mut c_void) -> Status {
         POLICIES
             .remove(handle as usize as u64)
             .map(drop)
-            .map_err(|_| objects::bad_handle("policy", handle))
-    })
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub extern "C" fn rf_dlprovide_policy(handle: *const c_void) -> Status {
-    status(|| {
-        let provided = if handle.is_null() {
-            None
-        } else {
-            Some(copy(handle)?)
-        };
-        *PROVIDED.lock().unwrap_or_else(PoisonError::into_inner) = provided;
-        Ok(())
+            .map_err(|_| bad_handle("policy", handle))
     })
 }
 
@@ -480,68 +473,6 @@ pub extern "C" fn rf_policy_trace(handle: *mut c_void, print: Option<Print>, con
         });
         Ok(())
     })
-}
-
-fn in_force<'a>(object: &'a objects::DomainObject, what: &str) -> Result<&'a InForce, Failure> {
-    object.policy.as_ref().ok_or_else(|| {
-        let message = format!("{what}: the domain was made without a policy (rf_domain_options.policy)");
-        Failure::new(Status::ERROR_ARGUMENT, message)
-    })
-}
-
-/// See the header.
-///
-/// # Safety
-/// `exit_status` is null or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_domain_run_program(domain: *mut c_void, exit_status: *mut i32) -> Status {
-    status(|| {
-        let object = objects::domain(domain)?;
-        let policy = in_force(&object, "running a program")?;
-        let result = program::run(&object.domain, &policy.monitor).map_err(|e| match e {
-            RunError::NoMain(_) => Failure::new(Status::ERROR_NO_FUNCTION, e.to_string()),
-            RunError::Arguments(e) => e.into(),
-            RunError::Call(e) => e.into(),
-            other => Failure::new(Status::ERROR_INTERNAL, other.to_string()),
-        })?;
-        if !exit_status.is_null() {
-            // SAFETY: not null, so writable.
-            unsafe { *exit_status = result };
-        }
-        Ok(())
-    })
-}
-
-/// See the header.
-///
-/// # Safety
-/// `to` is null or has room for `capacity` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_domain_take_captured(
-    domain: *mut c_void,
-    number: i32,
-    to: *mut c_void,
-    capacity: usize,
-) -> usize {
-    border(
-        |_| 0,
-        || {
-            let object = objects::domain(domain)?;
-            let policy = in_force(&object, "captured output")?;
-            let Some(buffer) = &policy.captured[standard(number)?] else {
-                let message = format!("the policy does not capture stream {number}");
-                return Err(Failure::new(Status::ERROR_ARGUMENT, message));
-            };
-            if capacity == 0 {
-                return Ok(0);
-            }
-            not_null(to, "to")?;
-            let bytes = buffer.take_first(capacity);
-            // SAFETY: the caller's promise; not more than `capacity` were taken.
-            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast::<u8>(), bytes.len()) };
-            Ok(bytes.len())
-        },
-    )
 }
 
 #[cfg(test)]

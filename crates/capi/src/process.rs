@@ -1,8 +1,9 @@
 //! What a program may do early, for the whole process.
 
-use ringfence_runtime::{InitOptions, init};
+use ringfence::{InitOptions, init};
 
-use crate::error::{Failure, Status, status};
+use crate::error::status;
+use crate::status::{Failure, Status};
 
 /// `rf_process_options` of the header.
 #[repr(C)]

@@ -1,9 +1,11 @@
 //! C prototypes as text: `int add(int, int)`. They name a function and tell the gate what its registers carry.
 
-use ringfence_runtime::{Narrow, Signature, Width};
+use ringfence::{Narrow, Signature, Width};
 
-use crate::domains::STACK_ARGS_MAX;
-use crate::error::{Failure, Status};
+use crate::status::{Failure, Status};
+
+/// Most bytes of stack arguments that a pointer of `rf_dlsym` passes.
+pub(crate) const STACK_ARGS_MAX: usize = 128;
 
 /// What stands before the name of a function whose type is not told: `RF_UNTYPED` of the header.
 const UNTYPED: &str = "untyped ";

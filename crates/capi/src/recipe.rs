@@ -1,28 +1,16 @@
 //! How a program wants its domains made: kept, so that more of them can be made later.
 
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringfence_runtime::{Cancel, Domain, DomainOptions, Imports, Module, OnFailure, Signature};
+use ringfence::{Cancel, Domain, DomainOptions, Imports, Member, Module, OnFailure, Signature};
 
-use crate::domains::{OnLimitFn, Options, decide};
-use crate::error::{Failure, Status};
-use crate::imports::{Import, provided, read_imports};
-use crate::objects::{LateHandle, pointer, text};
+use crate::arguments::{pointer, text};
+use crate::caller::{Import, provided, read_imports};
+use crate::handles::LateHandle;
+use crate::options::{OnLimitFn, Options, decide, read_slots};
 use crate::policy::{self, InForce};
-
-/// `rf_slot` of the header.
-#[repr(C)]
-pub struct Slot {
-    name: *const std::ffi::c_char,
-    ints: u8,
-    floats: u8,
-    int_results: u8,
-    float_results: u8,
-    on_failure: i32,
-    value: u64,
-}
+use crate::status::Failure;
 
 /// A copy of all that `rf_domain_options` names.
 pub(crate) struct Recipe {
@@ -125,7 +113,7 @@ impl Recipe {
 
     pub(crate) fn make(&self) -> Result<Made, Failure> {
         let (imports, policy, late) = self.imports()?;
-        let domain = Domain::new(std::slice::from_ref(&self.module), imports, &self.limits)?;
+        let domain = Domain::instantiate(std::slice::from_ref(&self.module), imports, &self.limits)?;
         Ok(Made {
             domain,
             module: self.module.clone(),
@@ -135,46 +123,14 @@ impl Recipe {
     }
 }
 
-/// Reads an array of `rf_slot`.
-///
-/// # Safety
-/// `list` is null or points to `count` slots whose names are null or strings.
-unsafe fn read_slots(
-    list: *const Slot,
-    count: usize,
-) -> Result<Vec<(String, Signature, OnFailure)>, Failure> {
-    let bad = |message: String| Err(Failure::new(Status::ERROR_ARGUMENT, message));
-    if list.is_null() && count > 0 {
-        return bad("slots is NULL but slot_count is not 0".into());
+impl Member for Made {
+    fn domain(&self) -> &Domain {
+        &self.domain
     }
-    let mut slots = Vec::new();
-    for i in 0..count {
-        // SAFETY: the caller's promise.
-        let slot = unsafe { &*list.add(i) };
-        // SAFETY: the caller's promise.
-        let name = unsafe { text(slot.name, "the name of a slot") }?;
-        if slot.ints > 6 || slot.floats > 8 || slot.int_results > 2 || slot.float_results > 2 {
-            return bad(format!(
-                "slot {name}: at most 6 integers and 8 floats pass in registers, and 2 of each come back"
-            ));
-        }
-        let on_failure = match slot.on_failure {
-            0 => OnFailure::Tell,
-            1 => OnFailure::Return(slot.value),
-            2 => OnFailure::End,
-            other => return bad(format!("slot {name}: {other} is no rf_on_failure")),
-        };
-        let signature = Signature {
-            ints: slot.ints,
-            floats: slot.floats,
-            int_results: slot.int_results,
-            float_results: slot.float_results,
-            ..Signature::NOTHING
-        };
-        slots.push((name.to_owned(), signature, on_failure));
-    }
-    Ok(slots)
-}
 
-/// A recipe that several handles use.
-pub(crate) type Shared = Arc<Recipe>;
+    fn cleaned(&self) {
+        if let Some(policy) = &self.policy {
+            policy.forget();
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ringfence_runtime::{self as runtime, DomainOptions};
 
+use crate::dynamic::Function;
 use crate::value::{Arguments, Return};
 use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, ModuleError, Ptr, Usage};
 
@@ -107,6 +108,43 @@ impl Domain {
         at: impl Into<Ptr<()>>,
     ) -> Result<Func<A, R>, DomainError> {
         Ok(Func::new(self.0.entry_by_address(at.into().address())?))
+    }
+
+    /// Finds an exported function whose type is known at run time only.
+    ///
+    /// # Errors
+    /// [`DomainError::NoExport`] or [`DomainError::NotFunction`].
+    pub fn function(&self, name: &str) -> Result<Function, DomainError> {
+        self.0.entry(name).map(Function::new)
+    }
+
+    /// As [`function`](Domain::function), of the module that was [added](Domain::add_module) under the name `module`.
+    ///
+    /// # Errors
+    /// [`DomainError::NoModule`], [`DomainError::NoExport`], [`DomainError::NotFunction`].
+    pub fn function_in(&self, module: &str, name: &str) -> Result<Function, DomainError> {
+        self.0.entry_in(module, name).map(Function::new)
+    }
+
+    /// The function behind an address that the domain handed out; see [`func_at`](Domain::func_at).
+    ///
+    /// # Errors
+    /// [`DomainError::NoEntry`] if no function of the domain starts there.
+    pub fn function_at(&self, address: u64) -> Result<Function, DomainError> {
+        self.0.entry_by_address(address).map(Function::new)
+    }
+
+    /// Address of a function or variable that a module exports: the one [added](Domain::add_module) under the name `module`, or
+    /// any.
+    #[must_use]
+    pub fn symbol(&self, module: Option<&str>, name: &str) -> Option<u64> {
+        self.0.as_ref().find(module, name)
+    }
+
+    /// Keeps a number of the host's with the domain, which [`dynamic::current_tag`](crate::dynamic::current_tag) tells to host
+    /// functions that get no [`Caller`](crate::Caller). 0 at first.
+    pub fn set_tag(&self, tag: u64) {
+        self.0.set_tag(tag);
     }
 
     /// The domain's memory.

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use ringfence_runtime::{self as runtime, Entry};
 
+use crate::dynamic::Function;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return, Value, for_each_arity};
 use crate::{CallError, Ptr, Signature, Untrusted};
@@ -54,6 +55,12 @@ impl<A: Arguments, R: Return> Func<A, R> {
         x87_results: 0,
         ..Signature::NOTHING
     };
+
+    /// The same without its type.
+    #[must_use]
+    pub fn untyped(&self) -> Function {
+        Function::new(self.entry.clone())
+    }
 
     /// The function's address, to hand to the domain as a callback.
     #[must_use]

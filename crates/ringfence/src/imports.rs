@@ -196,6 +196,10 @@ pub struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
+    pub(crate) fn new(domain: DomainRef<'a>) -> Self {
+        Self { domain }
+    }
+
     /// The calling domain's memory.
     #[inline]
     #[must_use]

@@ -53,7 +53,7 @@
 //! | make an instance, reset it, limit its time | [`Domain`], [`DomainOptions`] |
 //! | give each request a clean one | [`Pool`] |
 //! | start from an initialised state | [`Snapshot`], [`Domain::checkpoint`] |
-//! | call it | [`Func`] |
+//! | call it | [`Func`]; [`dynamic`] for types that are known at run time |
 //! | give it host functions | [`Imports`], [`Caller`] |
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
 //! | check what it says | [`Untrusted`] |
@@ -66,6 +66,7 @@
 #![deny(missing_docs)]
 
 mod domain;
+pub mod dynamic;
 mod error;
 mod func;
 mod imports;
@@ -85,7 +86,7 @@ pub use func::Func;
 pub use imports::{Caller, HostFunction, HostResult, Imports};
 pub use memory::{Memory, Owned};
 pub use module::Module;
-pub use pool::{Pool, Pooled};
+pub use pool::{Member, Pool, Pooled};
 pub use ptr::Ptr;
 pub use region::{Group, Region};
 /// What a domain may ask of the operating system: directories, streams, clocks, connections. Deny by default.
@@ -96,8 +97,8 @@ pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overvie
 pub use ringfence_runtime::{
     Access, Cancel, Code, CodeError, DomainOptions, Export, ExportKind, Fault, FaultKind, Frame, FramesError,
     Grant, GrantError, HostCause, HostFailure, Import, InitOptions, Isolation, LimitHit, LoadOptions,
-    ModuleError, OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Rights, Signature,
-    SnapshotError, Syscall, SyscallHandler, Usage, init,
+    ModuleError, Narrow, OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Rights,
+    Signature, SnapshotError, Syscall, SyscallHandler, Usage, Width, init,
 };
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};

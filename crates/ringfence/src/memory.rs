@@ -178,6 +178,22 @@ impl<'a> Memory<'a> {
         self.0.write(at.into().address(), bytemuck::cast_slice(from))
     }
 
+    /// Whether the `len` bytes at `address` lie in the window, as an error if not.
+    ///
+    /// # Errors
+    /// [`MemoryError::Outside`].
+    pub fn check_range(&self, address: u64, len: u64) -> Result<(), MemoryError> {
+        self.range(address, len)
+    }
+
+    /// Frees memory that was [left](Owned::leak) to the domain.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`].
+    pub fn free<T>(&self, at: Ptr<T>) -> Result<(), MemoryError> {
+        self.0.free(at.address())
+    }
+
     /// Allocates room for one `T` in the domain, zeroed. It is freed when the guard goes.
     ///
     /// # Errors

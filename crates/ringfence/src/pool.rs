@@ -29,41 +29,53 @@ use crate::{Domain, DomainError, Imports, Snapshot, SnapshotError};
 /// # let _ = answer;
 /// # Ok::<(), ringfence::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct Pool(Arc<Shared>);
+pub struct Pool<T: Member = Domain, E = DomainError>(Arc<Shared<T, E>>);
 
-struct Shared {
-    make: Box<dyn Fn() -> Result<Domain, DomainError> + Send + Sync>,
-    most: usize,
-    idle: Mutex<Vec<Domain>>,
+/// What a [`Pool`] keeps: a [`Domain`], or one with what the host keeps beside it.
+pub trait Member: Send + 'static {
+    /// The domain; nobody else may have a handle to it when it is given back.
+    fn domain(&self) -> &Domain;
+    /// The domain has been made like new: so must be what is kept beside it.
+    fn cleaned(&self) {}
 }
 
-impl Shared {
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Domain>> {
+impl Member for Domain {
+    fn domain(&self) -> &Domain {
+        self
+    }
+}
+
+struct Shared<T, E> {
+    make: Box<dyn Fn() -> Result<T, E> + Send + Sync>,
+    most: usize,
+    idle: Mutex<Vec<T>>,
+}
+
+impl<T: Member, E> Shared<T, E> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<T>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, domain: Domain) {
-        if !domain.0.is_unique() || domain.0.recycle().is_err() {
+    fn put(&self, member: T) {
+        let domain = &member.domain().0;
+        if !domain.is_unique() || domain.recycle().is_err() {
             return;
         }
+        member.cleaned();
         let mut idle = self.idle();
         if idle.len() < self.most {
-            idle.push(domain);
+            idle.push(member);
         }
+    }
+}
+
+impl<T: Member, E> Clone for Pool<T, E> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }
 
 impl Pool {
-    /// A pool that keeps up to `most` domains while nobody uses them, and makes more with `make` when it has none.
-    pub fn new(most: usize, make: impl Fn() -> Result<Domain, DomainError> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Shared {
-            make: Box::new(make),
-            most,
-            idle: Mutex::default(),
-        }))
-    }
-
     /// A pool of domains that start from a snapshot.
     pub fn from_snapshot(
         most: usize,
@@ -76,28 +88,51 @@ impl Pool {
             Err(other) => Err(DomainError::Snapshot(Box::new(other))),
         })
     }
+}
+
+impl<T: Member, E> Pool<T, E> {
+    /// A pool that keeps up to `most` domains while nobody uses them, and makes more with `make` when it has none.
+    pub fn new(most: usize, make: impl Fn() -> Result<T, E> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Shared {
+            make: Box::new(make),
+            most,
+            idle: Mutex::default(),
+        }))
+    }
 
     /// A clean domain. It goes back when the guard is dropped.
     ///
     /// # Errors
     /// What `make` returned, if the pool had to make one.
-    pub fn take(&self) -> Result<Pooled, DomainError> {
-        let waiting = self.0.idle().pop();
-        let domain = match waiting {
-            Some(domain) => domain,
-            None => (self.0.make)()?,
-        };
+    pub fn take(&self) -> Result<Pooled<T, E>, E> {
         Ok(Pooled {
-            domain: Some(domain),
+            member: Some(self.take_out()?),
             pool: self.0.clone(),
         })
+    }
+
+    /// A clean domain, without a guard: for hosts that [give](Pool::give) it back by hand.
+    ///
+    /// # Errors
+    /// What `make` returned, if the pool had to make one.
+    pub fn take_out(&self) -> Result<T, E> {
+        let waiting = self.0.idle().pop();
+        match waiting {
+            Some(member) => Ok(member),
+            None => (self.0.make)(),
+        }
+    }
+
+    /// Takes a domain back that was [taken out](Pool::take_out).
+    pub fn give(&self, member: T) {
+        self.0.put(member);
     }
 
     /// Makes domains until `count` of them wait, or as many as the pool keeps.
     ///
     /// # Errors
     /// What `make` returned. Those made before stay.
-    pub fn fill(&self, count: usize) -> Result<(), DomainError> {
+    pub fn fill(&self, count: usize) -> Result<(), E> {
         while self.waiting() < count.min(self.0.most) {
             let domain = (self.0.make)()?;
             self.0.idle().push(domain);
@@ -112,35 +147,38 @@ impl Pool {
     }
 }
 
-impl fmt::Debug for Pool {
+impl<T: Member, E> fmt::Debug for Pool<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pool({} of {} wait)", self.waiting(), self.0.most)
     }
 }
 
 /// A domain from a [`Pool`], given back when this is dropped.
-pub struct Pooled {
+pub struct Pooled<T: Member = Domain, E = DomainError> {
     /// `None` only while it is dropped.
-    domain: Option<Domain>,
-    pool: Arc<Shared>,
+    member: Option<T>,
+    pool: Arc<Shared<T, E>>,
 }
 
-impl Deref for Pooled {
+impl<T: Member, E> Deref for Pooled<T, E> {
     type Target = Domain;
     fn deref(&self) -> &Domain {
-        self.domain.as_ref().expect("there until the guard is dropped")
+        self.member
+            .as_ref()
+            .expect("there until the guard is dropped")
+            .domain()
     }
 }
 
-impl Drop for Pooled {
+impl<T: Member, E> Drop for Pooled<T, E> {
     fn drop(&mut self) {
-        if let Some(domain) = self.domain.take() {
-            self.pool.put(domain);
+        if let Some(member) = self.member.take() {
+            self.pool.put(member);
         }
     }
 }
 
-impl fmt::Debug for Pooled {
+impl<T: Member, E> fmt::Debug for Pooled<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }

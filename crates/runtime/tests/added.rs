@@ -440,7 +440,7 @@ fn a_reset_removes_it_and_a_snapshot_refuses() {
     let e = d.entry_in("p", "next").unwrap();
     assert_eq!(run(&e, &[]).unwrap(), 41);
     assert!(
-        matches!(d.snapshot(), Err(SnapshotError::Held(what)) if what.contains("modules")),
+        matches!(d.checkpoint(), Err(SnapshotError::Held(what)) if what.contains("modules")),
         "a snapshot"
     );
     assert_eq!(run(&e, &[]).unwrap(), 42, "as before");
@@ -449,7 +449,7 @@ fn a_reset_removes_it_and_a_snapshot_refuses() {
     assert!(d.added_names().is_empty());
     assert!(is_bad_target(call(&d, "through", &[e.address(), 1, 1])));
     d.reset().unwrap();
-    d.snapshot().expect("nothing was added");
+    d.checkpoint().expect("nothing was added");
     d.add("p", &plugin()).unwrap();
     assert_eq!(within(&d, "p", "next", &[]).unwrap(), 41);
     assert_eq!(within(&d, "p", "next_local", &[]).unwrap(), 101);

@@ -197,7 +197,7 @@ fn trimmed_domains_go_on_as_before() {
     d.reset().unwrap();
     assert_eq!(call(&d, "increment", &[]).unwrap(), 6);
     d.trim().unwrap();
-    d.snapshot().unwrap();
+    d.checkpoint().unwrap();
     assert_eq!(call(&d, "increment", &[]).unwrap(), 7);
     assert_eq!(call(&d, "thread_local_next", &[]).unwrap(), 7);
     // A call in progress keeps its stacks.

@@ -1,12 +1,15 @@
-//! Checked calls.
+//! Functions: handles and checked calls.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use ringfence_runtime::{Call, Domain, Entry, Returned};
+use ringfence::Domain;
+use ringfence::dynamic::{Argument, Function, Results};
 
-use crate::error::{Failure, Status, status};
-use crate::objects::{self, not_null, text};
+use crate::arguments::{not_null, pointer, text};
+use crate::error::{border, status};
+use crate::objects;
+use crate::status::{Failure, Status};
 
 /// `rf_value` of the header.
 #[derive(Clone, Copy)]
@@ -25,6 +28,20 @@ const PTR: i32 = 5;
 const F32: i32 = 6;
 const F64: i32 = 7;
 
+impl Value {
+    /// What it is as an argument; `None` if it can be none.
+    fn argument(&self) -> Option<Argument> {
+        Some(match self.kind {
+            I32 => Argument::Int(self.bits as i32 as i64 as u64),
+            U32 => Argument::Int(u64::from(self.bits as u32)),
+            I64 | U64 | PTR => Argument::Int(self.bits),
+            F32 => Argument::Float(u64::from(self.bits as u32)),
+            F64 => Argument::Float(self.bits),
+            _ => return None,
+        })
+    }
+}
+
 fn bad_type(kind: i32) -> Failure {
     Failure::new(
         Status::ERROR_ARGUMENT,
@@ -32,12 +49,12 @@ fn bad_type(kind: i32) -> Failure {
     )
 }
 
-/// Calls `entry`.
+/// Calls `function`.
 ///
 /// # Safety
 /// `arguments` is null or has `count` values; `result` is null or writable.
-unsafe fn call(
-    entry: &Entry,
+pub(crate) unsafe fn call(
+    function: &Function,
     arguments: *const Value,
     count: usize,
     result: *mut Value,
@@ -60,55 +77,30 @@ unsafe fn call(
             "arguments is NULL but count is not 0",
         ));
     }
-    const MOST: usize = 14 + ringfence_runtime::domain::MAX_STACK_WORDS;
-    if count > MOST {
+    if count > Function::MOST_ARGUMENTS {
+        let most = Function::MOST_ARGUMENTS;
         return Err(Failure::new(
             Status::ERROR_TOO_LONG,
-            format!("{count} arguments; at most {MOST} pass"),
+            format!("{count} arguments; at most {most} pass"),
         ));
     }
-    let mut stack = Vec::new(); // no allocation unless something is pushed
-    let (mut ints, mut floats) = ([0; 6], [0.0; 8]);
-    let (mut used_ints, mut used_floats) = (0, 0);
-    for i in 0..count {
+    let list = if count == 0 {
+        &[]
+    } else {
         // SAFETY: the caller's promise.
-        let Value { kind, bits } = unsafe { *arguments.add(i) };
-        match kind {
-            I32 | U32 | I64 | U64 | PTR => {
-                let bits = match kind {
-                    I32 => bits as i32 as i64 as u64,
-                    U32 => u64::from(bits as u32),
-                    _ => bits,
-                };
-                match ints.get_mut(used_ints) {
-                    Some(register) => *register = bits,
-                    None => stack.push(bits),
-                }
-                used_ints += 1;
-            }
-            F32 | F64 => {
-                let bits = if kind == F32 { u64::from(bits as u32) } else { bits };
-                match floats.get_mut(used_floats) {
-                    Some(register) => *register = f64::from_bits(bits),
-                    None => stack.push(bits),
-                }
-                used_floats += 1;
-            }
-            _ => return Err(bad_type(kind)),
-        }
+        unsafe { std::slice::from_raw_parts(arguments, count) }
+    };
+    if let Some(bad) = list.iter().find(|v| v.argument().is_none()) {
+        return Err(bad_type(bad.kind));
     }
-    let Returned { rax, xmm0, .. } = entry.call(&mut Call {
-        ints,
-        floats,
-        stack: &stack,
-    })?;
+    let Results { int, float } = function.call(list.iter().filter_map(Value::argument))?;
     if !result.is_null() {
         let bits = match kind {
             VOID => 0,
-            I32 | U32 => u64::from(rax as u32),
-            F32 => u64::from(xmm0.to_bits() as u32),
-            F64 => xmm0.to_bits(),
-            _ => rax,
+            I32 | U32 => u64::from(int as u32),
+            F32 => u64::from(float as u32),
+            F64 => float,
+            _ => int,
         };
         // SAFETY: not null, so writable.
         unsafe { (*result).bits = bits };
@@ -124,7 +116,7 @@ pub(crate) unsafe fn find_function<E: Into<Failure>>(
     domain: *mut c_void,
     name: *const c_char,
     function: *mut *mut c_void,
-    find: impl FnOnce(&Domain, &str) -> Result<Entry, E>,
+    find: impl FnOnce(&Domain, &str) -> Result<Function, E>,
 ) -> Result<(), Failure> {
     not_null(function, "function")?;
     // SAFETY: not null, so writable.
@@ -150,7 +142,7 @@ pub unsafe extern "C" fn rf_function_create(
     function: *mut *mut c_void,
 ) -> Status {
     // SAFETY: the caller's promise.
-    status(|| unsafe { find_function(domain, name, function, Domain::entry) })
+    status(|| unsafe { find_function(domain, name, function, Domain::function) })
 }
 
 /// See the header.
@@ -179,48 +171,40 @@ pub unsafe extern "C" fn rf_function_call(
     status(|| {
         let object = objects::function(function)?;
         // SAFETY: the caller's promise.
-        unsafe { call(&object.entry, arguments, count, result) }
+        unsafe { call(&object.function, arguments, count, result) }
     })
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As [`rf_function_call`]; `name` is null or a string.
+/// `module` and `name` are null or strings, `function` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_domain_call(
+pub unsafe extern "C" fn rf_function_create_in(
     domain: *mut c_void,
+    module: *const c_char,
     name: *const c_char,
-    arguments: *const Value,
-    count: usize,
-    result: *mut Value,
+    function: *mut *mut c_void,
 ) -> Status {
-    status(|| {
-        let object = objects::domain(domain)?;
-        // SAFETY: the caller's promise.
-        let name = unsafe { text(name, "name") }?;
-        let entry = object.domain.entry(name)?;
-        // SAFETY: the caller's promise.
-        unsafe { call(&entry, arguments, count, result) }
+    // SAFETY: the caller's promise.
+    status(|| unsafe {
+        not_null(function, "function")?;
+        *function = ptr::null_mut();
+        let module = text(module, "module")?;
+        find_function(domain, name, function, |domain, name| {
+            domain.function_in(module, name)
+        })
     })
 }
 
 /// See the header.
-///
-/// # Safety
-/// As [`rf_function_call`]; `address` may be anything.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_domain_call_address(
-    domain: *mut c_void,
-    address: *const c_void,
-    arguments: *const Value,
-    count: usize,
-    result: *mut Value,
-) -> Status {
-    status(|| {
-        let object = objects::domain(domain)?;
-        let entry = object.domain.entry_by_address(address as u64)?;
-        // SAFETY: the caller's promise.
-        unsafe { call(&entry, arguments, count, result) }
-    })
+pub extern "C" fn rf_function_address(function: *mut c_void) -> *mut c_void {
+    border(
+        |_| ptr::null_mut(),
+        || {
+            let object = objects::function(function)?;
+            Ok(pointer(object.function.address()))
+        },
+    )
 }

@@ -1,31 +1,20 @@
-//! Memory shared between domains.
+//! Memory shared between domains: regions, groups, and who may do what.
 
 use std::ffi::{c_char, c_void};
 use std::os::fd::FromRawFd;
 use std::ptr;
+use std::sync::Arc;
 
-use ringfence_runtime::supervisor::{self, Actor, Group, Recipient, Region};
-use ringfence_runtime::{Domain, RegionError, Rights};
+use ringfence::{Group, Region, Rights, overview};
 
-use crate::error::{Failure, Status, border, status};
+use crate::arguments::{not_null, pointer};
+use crate::error::{border, status};
 use crate::handles::Table;
-use crate::objects::{self, not_null, pointer};
+use crate::objects::{self, DomainObject};
+use crate::status::{Failure, Status};
 
 static REGIONS: Table<Region> = Table::new(0x5A4);
 static GROUPS: Table<Group> = Table::new(0x5A5);
-
-impl From<RegionError> for Failure {
-    fn from(e: RegionError) -> Self {
-        let status = match &e {
-            RegionError::Rights(_) => Status::ERROR_RIGHTS,
-            RegionError::Size { .. } | RegionError::Short { .. } | RegionError::NotSealable(_) => {
-                Status::ERROR_ARGUMENT
-            }
-            _ => Status::ERROR_LIMIT,
-        };
-        Self::new(status, e.to_string())
-    }
-}
 
 fn bad(what: &str) -> Failure {
     Failure::new(Status::ERROR_HANDLE, format!("not an open {what} handle"))
@@ -51,16 +40,12 @@ fn rights(number: i32) -> Result<Rights, Failure> {
     }
 }
 
-/// The domain on whose behalf something is asked for; NULL is the host itself.
-fn on_behalf<T>(
-    handle: *const c_void,
-    f: impl FnOnce(Actor<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+/// The domain on whose behalf something is asked for; `None`, for NULL, is the host itself.
+fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, Failure> {
     if handle.is_null() {
-        return f(Actor::Host);
+        return Ok(None);
     }
-    let object = objects::domain(handle)?;
-    f(Actor::Domain(&object.domain))
+    objects::domain(handle).map(Some)
 }
 
 /// Stores a new handle.
@@ -90,10 +75,10 @@ pub unsafe extern "C" fn rf_region_create(
         not_null(region, "region")?;
         // SAFETY: not null, so writable.
         unsafe { *region = ptr::null_mut() };
-        let made = on_behalf(owner, |actor| match actor {
-            Actor::Host => Ok(Region::new(length)?),
-            Actor::Domain(domain) => Ok(Region::owned_by(domain, length)?),
-        })?;
+        let made = match actor(owner)? {
+            None => Region::new(length)?,
+            Some(owner) => Region::owned_by(&owner.domain, length)?,
+        };
         // SAFETY: not null, so writable.
         unsafe { hand_out(&REGIONS, made, region) }
     })
@@ -148,7 +133,10 @@ pub extern "C" fn rf_region_destroy(handle: *mut c_void) -> Status {
 pub extern "C" fn rf_region_free(handle: *mut c_void, actor: *mut c_void) -> Status {
     status(|| {
         let region = region(handle)?;
-        on_behalf(actor, |actor| Ok(region.free(actor)?))
+        Ok(match self::actor(actor)? {
+            None => region.free(),
+            Some(actor) => region.free_as(&actor.domain),
+        }?)
     })
 }
 
@@ -162,9 +150,10 @@ pub extern "C" fn rf_region_give(
 ) -> Status {
     status(|| {
         let (region, rights, to) = (region(handle)?, rights(number)?, objects::domain(to)?);
-        on_behalf(actor, |actor| {
-            Ok(region.give(actor, Recipient::Domain(&to.domain), rights)?)
-        })
+        Ok(match self::actor(actor)? {
+            None => region.give(&to.domain, rights),
+            Some(actor) => region.give_as(&actor.domain, &to.domain, rights),
+        }?)
     })
 }
 
@@ -178,9 +167,10 @@ pub extern "C" fn rf_region_give_group(
 ) -> Status {
     status(|| {
         let (region, rights, to) = (region(handle)?, rights(number)?, group(to)?);
-        on_behalf(actor, |actor| {
-            Ok(region.give(actor, Recipient::Group(&to), rights)?)
-        })
+        Ok(match self::actor(actor)? {
+            None => region.give_group(&to, rights),
+            Some(actor) => region.give_group_as(&actor.domain, &to, rights),
+        }?)
     })
 }
 
@@ -199,9 +189,8 @@ pub extern "C" fn rf_region_address(handle: *mut c_void, domain: *mut c_void) ->
     border(
         |_| ptr::null_mut(),
         || {
-            Ok(pointer(
-                region(handle)?.address_in(objects::domain(domain)?.domain.as_ref()),
-            ))
+            let domain = objects::domain(domain)?;
+            Ok(pointer(region(handle)?.ptr_in::<u8>(&domain.domain).address()))
         },
     )
 }
@@ -228,10 +217,10 @@ pub unsafe extern "C" fn rf_group_create(owner: *mut c_void, open: i32, group: *
         not_null(group, "group")?;
         // SAFETY: not null, so writable.
         unsafe { *group = ptr::null_mut() };
-        let made = on_behalf(owner, |actor| match actor {
-            Actor::Host => Ok(Group::new(open != 0)),
-            Actor::Domain(domain) => Ok(Group::owned_by(domain, open != 0)?),
-        })?;
+        let made = match actor(owner)? {
+            None => Group::new(open != 0),
+            Some(owner) => Group::owned_by(&owner.domain, open != 0)?,
+        };
         // SAFETY: not null, so writable.
         unsafe { hand_out(&GROUPS, made, group) }
     })
@@ -248,28 +237,28 @@ pub extern "C" fn rf_group_destroy(handle: *mut c_void) -> Status {
     })
 }
 
-fn member(
-    handle: *mut c_void,
-    actor: *mut c_void,
-    domain: *mut c_void,
-    f: impl FnOnce(&Group, Actor<'_>, &Domain) -> Result<(), RegionError>,
-) -> Status {
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_group_admit(handle: *mut c_void, actor: *mut c_void, domain: *mut c_void) -> Status {
     status(|| {
         let (group, domain) = (group(handle)?, objects::domain(domain)?);
-        on_behalf(actor, |actor| Ok(f(&group, actor, &domain.domain)?))
+        Ok(match self::actor(actor)? {
+            None => group.admit(&domain.domain),
+            Some(actor) => group.admit_as(&actor.domain, &domain.domain),
+        }?)
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rf_group_admit(handle: *mut c_void, actor: *mut c_void, domain: *mut c_void) -> Status {
-    member(handle, actor, domain, Group::admit)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
 pub extern "C" fn rf_group_expel(handle: *mut c_void, actor: *mut c_void, domain: *mut c_void) -> Status {
-    member(handle, actor, domain, Group::expel)
+    status(|| {
+        let (group, domain) = (group(handle)?, objects::domain(domain)?);
+        Ok(match self::actor(actor)? {
+            None => group.expel(&domain.domain),
+            Some(actor) => group.expel_as(&actor.domain, &domain.domain),
+        }?)
+    })
 }
 
 /// See the header.
@@ -279,7 +268,7 @@ pub extern "C" fn rf_group_expel(handle: *mut c_void, actor: *mut c_void, domain
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_overview_text(to: *mut c_char, capacity: usize) -> usize {
     // SAFETY: the caller's promise.
-    unsafe { write_out(to, capacity, || supervisor::overview().to_string()) }
+    unsafe { write_out(to, capacity, || overview().to_string()) }
 }
 
 /// See the header.
@@ -289,7 +278,7 @@ pub unsafe extern "C" fn rf_overview_text(to: *mut c_char, capacity: usize) -> u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_overview_json(to: *mut c_char, capacity: usize) -> usize {
     // SAFETY: the caller's promise.
-    unsafe { write_out(to, capacity, || supervisor::overview().to_json()) }
+    unsafe { write_out(to, capacity, || overview().to_json()) }
 }
 
 /// Writes a text as far as there is room; its whole length.

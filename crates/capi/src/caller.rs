@@ -7,11 +7,14 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use ringfence_runtime::{Imports, OutFrame, Signature, Verdict, domain};
+use ringfence::dynamic::{self, Incoming};
+use ringfence::{Imports, Signature};
 
-use crate::error::{Failure, Status, border, fail, status};
-use crate::objects::{LateHandle, pointer, text};
+use crate::arguments::{pointer, text};
+use crate::error::{border, fail};
+use crate::handles::LateHandle;
 use crate::prototype::{self, Named};
+use crate::status::{Failure, Status};
 
 /// `rf_import` of the header.
 #[repr(C)]
@@ -37,7 +40,7 @@ type Callback = unsafe extern "C" fn(caller: *mut Caller, context: *mut c_void);
 
 /// `rf_caller` of the header: one call out of a domain.
 pub struct Caller {
-    frame: *mut OutFrame,
+    frame: *mut Incoming<'static>,
     domain: u64,
     failure: Option<String>,
     /// The call out that was in progress on this thread before.
@@ -90,7 +93,7 @@ pub(crate) unsafe fn read_imports(
             (true, Some(callback)) => {
                 let name = callback_name(name)?;
                 let (late, context) = (late.clone(), Context(import.context));
-                imports.closure(name, move |frame| call_back(callback, &context, &late, frame))
+                imports.dynamic(name, move |frame| call_back(callback, &context, &late, frame))
             }
             _ => {
                 let message = format!("import {name}: set exactly one of function and callback");
@@ -149,11 +152,16 @@ fn callback_name(text: &str) -> Result<&str, Failure> {
     }
 }
 
-fn call_back(callback: Callback, context: &Context, late: &LateHandle, frame: &mut OutFrame) -> Verdict {
+fn call_back(
+    callback: Callback,
+    context: &Context,
+    late: &LateHandle,
+    frame: &mut Incoming<'_>,
+) -> Result<(), String> {
     let outer = INNERMOST.get();
     let domain = late.load(Ordering::Acquire);
     let mut caller = Caller {
-        frame,
+        frame: ptr::from_mut(frame).cast(),
         domain,
         failure: None,
         outer,
@@ -162,10 +170,7 @@ fn call_back(callback: Callback, context: &Context, late: &LateHandle, frame: &m
     // SAFETY: the header says what a callback is; it gets a pointer that is good until it returns.
     unsafe { callback(&raw mut caller, context.0) };
     INNERMOST.set(outer);
-    match caller.failure {
-        None => Verdict::Return,
-        Some(message) => Verdict::Fail(message),
-    }
+    caller.failure.map_or(Ok(()), Err)
 }
 
 /// Runs `f` on a call out that is in progress on this thread; anything else is an error.
@@ -203,7 +208,7 @@ fn with_outer_caller<T>(caller: *const Caller, otherwise: T, f: impl FnOnce(&mut
     )
 }
 
-fn frame(caller: &mut Caller) -> &mut OutFrame {
+fn frame(caller: &mut Caller) -> &mut Incoming<'static> {
     // SAFETY: the frame outlives the callback, and the callback outlives every use of `caller`.
     unsafe { &mut *caller.frame }
 }
@@ -211,17 +216,14 @@ fn frame(caller: &mut Caller) -> &mut OutFrame {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_caller_arg_int(caller: *const Caller, n: u32) -> u64 {
-    with_caller(caller, 0, |c| frame(c).ints.get(n as usize).copied().unwrap_or(0))
+    with_caller(caller, 0, |c| frame(c).int(n as usize).unwrap_or(0))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_caller_arg_f64(caller: *const Caller, n: u32) -> f64 {
     with_caller(caller, 0.0, |c| {
-        frame(c)
-            .vectors
-            .get(n as usize)
-            .map_or(0.0, |v| f64::from_bits(v[0]))
+        frame(c).float(n as usize).map_or(0.0, f64::from_bits)
     })
 }
 
@@ -230,36 +232,33 @@ pub extern "C" fn rf_caller_arg_f64(caller: *const Caller, n: u32) -> f64 {
 pub extern "C" fn rf_caller_arg_f32(caller: *const Caller, n: u32) -> f32 {
     with_caller(caller, 0.0, |c| {
         frame(c)
-            .vectors
-            .get(n as usize)
-            .map_or(0.0, |v| f32::from_bits(v[0] as u32))
+            .float(n as usize)
+            .map_or(0.0, |bits| f32::from_bits(bits as u32))
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_caller_arg_stack(caller: *const Caller, n: u32) -> u64 {
-    with_caller(caller, 0, |c| frame(c).stack_argument(n as usize).unwrap_or(0))
+    with_caller(caller, 0, |c| frame(c).stacked(n as usize).unwrap_or(0))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_caller_return_int(caller: *mut Caller, value: u64) {
-    with_caller(caller, (), |c| frame(c).result[0] = value);
+    with_caller(caller, (), |c| frame(c).return_int(value));
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_caller_return_f64(caller: *mut Caller, value: f64) {
-    with_caller(caller, (), |c| frame(c).vector_result[0] = [value.to_bits(), 0]);
+    with_caller(caller, (), |c| frame(c).return_float(value.to_bits()));
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_caller_return_f32(caller: *mut Caller, value: f32) {
-    with_caller(caller, (), |c| {
-        frame(c).vector_result[0] = [u64::from(value.to_bits()), 0]
-    });
+    with_caller(caller, (), |c| frame(c).return_float(value.to_bits().into()));
 }
 
 /// See the header.
@@ -278,7 +277,7 @@ pub unsafe extern "C" fn rf_caller_fail(caller: *mut Caller, message: *const c_c
 pub extern "C" fn rf_caller_domain(caller: *const Caller) -> *mut c_void {
     let handle = if caller.is_null() {
         // A plain function asks: the runtime knows which domain called out.
-        domain::current_tag()
+        dynamic::current_tag()
     } else {
         with_caller(caller, 0, |c| c.domain)
     };
@@ -291,28 +290,20 @@ pub extern "C" fn rf_caller_domain(caller: *const Caller) -> *mut c_void {
     pointer(handle)
 }
 
-/// See the header.
-///
-/// # Safety
-/// `name` is null or a string; `function` obeys the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_dlprovide(name: *const c_char, function: *const c_void) -> Status {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let name = unsafe { text(name, "name") }?;
-        let (name, signature) = match prototype::read(name)? {
-            Named::Bare(name) if function.is_null() => (name, Signature::NOTHING),
-            _ => plain(name)?,
-        };
-        let mut provided = PROVIDED
-            .get_or_init(Mutex::default)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if function.is_null() {
-            provided.remove(name);
-        } else {
-            provided.insert(name.to_owned(), (function as usize, signature));
-        }
-        Ok(())
-    })
+/// Lets every `rf_dlopen` use a function, or no longer if it is null.
+pub(crate) fn provide(name: &str, function: *const c_void) -> Result<(), Failure> {
+    let (name, signature) = match prototype::read(name)? {
+        Named::Bare(name) if function.is_null() => (name, Signature::NOTHING),
+        _ => plain(name)?,
+    };
+    let mut provided = PROVIDED
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if function.is_null() {
+        provided.remove(name);
+    } else {
+        provided.insert(name.to_owned(), (function as usize, signature));
+    }
+    Ok(())
 }
