@@ -1,8 +1,8 @@
 //! Errors of loading, of making domains, of calls and of memory access.
 
 use crate::fault::Fault;
-use crate::host_failure::{HostCause, HostFailure};
-use std::io;
+use crate::host_cause::HostCause;
+use std::{fmt, io};
 
 /// Why this process cannot host domains at all.
 #[derive(Debug, thiserror::Error)]
@@ -629,6 +629,51 @@ impl CallError {
             std::panic::resume_unwind(payload);
         }
         self
+    }
+}
+
+/// A host function ended a domain's call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct HostFailure {
+    /// Name of the import.
+    pub import: String,
+    /// Why it failed.
+    pub cause: HostCause,
+    /// Where the domain was: its backtrace names the function that called the host.
+    pub fault: Fault,
+}
+
+impl HostFailure {
+    /// What ended the call that has this fault.
+    #[must_use]
+    pub fn new(import: String, cause: HostCause, fault: Fault) -> Self {
+        Self { import, cause, fault }
+    }
+}
+
+impl fmt::Display for HostFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host function {} {}", self.import, self.cause)?;
+        if let Some(frame) = self.fault.backtrace().first()
+            && let Some(function) = &frame.function
+        {
+            write!(f, " (called from {function}")?;
+            if let (Some(file), Some(line)) = (&frame.file, frame.line) {
+                write!(f, " at {file}:{line}")?;
+            }
+            write!(f, ")")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for HostFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.cause {
+            HostCause::Error(e) => Some(&**e),
+            HostCause::Panic(_) => None,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ mod cancel;
 pub mod error;
 mod fault;
 mod frame;
-mod host_failure;
+mod host_cause;
 mod limits;
 mod options;
 pub mod policy;
@@ -29,12 +29,12 @@ pub mod work;
 pub use backend::{Backend, Instance};
 pub use cancel::Cancel;
 pub use error::{
-    CallError, CodeError, DomainError, GrantError, HostError, LoadError, MemoryError, ModuleError,
-    SnapshotError,
+    CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
+    ModuleError, SnapshotError,
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
 pub use frame::{OutFrame, Verdict};
-pub use host_failure::{HostCause, HostFailure, Panic};
+pub use host_cause::{HostCause, Panic};
 pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
 pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};

@@ -1,29 +1,8 @@
-//! What is told of a host function that ended a domain's call.
+//! Why a host function ended a domain's call.
 
-use crate::fault::Fault;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-
-/// A host function ended a domain's call.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct HostFailure {
-    /// Name of the import.
-    pub import: String,
-    /// Why it failed.
-    pub cause: HostCause,
-    /// Where the domain was: its backtrace names the function that called the host.
-    pub fault: Fault,
-}
-
-impl HostFailure {
-    /// What ended the call that has this fault.
-    #[must_use]
-    pub fn new(import: String, cause: HostCause, fault: Fault) -> Self {
-        Self { import, cause, fault }
-    }
-}
 
 /// Why a host function failed.
 #[derive(Debug)]
@@ -40,31 +19,6 @@ impl fmt::Display for HostCause {
         match self {
             Self::Error(e) => write!(f, "failed: {e}"),
             Self::Panic(p) => write!(f, "panicked: {}", p.message()),
-        }
-    }
-}
-
-impl fmt::Display for HostFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "host function {} {}", self.import, self.cause)?;
-        if let Some(frame) = self.fault.backtrace().first()
-            && let Some(function) = &frame.function
-        {
-            write!(f, " (called from {function}")?;
-            if let (Some(file), Some(line)) = (&frame.file, frame.line) {
-                write!(f, " at {file}:{line}")?;
-            }
-            write!(f, ")")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for HostFailure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.cause {
-            HostCause::Error(e) => Some(&**e),
-            HostCause::Panic(_) => None,
         }
     }
 }

@@ -1,0 +1,119 @@
+//! Calls into a domain of functions whose types are known at run time only.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use ringfence_runtime::{self as runtime, Call, Entry};
+
+use crate::error::with_cause;
+use crate::value::{Arguments, Return};
+use crate::{CallError, Func, Signature};
+
+/// A function of a domain whose type is known at run time only. From [`Domain::function`](crate::Domain::function).
+#[derive(Clone)]
+pub struct Function(Entry);
+
+/// An argument: its bits, and the kind of register that it travels in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// An integer or a pointer, extended to 64 bits.
+    Int(u64),
+    /// A floating-point number: an `f64`, or an `f32` in the lower half.
+    Float(u64),
+}
+
+/// What a call left in the result registers; which of them means something, the caller knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// The integer result.
+    pub int: u64,
+    /// The floating-point result's bits; an `f32` is the lower half.
+    pub float: u64,
+}
+
+impl Function {
+    /// How many arguments pass at most, in registers and on the stack together.
+    pub const MOST_ARGUMENTS: usize = 14 + runtime::domain::MAX_STACK_WORDS;
+
+    pub(crate) fn new(entry: Entry) -> Self {
+        Self(entry)
+    }
+
+    /// Calls it. Arguments that find no register go onto the domain's stack.
+    ///
+    /// # Errors
+    /// [`CallError`]; [`CallError::Arguments`] if there are more than [`MOST_ARGUMENTS`](Self::MOST_ARGUMENTS).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Imports, Module, dynamic::Argument};
+    /// # let domain = Module::open("x.rf")?.instantiate(Imports::new())?;
+    /// let add = domain.function("add")?;
+    /// assert_eq!(add.call([Argument::Int(2), Argument::Int(3)])?.int as i32, 5);
+    /// # Ok::<(), ringfence::Error>(())
+    /// ```
+    pub fn call(&self, arguments: impl IntoIterator<Item = Argument>) -> Result<Results, CallError> {
+        let (mut ints, mut floats) = ([0; 6], [0.0; 8]);
+        let (mut used_ints, mut used_floats) = (0, 0);
+        let mut stack = Vec::new(); // no allocation unless something is pushed
+        for argument in arguments {
+            let bits = match argument {
+                Argument::Int(bits) if used_ints < ints.len() => {
+                    ints[used_ints] = bits;
+                    used_ints += 1;
+                    continue;
+                }
+                Argument::Float(bits) if used_floats < floats.len() => {
+                    floats[used_floats] = f64::from_bits(bits);
+                    used_floats += 1;
+                    continue;
+                }
+                Argument::Int(bits) | Argument::Float(bits) => bits,
+            };
+            stack.push(bits);
+        }
+        let returned = self
+            .0
+            .call(&mut Call {
+                ints,
+                floats,
+                stack: &stack,
+            })
+            .map_err(with_cause)?;
+        Ok(Results {
+            int: returned.rax,
+            float: returned.xmm0.to_bits(),
+        })
+    }
+
+    /// A function pointer of the C convention for this signature. Valid for ever: once the domain is gone, calls fail. A call
+    /// that fails returns 0, and [`take_error`] tells why.
+    #[must_use]
+    pub fn thunk(&self, signature: Signature) -> *const c_void {
+        self.0.thunk(signature)
+    }
+
+    /// The function's address, to hand to the domain as a callback.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.0.address()
+    }
+
+    /// The same with a type.
+    #[must_use]
+    pub fn typed<A: Arguments, R: Return>(&self) -> Func<A, R> {
+        Func::new(self.0.clone())
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({:#x})", self.address())
+    }
+}
+
+/// Why the last failed call through a [thunk](Function::thunk) on this thread failed; `None` from then on, until the next fails.
+#[must_use]
+pub fn take_error() -> Option<CallError> {
+    runtime::domain::take_error().map(with_cause)
+}
