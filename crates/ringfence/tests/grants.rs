@@ -8,7 +8,7 @@ use std::path::Path;
 use ringfence::policy::{Policy, PolicyError, Rights};
 use support::guest::{Guest, Scratch, errno};
 
-use Rights::{ReadOnly, ReadWrite};
+use Rights::{Read, Write};
 
 fn start(grants: &[(&Path, &str, Rights)]) -> Result<(), PolicyError> {
     let mut policy = Policy::new();
@@ -29,7 +29,7 @@ fn one_directory_has_one_right() {
     symlink(&data, &link).unwrap();
     let dotted = scratch.0.join("data/./deep/..");
     for other in [&data, &link, &dotted] {
-        for (first, second) in [(ReadOnly, ReadWrite), (ReadWrite, ReadOnly)] {
+        for (first, second) in [(Read, Write), (Write, Read)] {
             let error = start(&[(&data, "/r", first), (other, "/w", second)]).unwrap_err();
             assert!(matches!(error, PolicyError::TwoRights { .. }), "{error}");
             let text = error.to_string();
@@ -42,23 +42,23 @@ fn one_directory_has_one_right() {
                 assert!(text.contains(part), "no {part} in {text}");
             }
         }
-        for same in [ReadOnly, ReadWrite] {
+        for same in [Read, Write] {
             start(&[(&data, "/r", same), (other, "/w", same)]).unwrap();
         }
     }
     let below = link.join("deep");
-    let error = start(&[(&data, "/w", ReadWrite), (&below, "/r", ReadOnly)]).unwrap_err();
+    let error = start(&[(&data, "/w", Write), (&below, "/r", Read)]).unwrap_err();
     assert!(matches!(error, PolicyError::WritableAround { .. }), "{error}");
     assert!(error.to_string().contains("\"/r\"") && error.to_string().contains("\"/w\""));
-    start(&[(&data, "/r", ReadOnly), (&below, "/w", ReadWrite)]).unwrap();
+    start(&[(&data, "/r", Read), (&below, "/w", Write)]).unwrap();
 }
 
 #[test]
 fn names_do_not_steer_whoever_reads_the_message() {
     let name = "/nowhere/\x1b[2J\r\n\u{202e}x";
     for error in [
-        start(&[(Path::new(name), "/d", ReadOnly)]).unwrap_err(),
-        start(&[(Path::new("/"), "\x1b[2J", ReadOnly)]).unwrap_err(),
+        start(&[(Path::new(name), "/d", Read)]).unwrap_err(),
+        start(&[(Path::new("/"), "\x1b[2J", Read)]).unwrap_err(),
         Policy::new().args(["\x1b\0"]).start().unwrap_err(),
         Policy::new().env("A\x1b\0", "").start().unwrap_err(),
     ] {
@@ -71,7 +71,7 @@ fn names_do_not_steer_whoever_reads_the_message() {
     let scratch = Scratch::new("control");
     let odd = scratch.0.join("a\x1b[2J\n");
     std::fs::create_dir(&odd).unwrap();
-    let error = start(&[(&odd, "/a", ReadOnly), (&odd, "/b", ReadWrite)]).unwrap_err();
+    let error = start(&[(&odd, "/a", Read), (&odd, "/b", Write)]).unwrap_err();
     assert!(!error.to_string().contains(char::is_control), "{error:?}");
 }
 
@@ -124,10 +124,10 @@ fn doors_in_a_granted_directory_stay_shut() {
         symlink(to, inside(name)).unwrap();
     }
     let _socket = std::os::unix::net::UnixListener::bind(inside("socket")).unwrap();
-    let g = Guest::new(Policy::new().dir(scratch.0.join("w"), "/w", ReadWrite).dir(
+    let g = Guest::new(Policy::new().dir(scratch.0.join("w"), "/w", Write).dir(
         scratch.0.join("r"),
         "/r",
-        ReadOnly,
+        Read,
     ));
     let open = |name: &str, flags: i32| g.sys(libc::SYS_open, &[g.text(name), flags.into(), 0o666]);
     for name in [
@@ -330,7 +330,7 @@ fn addresses_are_what_was_granted() {
 #[test]
 fn names_do_not_grow_without_bound() {
     let scratch = Scratch::new("grow");
-    let g = Guest::new(Policy::new().dir(&scratch.0, "/a/b", ReadOnly));
+    let g = Guest::new(Policy::new().dir(&scratch.0, "/a/b", Read));
     assert_eq!(g.sys(libc::SYS_chdir, &[g.text("/a")]), 0);
     let step = g.text(&"../a/".repeat(100));
     let mut results = (0..100).map(|_| g.sys(libc::SYS_chdir, &[step]));
