@@ -97,7 +97,7 @@ def options(page):
     literal."""
     sources = [*ROOT.glob("crates/cli/src/*.rs"), *ROOT.glob("crates/driver/src/**/*.rs"), *ROOT.glob("crates/rewrite/src/*.rs")]
     code = "\n".join(p.read_text() for p in sources)
-    table = (ROOT / "crates/runtime/src/domain/options.rs").read_text().split("\noptions! {")[1]
+    table = (ROOT / "crates/core/src/options.rs").read_text().split("\noptions! {")[1]
     for line in re.findall(r"\bringfence (?:cc|c\+\+|run|call|verify|inspect)\b[^`\n|]*", page.read_text()):
         for option in re.findall(r"(?<![\w,=-])--([a-z][a-z-]+)", line.split(" -- ")[0]):
             known = f'"--{option}' in code or f'long = "{option}"' in code or re.search(rf"^    {option.replace('-', '_')}: ", code + table, re.M)
