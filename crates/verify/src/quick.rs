@@ -51,6 +51,8 @@ mod state {
     pub const SELECTOR: u32 = 1 << 12;
     /// Every instruction has it.
     pub const ANY: u32 = 1 << 13;
+    /// The byte is 66, F2 or F3, and not yet what stands behind. Nothing refuses it.
+    pub const SELECTS: u32 = 1 << 14;
 }
 
 /// One opcode with a value of ModRM.reg and a prefix that selects.
@@ -62,17 +64,18 @@ struct Entry {
     bits: u16,
     /// What is the same in all notes: class and [`Note::VECTOR`].
     note: u16,
+    /// Masks for a [`Layout`]'s operands: those that are general registers, and those that are written.
+    named: u16,
+    written: u16,
 }
 
 /// Bytes of immediate: bits 0 to 2 of an entry's bits. The next: four more with W.
 const IMMEDIATE: u16 = 7;
 const IMMEDIATE_W: u32 = 3;
 const MODRM: u16 = 1 << 4;
-/// ModRM.reg is a general register; which is written; the same for the register in ModRM.rm or in the opcode.
-const REG_NAMED: u32 = 5;
-const REG_WRITTEN: u32 = 6;
-const RM_NAMED: u32 = 7;
-const RM_WRITTEN: u32 = 8;
+/// Of two operands as one word: ModRM.reg, and ModRM.rm or the register in the opcode.
+const REG: u16 = 0xFF;
+const RM: u16 = 0xFF00;
 /// The memory operand is read, and not written.
 const READ: u16 = 1 << 9;
 /// Without W, it is one of the moves that make `r11` hold a lower half, if that is what it writes.
@@ -84,6 +87,8 @@ const UNKNOWN: Entry = Entry {
     refused: [state::ANY as u16; 2],
     bits: 0,
     note: 0,
+    named: 0,
+    written: 0,
 };
 
 /// Which of the pages an opcode is on: bits 0 and 1 the prefix (none, 66, F3, F2), bit 2 for the map 0F.
@@ -136,7 +141,7 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     // 66 as the size of an operand excludes W.
     let w_set = op.flags & flag::W_ANY != 0 && !(selected == 1 && opsize);
     let w = if w_set { 0 } else { state::W } | if op.flags & flag::W1 == 0 { 0 } else { state::NOT_W };
-    let Some((register, memory, named)) = forms(&op) else {
+    let Some((register, memory, (named, written))) = forms(&op) else {
         return UNKNOWN;
     };
     let immediate = match op.imm {
@@ -160,27 +165,29 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     let ends = (rule_1_held::ends(class) as u16) << ENDS;
     Entry {
         refused: [(register | w) as u16, (memory | w) as u16],
-        bits: immediate | modrm | named | read | holds | ends,
+        bits: immediate | modrm | read | holds | ends,
         note: Note::of_class(class, op.flags & flag::VECTOR != 0),
+        named,
+        written,
     }
 }
 
-/// What the register form and the memory form of an opcode refuse, and the bits of the registers.
-const fn forms(op: &Op) -> Option<(u32, u32, u16)> {
+/// What the register form and the memory form of an opcode refuse, and the masks of the registers.
+const fn forms(op: &Op) -> Option<(u32, u32, (u16, u16))> {
     use state::*;
     let unextended = B | X | R;
     Some(match op.form {
         Form::Refused | Form::Group => return None,
-        Form::Branch => (REX | CONFINED | SELECTOR, ANY, 0),
-        Form::Plain => (unextended | EMPTY_REX | CONFINED, ANY, 0),
+        Form::Branch => (REX | CONFINED | SELECTOR, ANY, (0, 0)),
+        Form::Plain => (unextended | EMPTY_REX | CONFINED, ANY, (0, 0)),
         Form::LowBits => {
-            let (named, high) = role(op.other);
+            let (named, written, high) = role(op.other, RM);
             let high = if high { HIGH_RM } else { 0 };
-            (X | R | CONFINED | high, ANY, named << RM_NAMED)
+            (X | R | CONFINED | high, ANY, (named, written))
         }
         Form::ModRm => {
-            let (reg, reg_high) = role(op.reg);
-            let (rm, rm_high) = role(op.rm);
+            let (reg, reg_written, reg_high) = role(op.reg, REG);
+            let (rm, rm_written, rm_high) = role(op.rm, RM);
             let both =
                 if matches!(op.reg, Role::Absent) { R } else { 0 } | if reg_high { HIGH_REG } else { 0 };
             let register = both | X | CONFINED | if rm_high { HIGH_RM } else { 0 };
@@ -200,19 +207,19 @@ const fn forms(op: &Op) -> Option<(u32, u32, u16)> {
             } else {
                 both | place
             };
-            (register, memory, reg << REG_NAMED | rm << RM_NAMED)
+            (register, memory, (reg | rm, reg_written | rm_written))
         }
     })
 }
 
-/// Whether an operand is a general register (1) that is written (2), and whether it has 8 bits.
-const fn role(role: Role) -> (u16, bool) {
+/// `place` if the operand is a general register, and if that is written; and whether it has 8 bits.
+const fn role(role: Role, place: u16) -> (u16, u16, bool) {
     match role {
-        Role::Absent | Role::Vector | Role::VectorIfRegister => (0, false),
-        Role::Read => (1, false),
-        Role::Write => (3, false),
-        Role::ReadByte => (1, true),
-        Role::WriteByte => (3, true),
+        Role::Absent | Role::Vector | Role::VectorIfRegister => (0, 0, false),
+        Role::Read => (place, 0, false),
+        Role::Write => (place, place, false),
+        Role::ReadByte => (place, 0, true),
+        Role::WriteByte => (place, place, true),
     }
 }
 
@@ -223,9 +230,10 @@ struct Layout {
     state: u16,
     /// The ones that it refuses: bits of REX that extend nothing.
     refused: u16,
-    /// ModRM.reg and the register or base in ModRM.rm, as sets of one. No base: empty.
-    reg: u8,
-    rm: u8,
+    /// ModRM.reg and the register or base in ModRM.rm ([`REG`], [`RM`]), each a set of one. No base: empty.
+    operands: u16,
+    /// [`RM`] if that is a base: it is always named, and never written.
+    base: u16,
     /// How many bytes there are with it, but for what SIB says.
     len: u8,
     /// 1 if there is a memory operand, with SIB 3.
@@ -236,8 +244,8 @@ static LAYOUTS: [Layout; 256] = {
     let nothing = Layout {
         state: 0,
         refused: 0,
-        reg: 0,
-        rm: 0,
+        operands: 0,
+        base: 0,
         len: 0,
         memory: 0,
     };
@@ -252,8 +260,8 @@ static LAYOUTS: [Layout; 256] = {
         layouts[modrm] = Layout {
             state: state as u16,
             refused: refused as u16,
-            reg: 1 << reg,
-            rm: if sib || rip { 0 } else { 1 << rm },
+            operands: 1 << reg | if sib || rip { 0 } else { 1 << (8 + rm) },
+            base: if mode == 3 { 0 } else { RM },
             len: 1 + sib as u8 + if mode == 2 || rip { 4 } else { (mode == 1) as u8 },
             memory: (mode != 3) as u8 | (sib as u8) << 1,
         };
@@ -266,6 +274,9 @@ static LAYOUTS: [Layout; 256] = {
 static REX: [u32; 256] = {
     let high = state::HIGH_REG | state::HIGH_RM;
     let mut states = [state::ANY | state::NOT_W | 0xFFFF << 16; 256];
+    states[0x66] |= state::SELECTS;
+    states[0xF2] |= state::SELECTS;
+    states[0xF3] |= state::SELECTS;
     let mut rex = 0x40;
     while rex < 0x50 {
         let w = if rex & 8 == 0 { state::NOT_W } else { 0 };
@@ -309,14 +320,15 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
     let mut len = usize::from(confined) * 2 + 1;
     let mut state = if confined { state::CONFINED } else { state::BARE };
     let mut page = 0;
-    if matches!(rest as u8, 0x66 | 0xF2 | 0xF3) {
+    let mut rex = REX[usize::from(rest as u8)];
+    if rex & state::SELECTS != 0 {
         page = selector(rest as u8);
         state |= state::SELECTOR;
         rest >>= 8;
         len += 1;
+        rex = REX[usize::from(rest as u8)];
     }
-    let has_rex = rest as u8 & 0xF0 == 0x40;
-    let rex = REX[usize::from(rest as u8)];
+    let has_rex = rex & state::REX != 0;
     state |= rex & 0xFFFF;
     let rest = select_unpredictable(has_rex, rest >> 8, rest);
     let two = rest as u8 == 0x0F;
@@ -343,7 +355,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
     let layout = &LAYOUTS[usize::from(form)];
     let memory = u32::from(layout.memory & 1);
     state |= u32::from(layout.state) & rex >> 16;
-    let (reg, mut rm) = (u32::from(layout.reg), u32::from(layout.rm));
+    let mut operands = layout.operands;
     let mut own = u32::from(layout.refused);
     let mut index = 0;
     let mut through_r14 = false;
@@ -354,7 +366,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
         let no_base = modrm < 0x40 && sib & 7 == 5;
         len += usize::from(no_base) * 4;
         own |= if no_base { state::B } else { 0 };
-        rm = u32::from(!no_base) << (sib & 7);
+        operands = operands & REG | u16::from(!no_base) << (8 + (sib & 7));
         if sib == HELD_SIB && !confined && rex & INDEX_AND_BASE == INDEX_AND_BASE {
             // Behind ModRM and SIB, at the tenth byte at the latest.
             let place = code[behind_opcode + 2..].first_chunk();
@@ -367,8 +379,12 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
             through_r14 = (0..HELD_REACH).contains(&reach);
         }
     }
-    let mentioned = (one(REG_NAMED) * reg) << r | ((one(RM_NAMED) | memory) * rm) << b | index;
-    let written = (one(REG_WRITTEN) * reg) << r | ((one(RM_WRITTEN) & !memory) * rm) << b;
+    let registers = |mask: u16| {
+        let set = u32::from(operands & mask);
+        (set & u32::from(REG)) << r | (set >> 8) << b
+    };
+    let mentioned = registers(entry.named | layout.base) | index;
+    let written = registers(entry.written & !layout.base);
     let refused = u32::from(entry.refused[memory as usize]) | own;
     // Integrity mode.
     if free && memory == 1 && entry.bits & READ != 0 {
