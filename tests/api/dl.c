@@ -106,8 +106,11 @@ static void failing(void *m) {
     CHECK(e && e->function && !strcmp(e->function, "wild_read"));
     CHECK(e && e->file && strstr(e->file, "basic.c") && e->line > 0);
     CHECK(e && (e->address & 0xFFFFFFFF) == 0x1234 && e->frame_count >= 1);
-    /* The domain refuses, the error stays. */
+    /* The domain refuses, and says what came first. */
     CHECK(add(1, 1) == 0 && rf_error() && rf_error()->status == RF_ERROR_FAULTED);
+    CHECK(strstr(rf_error()->message, "the first failure: ") && strstr(rf_error()->message, "bad read at"));
+    CHECK(rf_error()->function && !strcmp(rf_error()->function, "wild_read"));
+    CHECK((rf_error()->address & 0xFFFFFFFF) == 0x1234 && rf_error()->frame_count >= 1);
     CHECK_STATUS(rf_domain_state(rf_dldomain(m)), RF_ERROR_FAULTED);
     CHECK_STATUS(rf_domain_reset(rf_dldomain(m)), RF_OK);
     rf_error_clear();

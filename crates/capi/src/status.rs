@@ -93,9 +93,12 @@ impl Failure {
         }
     }
 
-    /// The fault that a call ended with.
+    /// The fault that a call ended with; of a domain that was of no use any more, the one that is the cause.
     pub(crate) fn fault(&self) -> Option<&Fault> {
-        self.outcome.as_ref().and_then(CallError::fault)
+        match self.outcome.as_ref()? {
+            CallError::Faulted { first } => first.as_deref()?.fault(),
+            outcome => outcome.fault(),
+        }
     }
 
     /// The same, as what happened to a constructor or destructor.
@@ -192,7 +195,7 @@ impl From<CallError> for Failure {
             CallError::Exit(status) => (Status::FAULT_EXIT, *status),
             CallError::Exceeded(over) if over.bound == Bound::Time => (Status::FAULT_TIME, 0),
             CallError::Exceeded(_) => (Status::ERROR_LIMIT, 0),
-            CallError::Faulted => (Status::ERROR_FAULTED, 0),
+            CallError::Faulted { .. } => (Status::ERROR_FAULTED, 0),
             CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
             CallError::Removed => (Status::ERROR_NO_FUNCTION, 0),
             CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {

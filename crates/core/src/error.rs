@@ -549,8 +549,12 @@ pub enum CallError {
     #[error("the module called exit({0})")]
     Exit(i32),
     /// The domain failed in an earlier call and was not reset.
-    #[error("the domain has faulted; reset it first")]
-    Faulted,
+    #[error("the domain has faulted; reset it first{}", first_failure(first.as_deref()))]
+    Faulted {
+        /// How the first call failed that did, if that is still known: it was not reset since, and nobody else was asking at
+        /// the same moment.
+        first: Option<Box<CallError>>,
+    },
     /// The domain no longer exists.
     #[error("the domain is gone")]
     Gone,
@@ -630,6 +634,11 @@ impl CallError {
         }
         self
     }
+}
+
+/// The end of a message about a domain that is of no use because of an earlier failure.
+fn first_failure(first: Option<&CallError>) -> String {
+    first.map_or(String::new(), |first| format!(" (the first failure: {first})"))
 }
 
 /// A host function ended a domain's call.

@@ -34,7 +34,7 @@ fn expect(d: &Domain, fault: &Fault, function: &str, at: Option<&str>) {
     }
     assert!(d.faulted());
     let add = d.func::<(i32, i32), i32>("add").unwrap();
-    assert!(matches!(add.call(1, 1), Err(CallError::Faulted)));
+    assert!(matches!(add.call(1, 1), Err(CallError::Faulted { .. })));
     d.reset().unwrap();
     assert!(!d.faulted());
     assert_eq!(add.call(1, 1).unwrap(), 2);
@@ -239,7 +239,7 @@ fn a_fault_in_one_thread_ends_the_others_calls_or_leaves_them_alone() -> Result<
             Ok(one) => assert_eq!(one, 1),
             Err(CallError::Fault(f)) => assert!(matches!(f.kind, FaultKind::Elsewhere), "{f}"),
             // It had announced itself, and was not in yet.
-            Err(CallError::Faulted) => {}
+            Err(CallError::Faulted { .. }) => {}
             Err(e) => panic!("{e}"),
         }
     });

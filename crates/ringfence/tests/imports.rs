@@ -78,7 +78,7 @@ fn an_error_ends_the_call() -> Result<(), Error> {
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(call.call(1, 2), Err(CallError::Faulted)));
+    assert!(matches!(call.call(1, 2), Err(CallError::Faulted { .. })));
     d.reset()?;
     assert_eq!(call.call(1, 2)?, 4);
     Ok(())
@@ -112,7 +112,10 @@ fn a_panic_ends_the_call_and_can_go_on_from_there() -> Result<(), Error> {
     d.reset()?;
     assert_eq!(call.call(1, 2)?, 4);
     // Errors without a panic come back as they are.
-    assert!(matches!(CallError::Faulted.resume_panic(), CallError::Faulted));
+    assert!(matches!(
+        CallError::Faulted { first: None }.resume_panic(),
+        CallError::Faulted { .. }
+    ));
     Ok(())
 }
 

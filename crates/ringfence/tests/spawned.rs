@@ -113,7 +113,7 @@ fn a_fault_in_one_is_the_domains() {
     until("no fault", || d.usage().faults > 0 && d.usage().active == 0);
     assert_eq!(d.usage().faults, 1, "one fault, whoever else it ends");
     let error = d.func::<(), i64>("what_was_told").unwrap().call().unwrap_err();
-    assert!(matches!(error, CallError::Faulted), "{error}");
+    assert!(matches!(error, CallError::Faulted { .. }), "{error}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn thunks_are_c_functions() {
     assert_eq!(divide(7, 2), 0);
     assert!(matches!(
         ringfence_runtime::domain::take_error(),
-        Some(CallError::Faulted)
+        Some(CallError::Faulted { .. })
     ));
     drop(d);
 }
@@ -312,7 +312,9 @@ fn a_fault_in_a_nested_call_ends_the_outer_one_too() {
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());
     let f = fault(&d, "nest", &[5]);
-    assert_eq!(f.kind, FaultKind::Elsewhere);
+    // It is told as what it was, not as somebody else's.
+    assert_eq!(f.kind, FaultKind::Division);
+    assert_eq!(f.backtrace()[0].function.as_deref(), Some("divide"));
     d.reset().unwrap();
     assert_eq!(call(&d, "add", &[1, 1]).unwrap(), 2);
 }
@@ -417,7 +419,7 @@ fn reset_restores_everything() {
     let at = d.as_ref().alloc(100, 16).unwrap();
     assert!(matches!(call(&d, "divide", &[1, 0]), Err(CallError::Fault(_))));
     assert!(d.faulted());
-    assert!(matches!(call(&d, "add", &[1, 0]), Err(CallError::Faulted)));
+    assert!(matches!(call(&d, "add", &[1, 0]), Err(CallError::Faulted { .. })));
     d.reset().unwrap();
     assert!(!d.faulted());
     assert_eq!(call(&d, "increment", &[]).unwrap(), 6);
@@ -523,7 +525,7 @@ fn host_functions_may_fail_exit_and_panic() {
         let f = fault(&d, "call_out", &[1, 2]);
         assert_eq!(f.kind, check);
         assert_eq!(f.backtrace()[0].function.as_deref(), Some("call_out"), "{f:?}");
-        assert!(matches!(call(&d, "add", &[1, 2]), Err(CallError::Faulted)));
+        assert!(matches!(call(&d, "add", &[1, 2]), Err(CallError::Faulted { .. })));
     }
     let d = Domain::new(
         &[module()],

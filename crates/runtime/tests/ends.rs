@@ -149,7 +149,7 @@ fn a_destructor_that_fails_is_an_error() {
             &[-5, -2]
         };
         assert_eq!(log.take(), rest, "{how}");
-        assert!(matches!(call(&d, "works", &[]), Err(CallError::Faulted)));
+        assert!(matches!(call(&d, "works", &[]), Err(CallError::Faulted { .. })));
         d.reset().unwrap();
         assert_eq!(call(&d, "works", &[]).unwrap(), 8);
     }

@@ -5,7 +5,7 @@ mod support;
 use ringfence_isa::window;
 use ringfence_runtime::{
     Access, CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, Imports, LoadError,
-    LoadOptions, Module, Verdict,
+    LoadOptions, Module, Signature, Verdict, domain as runtime,
 };
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ fn every_kind_of_fault() {
         );
         assert!(frames[0].line.is_some_and(|l| l > 10), "{name}: {frames:?}");
         assert!(d.faulted());
-        assert!(matches!(call(&d, "add", &[1, 2]), Err(CallError::Faulted)));
+        assert!(matches!(call(&d, "add", &[1, 2]), Err(CallError::Faulted { .. })));
         d.reset().unwrap();
         assert_eq!(call(&d, "add", &[1, 2]).unwrap(), 3);
     };
@@ -92,6 +92,44 @@ fn every_kind_of_fault() {
         assert_eq!(f.kind, FaultKind::BadTarget, "{target:#x}: {f}");
         d.reset().unwrap();
     }
+}
+
+#[test]
+fn the_first_failure_is_told_until_the_reset() {
+    let d = domain();
+    let thunk = support::entry(&d, "add").thunk(Signature::UNKNOWN);
+    // SAFETY: a thunk of a function with two arguments.
+    let add: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(thunk) };
+    let first = |e: CallError| match e {
+        CallError::Faulted { first } => *first.expect("the first failure"),
+        e => panic!("{e}"),
+    };
+    let f = fault(&d, "divide", &[1, 0]);
+    for _ in 0..2 {
+        let again = call(&d, "add", &[1, 2]).unwrap_err();
+        assert!(
+            again.to_string().contains("reset it first (the first failure: "),
+            "{again}"
+        );
+        assert!(again.to_string().contains("division by zero"), "{again}");
+        assert!(matches!(first(again), CallError::Fault(known) if *known == *f));
+        assert_eq!(add(1, 2), 0);
+        assert!(matches!(first(runtime::take_error().unwrap()), CallError::Fault(known) if *known == *f));
+    }
+    // Another thread is told as well.
+    let other = std::thread::scope(|s| s.spawn(|| call(&d, "add", &[1, 2])).join().unwrap());
+    assert!(matches!(first(other.unwrap_err()), CallError::Fault(known) if *known == *f));
+    // What was asked for before the reset and looked at behind it is no failure any more.
+    assert_eq!(add(1, 2), 0);
+    d.reset().unwrap();
+    assert!(!matches!(
+        runtime::take_error(),
+        Some(CallError::Faulted { first: Some(_) })
+    ));
+    assert_eq!(add(1, 2), 3);
+    fault(&d, "illegal", &[]);
+    let again = call(&d, "add", &[1, 2]).unwrap_err();
+    assert!(matches!(first(again), CallError::Fault(f) if f.kind == FaultKind::IllegalInstruction));
 }
 
 #[test]

@@ -61,7 +61,7 @@ extern "C" fn call_from_fiber() {
 
 fn works_again(d: &Domain) {
     assert!(d.faulted());
-    assert!(matches!(call(d, "add", &[1, 2]), Err(CallError::Faulted)));
+    assert!(matches!(call(d, "add", &[1, 2]), Err(CallError::Faulted { .. })));
     d.reset().unwrap();
     for _ in 0..3 {
         assert_eq!(call(d, "add", &[1, 2]).unwrap(), 3);

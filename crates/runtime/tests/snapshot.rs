@@ -319,7 +319,7 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
     let d = make().unwrap();
     assert!(call(&d, "crash", &[]).is_err());
     assert!(matches!(d.checkpoint(), Err(SnapshotError::Faulted)));
-    assert!(matches!(call(&d, "sum", &[]), Err(CallError::Faulted)));
+    assert!(matches!(call(&d, "sum", &[]), Err(CallError::Faulted { .. })));
     d.reset().unwrap();
     assert_eq!(call(&d, "times_constructed", &[]).unwrap(), 1);
     // A call in progress.

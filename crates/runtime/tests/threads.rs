@@ -115,7 +115,7 @@ fn check(error: &CallError, wild: bool) {
             FaultKind::BadAccess { .. } | FaultKind::BadTarget | FaultKind::IllegalInstruction if wild => {}
             kind => panic!("{kind:?}: {f:?}"),
         },
-        CallError::Faulted
+        CallError::Faulted { .. }
         | CallError::Gone
         | CallError::Removed
         | CallError::Ending
@@ -296,7 +296,7 @@ fn forker(stage: &Stage) -> u64 {
             let old = match call(&d, "add", &[2, 3]) {
                 Ok(sum) => sum == 5,
                 Err(CallError::Fault(f)) => f.kind == FaultKind::Elsewhere,
-                Err(e) => matches!(e, CallError::Faulted | CallError::NoLane { .. }),
+                Err(e) => matches!(e, CallError::Faulted { .. } | CallError::NoLane { .. }),
             };
             let fresh = make(0);
             let new = call(&fresh, "add", &[2, 3]).ok() == Some(5)

@@ -29,7 +29,7 @@ fn calls_faults_and_memory_are_counted() {
     let u = d.usage();
     assert_eq!((u.calls, u.faults), (103, 1));
     // Refused calls are none.
-    assert!(matches!(call(&d, "add", &[1, 1]), Err(CallError::Faulted)));
+    assert!(matches!(call(&d, "add", &[1, 1]), Err(CallError::Faulted { .. })));
     assert_eq!(d.usage().calls, 103);
     d.reset().unwrap();
     let u = d.usage();
@@ -77,7 +77,7 @@ fn too_many_faults_end_a_domain() {
         let e = d.reset().unwrap_err();
         assert!(matches!(e, DomainError::Faults { faults: 2, limit: 2 }), "{e}");
     }
-    assert!(matches!(call(&d, "add", &[1, 1]), Err(CallError::Faulted)));
+    assert!(matches!(call(&d, "add", &[1, 1]), Err(CallError::Faulted { .. })));
 }
 
 fn thread_time() -> Duration {

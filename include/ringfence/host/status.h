@@ -55,7 +55,8 @@ typedef enum rf_status {
     RF_FAULT_EXCEPTION = 44,   /* nobody caught a C++ exception; the message has its type */
     RF_FAULT_OTHER = 47,       /* any other; see the message */
     /* State. */
-    RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset */
+    RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset; the message and the
+                                  backtrace are those of the first fault since its last reset */
     RF_ERROR_BUSY = 49,        /* not while a thread is inside the domain */
     RF_ERROR_NESTING = 50,     /* calls nested too deeply, or a lane entered out of order */
     RF_ERROR_RIGHTS = 51,      /* the rules of shared memory or of a policy do not allow it */

@@ -236,7 +236,7 @@ pub(crate) fn code(error: &CallError) -> u32 {
             _ => call_status::FAULT,
         },
         CallError::Exit(_) => call_status::EXIT,
-        CallError::Faulted => call_status::FAULTED,
+        CallError::Faulted { .. } => call_status::FAULTED,
         CallError::Gone => call_status::GONE,
         CallError::Revoked | CallError::Removed => call_status::REVOKED,
         _ => call_status::REFUSED,

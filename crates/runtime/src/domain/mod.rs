@@ -4,6 +4,7 @@ use crate::domain::imports::{Binding, Closure, Hook, Imports};
 use crate::domain::limits::LimitHook;
 use crate::domain::relocate::{Layout, Linker, Used};
 use crate::domain::snapshot::Frozen;
+use crate::lanes::first::First;
 use crate::lanes::gate;
 use crate::lanes::lane::{Import, Lane, Target, attention};
 use crate::lanes::set::{LaneSet, Lanes};
@@ -96,6 +97,8 @@ pub(crate) struct Inner {
     pub lanes: Lanes,
     memory: Mutex<Memory>,
     faulted: AtomicBool,
+    /// Why, if it has.
+    pub(crate) first: Arc<First>,
     resets: AtomicU64,
     /// After how many resets its destructors have run.
     ended: AtomicU64,
@@ -414,6 +417,7 @@ impl Domain {
             ),
             memory: Mutex::new(Memory::new(base, options.memory_limit, data)),
             faulted: AtomicBool::new(false),
+            first: Arc::default(),
             resets: AtomicU64::new(0),
             ended: AtomicU64::new(u64::MAX),
             faults: AtomicU64::new(0),

@@ -308,6 +308,7 @@ impl Domain {
                     (*lane).rewind();
                 }
             }
+            inner.first.forget();
             inner.faulted.store(false, Ordering::Release);
             inner.open(&set);
         }

@@ -112,11 +112,22 @@ fn fail(lane: &Lane, fault: Fault) {
     if fault.kind != FaultKind::Elsewhere {
         lane.domain().faults.fetch_add(1, Ordering::Relaxed);
     }
-    lane.domain().set_faulted(Some(lane));
-    if fault.kind == FaultKind::TimeLimit {
+    let timed_out = fault.kind == FaultKind::TimeLimit;
+    let elsewhere = fault.kind == FaultKind::Elsewhere;
+    fail_with(lane, CallError::Fault(Box::new(fault)), elsewhere);
+    if timed_out {
         lane.domain().tell_time();
     }
-    set_error(CallError::Fault(Box::new(fault)));
+}
+
+/// The domain is of no use any more, and this is why. `elsewhere`: because of another call; if that was nested in this one, its failure is
+/// what is told.
+fn fail_with(lane: &Lane, error: CallError, elsewhere: bool) {
+    let first = &lane.domain().first;
+    let nested = elsewhere.then(|| first.get_of(lane)).flatten();
+    first.keep(Some(lane), &error);
+    lane.domain().set_faulted(Some(lane));
+    set_error(nested.unwrap_or(error));
 }
 
 /// Which of several reasons to end a call is told.
@@ -233,8 +244,7 @@ pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u6
 pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) {
     let kind = match why {
         Ok(Verdict::Exit(status)) => {
-            lane.domain().set_faulted(Some(lane));
-            return set_error(CallError::Exit(status));
+            return fail_with(lane, CallError::Exit(status), false);
         }
         Ok(Verdict::Abort(reason)) => FaultKind::Abort(reason),
         Ok(Verdict::Uncaught(name)) => {
@@ -315,8 +325,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
             other => FaultKind::Host(format!("a domain that it called: {other}")),
         },
         (Verdict::Exit(status), _) => {
-            domain.set_faulted(Some(lane));
-            set_error(CallError::Exit(status));
+            fail_with(lane, CallError::Exit(status), false);
             return AfterFailure { end: 1, value: 0 };
         }
         (Verdict::Abort(reason), _) => FaultKind::Abort(reason),
@@ -360,6 +369,7 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
 pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gate::InFrame) {
     // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame.
     let (lane, in_frame) = unsafe { (&*lane, &*in_frame) };
+    let error = without_trace(lane, FaultKind::OutOfOrder);
     {
         // Another thread may be about to reset or to drop the domain. (A handler that interrupted the runtime goes without the lock.)
         let _world = world::lock();
@@ -375,16 +385,16 @@ pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gat
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );
+            lane.domain().first.keep(None, &error);
             lane.domain().set_faulted(None);
         }
     }
-    set_error(without_trace(lane, FaultKind::OutOfOrder));
+    set_error(error);
 }
 
 /// A frame of the domain has returned to a hook whose record a fault has ended. The call in ends.
 pub(crate) fn lost(lane: &Lane) {
-    lane.domain().set_faulted(Some(lane));
-    set_error(without_trace(lane, FaultKind::Elsewhere));
+    fail_with(lane, without_trace(lane, FaultKind::Elsewhere), true);
 }
 
 /// A fault where nothing is known of the domain's frames.

@@ -5,7 +5,7 @@ use crate::domain::limits::LimitHit;
 use crate::domain::stay::Stay;
 use crate::lanes::gate::{self, status};
 use crate::lanes::lane::{Lane, Slot, Target, attention, gone};
-use crate::lanes::last_error::set_error;
+use crate::lanes::last_error::{self, set_error};
 use crate::lanes::{signal, watchdog, world};
 use crate::place;
 use core::arch::asm;
@@ -247,6 +247,11 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             return 1;
         }
         if bits & attention::FAULTED != 0 {
+            if let Some(world) = world::lock()
+                && let Some(domain) = alive(target, &world)
+            {
+                last_error::refuse(&domain.first);
+            }
             return fail(status::FAULTED);
         }
         let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;

@@ -1,11 +1,20 @@
 //! Why the calling thread's last call failed.
 
+use crate::lanes::first::First;
 use crate::lanes::gate::{self, status};
 use ringfence_core::error::CallError;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 thread_local! {
     static ERROR: RefCell<Option<CallError>> = const { RefCell::new(None) };
+    /// What the domain that refused the last call was refused for.
+    static REFUSED: RefCell<Option<Arc<First>>> = const { RefCell::new(None) };
+}
+
+/// A call was refused because of an earlier failure.
+pub(crate) fn refuse(first: &Arc<First>) {
+    let _ = REFUSED.try_with(|slot| slot.try_borrow_mut().map(|mut s| *s = Some(first.clone())));
 }
 
 /// Fills the calling thread's slot and sets its status.
@@ -21,7 +30,13 @@ pub(crate) fn take_error() -> Option<CallError> {
     let code = unsafe { std::mem::take(&mut (*gate::tls()).status) };
     match code {
         0 => None,
-        status::FAULTED => Some(CallError::Faulted),
+        status::FAULTED => {
+            let first = REFUSED.try_with(|slot| slot.try_borrow_mut().ok()?.take());
+            let first = first.ok().flatten().and_then(|first| first.get());
+            Some(CallError::Faulted {
+                first: first.map(Box::new),
+            })
+        }
         status::GONE => Some(CallError::Gone),
         status::REVOKED => Some(CallError::Revoked),
         status::INSIDE => Some(CallError::Inside),

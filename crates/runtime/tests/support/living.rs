@@ -54,13 +54,13 @@ impl Callers {
                             );
                             bad += 1;
                         }
-                        Err(CallError::Faulted) => std::thread::yield_now(),
+                        Err(CallError::Faulted { .. }) => std::thread::yield_now(),
                         Err(e) => panic!("{e:?}"),
                     }
                     if let Some(e) = (named.find)(&d) {
                         match run(&e, named.args) {
                             Ok(n) => assert!(named.results.contains(&n), "{n}"),
-                            Err(CallError::Removed | CallError::Faulted) => {}
+                            Err(CallError::Removed | CallError::Faulted { .. }) => {}
                             Err(CallError::Fault(f)) => assert_eq!(f.kind, FaultKind::Elsewhere),
                             Err(e) => panic!("{e:?}"),
                         }

@@ -522,7 +522,7 @@ impl Depths {
 
 fn expected(event: Event, kind: Kind, error: Option<&CallError>) -> bool {
     match (event, error) {
-        (Event::CrashSame, Some(CallError::Faulted)) => true,
+        (Event::CrashSame, Some(CallError::Faulted { .. })) => true,
         // The crash ends all records of `setjmp`; a call that is past the gate's look at the fault may ask for one.
         (Event::CrashSame, Some(CallError::Fault(f))) => matches!(
             f.kind,
