@@ -27,16 +27,6 @@ ROOMS = {
 # As many files may import each other in a circle.
 LARGEST = 2
 
-# Circles that are still there: a file of each, and how many files it has. May only shrink.
-CIRCLES = {
-    "crates/ringfence/src/domain.rs": 3,
-    "crates/runtime/src/domain/call.rs": 5,
-    "tests/torture/src/program.rs": 3,
-}
-
-# Imports that still point backwards, as "file -> file". May only shrink.
-BACKWARDS = set()
-
 
 def blank(text, match):
     """The match as spaces, so that offsets and lines stay."""
@@ -275,37 +265,21 @@ def check(crate, fail):
     heads = {n for n, s in crate.files.items() if s.head or len(n) == 1}
     plain = {e: line for e, line in edges.items() if e[0] not in heads}
     order = {room: i for i, room in enumerate(ROOMS.get(crate.folder, []))}
-    backwards = set()
     for (a, b), line in sorted(plain.items()):
         from_room, to_room = order.get(crate.room(a)), order.get(crate.room(b), len(order))
         if from_room is not None and from_room < to_room:
-            edge = f"{crate.shown(a)} -> {crate.shown(b)}"
-            backwards.add(edge)
-            if edge not in BACKWARDS:
-                fail(
-                    f"{crate.shown(a)}:{line}: imports {crate.shown(b)}: room {crate.room(a)} stands "
-                    f"before {crate.room(b)}; pass a value, a trait or a function down instead"
-                )
-    for edge in sorted(e for e in BACKWARDS if e.startswith(crate.folder + "/")):
-        if edge not in backwards:
-            fail(f"{edge}: points backwards no more; take it from BACKWARDS in {Path(__file__).name}")
-    known = {}
+            fail(
+                f"{crate.shown(a)}:{line}: imports {crate.shown(b)}: room {crate.room(a)} stands "
+                f"before {crate.room(b)}; pass a value, a trait or a function down instead"
+            )
     for part in circles(crate.files, plain):
-        files = sorted(crate.shown(n) for n in part)
-        allowed = next((f for f in files if f in CIRCLES), None)
-        if allowed:
-            known[allowed] = len(files)
-        if len(files) > (CIRCLES[allowed] if allowed else LARGEST):
+        if len(part) > LARGEST:
             ties = [
                 f"    {crate.shown(a)}:{line} -> {crate.shown(b)}"
                 for (a, b), line in sorted(plain.items())
                 if a in part and b in part
             ]
-            fail(f"{crate.folder}: {len(files)} files import each other in a circle:\n" + "\n".join(ties))
-    for file, size in CIRCLES.items():
-        if file.startswith(crate.folder + "/") and known.get(file, 0) < size:
-            now = known.get(file, 1)
-            fail(f"{file}: in a circle of {now} now, not {size}; say so in CIRCLES in {Path(__file__).name}")
+            fail(f"{crate.folder}: {len(part)} files import each other in a circle:\n" + "\n".join(ties))
     return len(crate.files)
 
 

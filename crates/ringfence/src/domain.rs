@@ -408,6 +408,16 @@ impl Domain {
     }
 }
 
+impl Module {
+    /// Makes a domain of this module alone, with the default options.
+    ///
+    /// # Errors
+    /// [`DomainError`], for example when an import is missing.
+    pub fn instantiate(&self, imports: Imports) -> Result<Domain, DomainError> {
+        Domain::new(self, imports)
+    }
+}
+
 impl fmt::Debug for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Domain")

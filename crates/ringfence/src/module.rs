@@ -6,7 +6,7 @@ use std::path::Path;
 use ringfence_isa::Isolation;
 use ringfence_runtime::{self as runtime, Export, Import, LoadOptions};
 
-use crate::{Domain, DomainError, Imports, LoadError};
+use crate::LoadError;
 
 /// A verified module, ready to become domains. Cheap to clone.
 ///
@@ -55,14 +55,6 @@ impl Module {
     /// ```
     pub fn from_bytes(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Self, LoadError> {
         runtime::Module::from_bytes(name, bytes, options).map(Self)
-    }
-
-    /// Makes a domain of this module alone, with the default options.
-    ///
-    /// # Errors
-    /// [`DomainError`], for example when an import is missing.
-    pub fn instantiate(&self, imports: Imports) -> Result<Domain, DomainError> {
-        Domain::new(self, imports)
     }
 
     /// The name it was loaded under.

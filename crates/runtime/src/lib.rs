@@ -36,8 +36,9 @@ pub use load::module;
 pub use os::guarded;
 pub use share::{rights, supervisor};
 
+pub use domain::slot::{CalleeFailure, OnFailure};
 pub use domain::{Code, Domain, Entry};
-pub use grant::{CalleeFailure, Grant, OnFailure};
+pub use grant::Grant;
 pub use imports::Imports;
 pub use lanes::init::{InitOptions, init};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};

@@ -5,13 +5,17 @@
 //! about us. Compiling is the cost, so a normal run takes a fixed part of the programs at each level;
 //! running happens in one long-lived host process per thread, which therefore loads hundreds of modules.
 
+mod options;
+mod outcome;
 mod plan;
 mod program;
 mod random;
 mod worker;
 
-use plan::{Options, Plan};
-use program::{Outcome, Program};
+use options::Options;
+use outcome::Outcome;
+use plan::Plan;
+use program::Program;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;

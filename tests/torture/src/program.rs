@@ -1,8 +1,8 @@
 //! One program of the suite: its options, how it is built and run.
 
-use crate::plan::Options;
+use crate::options::Options;
+use crate::outcome::Outcome;
 use crate::worker::Worker;
-use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,29 +10,6 @@ use std::time::{Duration, Instant};
 
 /// How long a compiler, or a native program, may take.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// What became of a program.
-pub enum Outcome {
-    /// It returned 0 or called `exit(0)`.
-    Pass,
-    /// It could not be built; the first line of what the compiler said.
-    Build(String),
-    /// It ran and failed.
-    Run(String),
-    /// It fails natively too.
-    Unsuitable(String),
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Outcome::Pass => f.write_str("passed"),
-            Outcome::Build(why) => write!(f, "does not build: {why}"),
-            Outcome::Run(why) => write!(f, "fails: {why}"),
-            Outcome::Unsuitable(why) => write!(f, "native {why}"),
-        }
-    }
-}
 
 /// A program and the options that it asks for.
 pub struct Program {

@@ -1,6 +1,6 @@
 //! Programs that csmith makes up, built natively and fenced, and compared by what they print.
 
-use crate::plan::Options;
+use crate::options::Options;
 use crate::program::{finish, finish_within, first_error};
 use crate::worker::{GOOD, Worker};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! A worker that dies takes nothing along: its death is that program's result, and the next program
 //! gets a new worker.
 
-use crate::program::Outcome;
+use crate::outcome::Outcome;
 use ringfence_policy::program::{self, RunError};
 use ringfence_policy::{Captured, Policy, Rights, Stream};
 use ringfence_runtime::{Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module};

@@ -1,17 +1,17 @@
 //! Calling functions of a domain.
 
 use super::handles::Handles;
-use super::{Call, Domain, MAX_STACK_WORDS, Returned, Signature, WeakDomain};
-use crate::domain::grant::Granted;
+use super::{Call, Domain, Inner, MAX_STACK_WORDS, Returned, Signature, WeakDomain};
+use crate::domain::grant::{Grant, Granted};
 use crate::lanes::gate::{self, RawCall};
 use crate::lanes::lane::{Target, gone};
 use crate::lanes::last_error;
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
-use ringfence_core::error::CallError;
+use ringfence_core::error::{CallError, GrantError};
 use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 /// A function of a domain.
 #[derive(Clone)]
@@ -54,16 +54,19 @@ impl Entry {
             words: call.stack.len() as u64,
         };
         let returned = match &self.linked {
+            // The gate must see the very target that removing code changes, not a copy. It looks at it again after it has
+            // announced itself and found that something was removed.
+            // SAFETY: the entry is one that the verifier knows, as long as the target has its index; the domain lives as long
+            // as `self`.
+            _ if words == 0 => unsafe { gate::call(&self.target, &raw) },
             None => {
-                let t = &*self.target;
-                let target = self.domain.0.target(t.entry, t.flags, words, 2, t.gate);
-                // SAFETY: the entry is one that the verifier knows, the domain lives as long as `self`.
+                let target = self
+                    .domain
+                    .0
+                    .target_of_words(self.target.entry, words, gone::DOMAIN);
+                // SAFETY: as above.
                 unsafe { gate::call(&target, &raw) }
             }
-            // The gate must see the very target that unlinking changes, not a copy. It looks at it again after it has
-            // announced itself and found that something was unlinked.
-            // SAFETY: as above, as long as the target has its index.
-            Some(_) if words == 0 => unsafe { gate::call(&self.target, &raw) },
             Some(handles) => {
                 let target = handles
                     .target(&self.domain.0, self.target.entry, words)
@@ -79,21 +82,25 @@ impl Entry {
         }
     }
 
-    pub(crate) fn target_for(&self, signature: &Signature) -> (Target, WeakDomain) {
-        let inner = &self.domain.0;
-        let mut target = inner.target_for(self.target.entry, signature);
+    /// What callers are told once it is gone, unless the host took it away from them.
+    fn gone(&self) -> u32 {
         if self.linked.is_some() {
-            target.revoked = AtomicU32::new(gone::REMOVED);
+            gone::REMOVED
+        } else {
+            gone::DOMAIN
         }
-        (target, WeakDomain(Arc::downgrade(inner)))
     }
 
-    /// Notes that another domain may call it.
-    pub(crate) fn granted(&self, link: &Arc<Granted>) {
-        self.domain.remember(link);
+    /// Makes it a function that another domain may call.
+    pub(crate) fn grant(&self, signature: &Signature) -> Result<Grant, GrantError> {
+        let inner = &self.domain.0;
+        let target = inner.target_for(self.target.entry, signature, self.gone());
+        let granted = Granted::new(target, signature, WeakDomain(Arc::downgrade(inner)))?;
+        inner.remember(&granted);
         if let Some(handles) = &self.linked {
-            handles.granted(link);
+            handles.granted(&granted);
         }
+        Ok(Grant(granted))
     }
 
     /// A plain C function pointer that calls this entry; arguments and results in C's own registers. When the call fails
@@ -106,22 +113,32 @@ impl Entry {
     #[must_use]
     pub fn thunk(&self, signature: Signature) -> *const c_void {
         let inner = &self.domain.0;
-        let make = |gone: u32, alive: bool| {
-            let mut target = inner.target_for(self.target.entry, &signature);
-            target.revoked = AtomicU32::new(gone);
+        let make = |alive: bool| {
+            let target = inner.target_for(self.target.entry, &signature, self.gone());
             if !alive {
                 target.index.store(0, Ordering::Relaxed);
             }
             Thunk::new(target, &signature).expect("memory for a thunk")
         };
         if let Some(handles) = &self.linked {
-            return handles.thunk(self.target.entry, signature, |alive| make(gone::REMOVED, alive));
+            return handles.thunk(self.target.entry, signature, make);
         }
         inner
             .thunks()
             .entry((self.target.entry, signature))
-            .or_insert_with(|| make(gone::DOMAIN, true))
+            .or_insert_with(|| make(true))
             .code()
+    }
+}
+
+impl Inner {
+    /// Notes that somebody may call a function of this domain.
+    fn remember(&self, granted: &Arc<Granted>) {
+        let mut all = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() == all.capacity() {
+            all.retain(|granted| granted.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(granted));
     }
 }
 

@@ -1,24 +1,15 @@
-//! A domain's side of links: what it may call in others, and what of it others may call.
+//! What a domain may call in others, and what of it others may call.
 
-use super::{Domain, Entry, Inner, Shared};
-use crate::domain::grant::{CalleeFailure, Grant, GrantError, Granted, Slot};
+use super::{Domain, Entry, Inner};
+use crate::domain::grant::{Grant, Granted};
 use crate::domain::imports::Verdict;
 use crate::domain::regions;
-use crate::lanes::lane::{Import, attention};
+use crate::domain::slot::{CalleeFailure, Slot};
+use crate::lanes::lane::Import;
 use crate::lanes::watchdog;
-use ringfence_core::error::{CallError, DomainError};
+use ringfence_core::error::{CallError, DomainError, GrantError};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
-
-/// A handle that does not keep its domain alive.
-#[derive(Clone)]
-pub(crate) struct WeakDomain(pub(super) Weak<Shared>);
-
-impl WeakDomain {
-    pub(crate) fn upgrade(&self) -> Option<Domain> {
-        self.0.upgrade().map(Domain::of)
-    }
-}
 
 impl Inner {
     /// The slot that stands at a place of the table of imports.
@@ -52,7 +43,7 @@ impl Inner {
         !self.lanes().lanes.iter().any(|&lane| unsafe { (*lane).active() })
     }
 
-    /// Links to this domain that still stand somewhere.
+    /// Functions of this domain that others may still call.
     pub(super) fn grants_of_it(&self) -> Vec<Arc<Granted>> {
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         granted.iter().filter_map(Weak::upgrade).collect()
@@ -74,7 +65,9 @@ impl Domain {
     /// [`GrantError`].
     pub fn grant(&self, name: &str, entry: &Entry) -> Result<Grant, GrantError> {
         let (slot, import) = self.find_slot(name)?;
-        slot.fill(import, entry, || self.0.idle())
+        let grant = entry.grant(&slot.signature)?;
+        slot.fill(import, &grant, || self.0.idle());
+        Ok(grant)
     }
 
     /// Empties a slot: calls that begin from now on fail, calls in progress finish. True if something callable was in it.
@@ -88,8 +81,8 @@ impl Domain {
 
     /// Revokes all functions of this domain that others have, however they got them.
     pub fn revoke_all(&self) {
-        for link in self.0.grants_of_it() {
-            link.revoke();
+        for granted in self.0.grants_of_it() {
+            granted.revoke();
         }
     }
 
@@ -112,23 +105,5 @@ impl Domain {
         self.set_time_limit(self.0.options.time_limit);
         self.set_tag(0);
         self.reset_for(true)
-    }
-
-    /// Notes that somebody may call a function of this domain.
-    pub(crate) fn remember(&self, link: &Arc<Granted>) {
-        let mut granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        if granted.len() == granted.capacity() {
-            granted.retain(|link| link.strong_count() > 0);
-        }
-        granted.push(Arc::downgrade(link));
-    }
-
-    /// Sends all threads that are about to enter the slow way, where they look at their target again.
-    pub(crate) fn divert(&self) {
-        for &lane in &self.0.lanes().lanes {
-            // SAFETY: lanes in the list are this domain's.
-            unsafe { (*lane).attention.fetch_or(attention::WAKE, Ordering::AcqRel) };
-        }
-        watchdog::barrier();
     }
 }

@@ -7,7 +7,7 @@ use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Everything that holds an address of such code outside of the domain.
@@ -42,13 +42,7 @@ impl Handles {
         let mut live = self.live();
         let dead = live.dead;
         let target = live.targets.entry((entry, words)).or_insert_with(|| {
-            let signature = Signature {
-                stack: 1,
-                ..Signature::UNKNOWN
-            };
-            let mut target = domain.target_for(entry, &signature);
-            (target.words, target.x87) = (words, domain.x87_results());
-            target.revoked = AtomicU32::new(gone::REMOVED);
+            let target = domain.target_of_words(entry, words, gone::REMOVED);
             if dead {
                 target.index.store(0, Ordering::Relaxed);
             }
@@ -73,12 +67,12 @@ impl Handles {
     }
 
     /// Notes that another domain may call it.
-    pub(super) fn granted(&self, link: &Arc<Granted>) {
+    pub(super) fn granted(&self, granted: &Arc<Granted>) {
         let mut live = self.live();
-        live.grants.retain(|link| link.strong_count() > 0);
-        live.grants.push(Arc::downgrade(link));
+        live.grants.retain(|granted| granted.strong_count() > 0);
+        live.grants.push(Arc::downgrade(granted));
         if live.dead {
-            link.sever();
+            granted.sever();
         }
     }
 
@@ -93,8 +87,8 @@ impl Handles {
         for thunk in live.thunks.values() {
             thunk.disable(false);
         }
-        for link in live.grants.drain(..).filter_map(|link| link.upgrade()) {
-            link.sever();
+        for granted in live.grants.drain(..).filter_map(|granted| granted.upgrade()) {
+            granted.sever();
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Modules in a window: mapping, relocating, restoring, and the table of imports.
 
 use super::{Inner, PristinePages, Signature, avx};
-use crate::domain::grant;
 use crate::domain::imports::Binding;
 use crate::domain::relocate::{self, Layout, Linker, Used};
+use crate::domain::slot::Slot;
 use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
 use crate::load::elf::{Load, Parsed};
@@ -251,7 +251,7 @@ pub(super) fn import_table(
     used: &[Used],
     uses_vectors: bool,
     uses_x87: bool,
-) -> Result<(Vec<Import>, BTreeMap<usize, grant::Slot>), DomainError> {
+) -> Result<(Vec<Import>, BTreeMap<usize, Slot>), DomainError> {
     let mut slots = BTreeMap::new();
     let x87_kind = if uses_x87 { kind::X87 } else { 0 };
     let avx = if avx() { vectors::AVX } else { 0 };
@@ -305,10 +305,10 @@ pub(super) fn import_table(
                 signature,
                 on_failure,
             } => {
-                let slot = grant::Slot::new(&import.name, *signature, *on_failure)?;
+                let slot = Slot::new(&import.name, *signature, *on_failure)?;
                 let import = plain(slot.empty(), signature, kind::DOMAIN);
                 if let Some((domain, export)) = entry {
-                    slot.fill_first(&import, &domain.entry(export)?)?;
+                    slot.fill_first(&import, &domain.entry(export)?.grant(signature)?);
                 }
                 slots.insert(table.len(), slot);
                 import

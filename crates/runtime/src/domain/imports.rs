@@ -1,7 +1,7 @@
 //! What a host gives to a domain.
 
-use crate::domain::grant::{CalleeFailure, OnFailure};
 use crate::domain::limits::{LimitHit, LimitHook, OnLimit};
+use crate::domain::slot::{CalleeFailure, OnFailure};
 use crate::domain::{Domain, DomainRef, Signature};
 use ringfence_core::policy::SyscallHandler;
 pub use ringfence_core::{OutFrame, Verdict};

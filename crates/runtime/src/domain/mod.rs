@@ -6,7 +6,7 @@ use crate::domain::relocate::{Layout, Linker, Used};
 use crate::domain::snapshot::Frozen;
 use crate::lanes::first::First;
 use crate::lanes::gate;
-use crate::lanes::lane::{Import, Lane, Target, attention};
+use crate::lanes::lane::{Import, Lane, Target, attention, gone};
 use crate::lanes::set::{LaneSet, Lanes};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::{lane, signal, watchdog, world};
@@ -44,6 +44,7 @@ pub(crate) mod relocate;
 mod reset;
 mod retire;
 mod series;
+pub(crate) mod slot;
 pub mod snapshot;
 mod spawn;
 pub(crate) mod stay;
@@ -54,8 +55,7 @@ mod usage;
 
 pub use call::{Entry, current_tag, last_status, take_error};
 pub use code::Code;
-pub(crate) use grants::WeakDomain;
-pub(crate) use retire::Shared;
+pub(crate) use retire::{Shared, WeakDomain};
 pub use ringfence_core::{Call, DomainOptions, DomainRef, Narrow, Returned, Signature, Usage, Width};
 use thread_block::thread_area;
 
@@ -87,7 +87,7 @@ pub(crate) struct Inner {
     imports: Vec<Import>,
     used: Vec<Used>,
     /// Imports that take functions of other domains, by their place in `imports`.
-    slots: BTreeMap<usize, grant::Slot>,
+    slots: BTreeMap<usize, slot::Slot>,
     /// Functions of this domain that others may call.
     granted: Mutex<Vec<Weak<grant::Granted>>>,
     hook: Option<Arc<Hook>>,
@@ -252,27 +252,21 @@ impl Inner {
         self.uses_x87
     }
 
-    fn target(&self, entry: u64, flags: u32, words: u32, x87: u32, gate: u64) -> Target {
+    /// What the gate needs for a call of unknown type with so many words of arguments on the stack.
+    pub(crate) fn target_of_words(&self, entry: u64, words: u32, revoked: u32) -> Target {
+        let signature = Signature {
+            stack: 1,
+            ..Signature::UNKNOWN
+        };
         Target {
-            index: AtomicU64::new(u64::from(self.index) * 8),
-            base: self.base(),
-            entry,
-            flags,
             words,
-            x87: if self.uses_x87 { x87 } else { 0 },
-            revoked: AtomicU32::new(0),
-            gate,
-            domain: std::ptr::from_ref(self).cast(),
+            x87: if self.uses_x87 { 2 } else { 0 },
+            ..self.target_for(entry, &signature, revoked)
         }
     }
 
-    /// How many x87 results a call of unknown type may have.
-    fn x87_results(&self) -> u32 {
-        if self.uses_x87 { 2 } else { 0 }
-    }
-
-    /// What the gate needs to call `entry` with a given signature.
-    pub(crate) fn target_for(&self, entry: u64, s: &Signature) -> Target {
+    /// What the gate needs to call `entry` with a given signature. `revoked`: what callers are told once it has lost its index.
+    pub(crate) fn target_for(&self, entry: u64, s: &Signature, revoked: u32) -> Target {
         let floats = s.floats > 0 || s.variadic;
         let mut flags = 0;
         if !self.uses_vectors {
@@ -295,7 +289,17 @@ impl Inner {
         } else {
             gate::__rf_in_full as *const () as u64
         };
-        self.target(entry, flags, s.stack.into(), s.x87_results.into(), gate)
+        Target {
+            index: AtomicU64::new(u64::from(self.index) * 8),
+            base: self.base(),
+            entry,
+            flags,
+            words: s.stack.into(),
+            x87: if self.uses_x87 { s.x87_results.into() } else { 0 },
+            revoked: AtomicU32::new(revoked),
+            gate,
+            domain: std::ptr::from_ref(self).cast(),
+        }
     }
 
     fn find(&self, name: &str) -> Option<(u64, ExportKind, usize, u32)> {
@@ -470,13 +474,9 @@ impl Domain {
     }
 
     fn entry_at(&self, address: u64) -> Entry {
-        let signature = Signature {
-            stack: 1,
-            ..Signature::UNKNOWN
-        };
         Entry {
             domain: self.clone(),
-            target: Arc::new(self.0.target_for(address, &signature)),
+            target: Arc::new(self.0.target_of_words(address, 0, gone::DOMAIN)),
             linked: None,
         }
     }

@@ -1,12 +1,12 @@
 //! The end of a domain, with its last handle.
 
-use super::Inner;
+use super::{Domain, Inner};
 use crate::lanes::lane::attention;
 use crate::lanes::{watchdog, world};
 use crate::os::host;
 use std::mem::ManuallyDrop;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, Weak};
 
 /// What the handles of a domain share. A host function may drop the last handle while the call that it serves goes on
 /// (raw thunks hold none): then the gate still needs the domain, and it stays for ever.
@@ -28,6 +28,27 @@ impl Drop for Shared {
     }
 }
 
+/// A handle that does not keep its domain alive.
+#[derive(Clone)]
+pub(crate) struct WeakDomain(pub(super) Weak<Shared>);
+
+impl WeakDomain {
+    pub(crate) fn upgrade(&self) -> Option<Domain> {
+        self.0.upgrade().map(Domain::of)
+    }
+}
+
+impl Domain {
+    /// Sends all threads that are about to enter the slow way, where they look at their target again.
+    pub(crate) fn divert(&self) {
+        for &lane in &self.0.lanes().lanes {
+            // SAFETY: lanes in the list are this domain's.
+            unsafe { (*lane).attention.fetch_or(attention::WAKE, Ordering::AcqRel) };
+        }
+        watchdog::barrier();
+    }
+}
+
 impl Inner {
     /// Gives back what is shared with other domains. False if a thread is inside.
     fn retire(&mut self) -> bool {
@@ -39,8 +60,8 @@ impl Inner {
         {
             thunk.disable(false);
         }
-        for link in self.grants_of_it() {
-            link.sever();
+        for granted in self.grants_of_it() {
+            granted.sever();
         }
         self.kill_linked();
         let added = self.kill_added();

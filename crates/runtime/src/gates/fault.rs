@@ -1,8 +1,8 @@
 //! How calls end that fail: what the gates and the signal handler noted becomes an error.
 
 use crate::domain::DomainRef;
-use crate::domain::grant::{self, OnFailure};
 use crate::domain::imports::{OutFrame, Verdict};
+use crate::domain::slot::{self, OnFailure};
 use crate::gates::frames;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention, disorder};
@@ -309,7 +309,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
     let error = take_error().unwrap_or(CallError::Gone);
     let domain = lane.domain();
     lane.linked.store(0, Ordering::Relaxed);
-    lane.call_status.store(grant::code(&error), Ordering::Relaxed);
+    lane.call_status.store(slot::code(&error), Ordering::Relaxed);
     let number =
         (import - domain.imports().as_ptr() as u64) as usize / size_of::<crate::lanes::lane::Import>();
     let slot = domain.slot(number);
