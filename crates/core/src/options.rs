@@ -156,7 +156,7 @@ macro_rules! options {
         ///
         /// # Examples
         /// ```
-        /// use ringfence_runtime::DomainOptions;
+        /// use ringfence_core::DomainOptions;
         /// use std::time::Duration;
         ///
         /// let mut options = DomainOptions::default();

@@ -9,6 +9,7 @@ mod refused;
 mod response;
 
 pub use own::Own;
+pub(crate) use own::help;
 
 use crate::error::Error;
 

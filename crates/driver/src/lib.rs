@@ -178,6 +178,11 @@ fn pass_on(inv: &Invocation, tools: &Tools) -> Result<i32, Error> {
         if !inv.has_inputs() && !inv.verbose && inv.raw.iter().all(|a| !args::is_question(a)) {
             return Err(Error::NoInputs);
         }
+        if inv.raw.iter().any(|a| a == "--help") {
+            print!("{}", args::help(inv.front));
+            // gcc writes the rest to the same place.
+            std::io::Write::flush(&mut std::io::stdout()).map_err(|e| Error::read("<stdout>", e))?;
+        }
         let status = tools.pass_on(&inv.raw)?;
         if asks_version {
             println!("Driven by {} {}", inv.front, env!("CARGO_PKG_VERSION"));

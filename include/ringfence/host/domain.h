@@ -124,7 +124,7 @@ rf_status rf_domain_add_module(rf_domain *domain, const char *name, rf_module *m
 /* Runs the destructors of a module that was added, as rf_dlclose does, and takes it away: calls of its
  * functions fail from now on, as with rf_code_remove.
  * Errors: RF_ERROR_NO_OBJECT: there is none of that name. RF_ERROR_BUSY, and nothing has changed: it is on
- * the calling thread's stack, another module was linked against it, or other threads stay in the domain for
+ * the calling thread's stack, another module was resolved against it, or other threads stay in the domain for
  * longer than 100 us (if they came while its destructors ran, these do not run again at the next try).
  * RF_ERROR_CONSTRUCTOR: a destructor failed; the module is still there. */
 rf_status rf_domain_remove_module(rf_domain *domain, const char *name);

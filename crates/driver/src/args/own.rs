@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ringfence_isa::Isolation;
 
-use super::Invocation;
+use super::{Front, Invocation};
 use crate::error::Error;
 
 /// Options that gcc does not know.
@@ -28,6 +28,68 @@ pub struct Own {
     pub imports: Vec<String>,
     /// `--import-data=`.
     pub data_imports: Vec<String>,
+}
+
+/// The options, their arguments, and a line for each.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "--isolation",
+        "=full|integrity",
+        "confine all accesses (default), or stores and jumps only",
+    ),
+    (
+        "--check",
+        "",
+        "accesses outside the window trap at the instruction, for debugging",
+    ),
+    (
+        "--import",
+        "=NAME,…",
+        "functions that the host or another module gives",
+    ),
+    ("--import-data", "=NAME,…", "variables that another module gives"),
+    (
+        "--imports-from",
+        "=FILE",
+        "the same from a file: a name a line, variables as `data NAME`",
+    ),
+    (
+        "--wrapper",
+        "[=OPTIONS]",
+        "make programs scripts that run themselves with `ringfence run OPTIONS`",
+    ),
+    (
+        "--sysroot-rf",
+        "=DIRECTORY",
+        "the fenced libraries and headers, if not those beside this command",
+    ),
+    (
+        "--print-flags",
+        "",
+        "print what is added to gcc's command line, and stop",
+    ),
+    (
+        "--no-rewrite",
+        "",
+        "take assembly as it is; the verifier still decides",
+    ),
+    (
+        "--no-verify",
+        "",
+        "write a module that breaks the rules all the same; no host will load it",
+    ),
+];
+
+/// What `--help` says before gcc does.
+pub(crate) fn help(front: Front) -> String {
+    let mut text = format!(
+        "Usage: {front} [options] file...\n\
+         Compiles and links fenced modules (NAME.rf). Takes gcc's command line, and these options:\n"
+    );
+    for (name, argument, what) in OPTIONS {
+        text += &format!("  {:<28} {what}\n", format!("{name}{argument}"));
+    }
+    text + "A link with main makes a program for `ringfence run`, one without, or with -shared, a library.\n\nOptions of gcc:\n"
 }
 
 impl Invocation {
@@ -96,5 +158,26 @@ impl Invocation {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OPTIONS;
+
+    #[test]
+    fn the_help_has_all_options_and_no_other() {
+        let source = include_str!("own.rs");
+        let parsed: Vec<&str> = source
+            .lines()
+            .filter_map(|l| l.trim_start().strip_prefix("\"--")?.split_once("\" =>"))
+            .map(|(name, _)| name)
+            .collect();
+        assert!(parsed.len() > 5, "the options are parsed in this file");
+        let mut told: Vec<&str> = OPTIONS.iter().map(|(name, ..)| &name[2..]).collect();
+        let mut parsed_sorted = parsed.clone();
+        told.sort_unstable();
+        parsed_sorted.sort_unstable();
+        assert_eq!(told, parsed_sorted);
     }
 }

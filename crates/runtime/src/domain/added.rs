@@ -21,13 +21,14 @@ use crate::domain::relocate::{GAP, Linker, Placed};
 use crate::lanes::signal;
 use crate::lanes::world;
 use crate::load::module::Module;
+use crate::os::lock::Locked;
 use crate::os::{guarded, host, sys};
 use crate::place::header::Header;
 use crate::place::room::Room;
 use ringfence_core::error::{CallError, DomainError, HostError, MemoryError, ModuleError};
 use ringfence_isa::window;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
 
 mod find;
 mod remove;
@@ -195,8 +196,8 @@ impl Family {
 }
 
 impl Inner {
-    fn family(&self) -> MutexGuard<'_, Family> {
-        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    fn family(&self) -> Locked<'_, Family> {
+        self.family.lock()
     }
 
     /// Whether there are modules that came later. With the world locked.

@@ -10,8 +10,8 @@ use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
 use ringfence_core::error::{CallError, GrantError};
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 /// A function of a domain.
 #[derive(Clone)]
@@ -134,7 +134,7 @@ impl Entry {
 impl Inner {
     /// Notes that somebody may call a function of this domain.
     fn remember(&self, granted: &Arc<Granted>) {
-        let mut all = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.granted.lock();
         if all.len() == all.capacity() {
             all.retain(|granted| granted.strong_count() > 0);
         }

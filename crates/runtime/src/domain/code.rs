@@ -16,13 +16,14 @@ use super::quiet::{Grave, on_stack, quiet};
 use super::{Domain, Entry, Inner};
 use crate::lanes::watchdog;
 use crate::lanes::world::{self, Guard};
+use crate::os::lock::Locked;
 use crate::os::{host, sys};
 use crate::place::arena::Arena;
 use ringfence_core::error::CodeError;
 use ringfence_isa::{identifier, window};
 use ringfence_verify::{Image, Rules, SegmentKind};
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Machine code to be linked into a living domain: one or more functions, in full isolation, without relocations, labels
 /// of jump tables, and data.
@@ -90,13 +91,13 @@ impl Linked {
 }
 
 impl Inner {
-    fn linked(&self) -> MutexGuard<'_, Linked> {
-        self.linked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn linked(&self) -> Locked<'_, Linked> {
+        self.linked.lock()
     }
 
     /// The domain goes: the host's calls fail.
     pub(super) fn kill_linked(&mut self) {
-        let linked = self.linked.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let linked = self.linked.get_mut();
         linked.names.values().for_each(|piece| piece.handles.kill());
     }
 

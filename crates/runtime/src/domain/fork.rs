@@ -5,28 +5,24 @@ use crate::lanes::set::LaneSet;
 use crate::lanes::world::{self, Guard};
 use crate::lanes::{signal, thunk, watchdog};
 use crate::load::labels;
+use crate::os::lock::{Lock, Locked, Rank};
 use crate::place::memory::Memory;
 use crate::place::window;
 use ringfence_core::error::HostError;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks held across `fork`, so that the child finds them free and what they guard consistent. The last field first: the
 /// order of dropping is the reverse of that of taking.
 struct Locks {
     /// Those under which no other of ours is taken.
     _leaves: [Box<dyn Any>; 5],
-    _domains: Vec<OfDomain>,
+    _thunks: Vec<Locked<'static, Thunks>>,
+    _memories: Vec<Locked<'static, Memory>>,
+    _lanes: Vec<Locked<'static, LaneSet>>,
     world: Guard,
 }
-
-type OfDomain = (
-    MutexGuard<'static, Thunks>,
-    MutexGuard<'static, Memory>,
-    MutexGuard<'static, LaneSet>,
-);
 
 struct Held(UnsafeCell<Option<Locks>>);
 // SAFETY: touched by the thread that forks, which holds the locks meanwhile.
@@ -37,11 +33,11 @@ static HELD: Held = Held(UnsafeCell::new(None));
 /// Registers for `fork`, once.
 pub(crate) fn install() -> Result<(), HostError> {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
-    static INSTALLING: Mutex<()> = Mutex::new(());
+    static INSTALLING: Lock<()> = Lock::new(Rank::Fork, ());
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
-    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = INSTALLING.lock();
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
@@ -71,14 +67,11 @@ unsafe extern "C" fn prepare() {
         .collect();
     domains.sort_unstable();
     domains.dedup();
-    let take = |domain: *const Inner| {
-        // SAFETY: a domain with a lane lives; it cannot go while the world is locked, which it is until the guards go.
-        let domain: &'static Inner = unsafe { &*domain };
-        let lanes = domain.lanes();
-        let memory = domain.memory();
-        (domain.thunks(), memory, lanes)
-    };
-    let domains = domains.into_iter().map(take).collect();
+    // SAFETY: a domain with a lane lives; it cannot go while the world is locked, which it is until the guards go.
+    let domains: Vec<&'static Inner> = domains.into_iter().map(|d| unsafe { &*d }).collect();
+    let lanes = domains.iter().map(|d| d.lanes.lock_with_peers()).collect();
+    let memories = domains.iter().map(|d| d.memory.lock_with_peers()).collect();
+    let thunks = domains.iter().map(|d| d.thunks.lock_with_peers()).collect();
     let leaves = [
         watchdog::hold(),
         signal::hold(),
@@ -90,7 +83,9 @@ unsafe extern "C" fn prepare() {
     unsafe {
         *HELD.0.get() = Some(Locks {
             _leaves: leaves,
-            _domains: domains,
+            _thunks: thunks,
+            _memories: memories,
+            _lanes: lanes,
             world,
         })
     };
@@ -108,12 +103,14 @@ unsafe extern "C" fn child() {
     crate::os::pages::forget();
     if let Some(Locks {
         _leaves: leaves,
-        _domains: domains,
+        _thunks: thunks,
+        _memories: memories,
+        _lanes: lanes,
         mut world,
     }) = held
     {
         drop(leaves);
-        drop(domains);
+        drop((thunks, memories, lanes));
         world::after_fork(&mut world);
     }
 }

@@ -87,21 +87,3 @@ impl std::fmt::Debug for Grant {
         f.debug_struct("Grant").field("live", &self.is_live()).finish()
     }
 }
-<<<<<<< HEAD
-
-/// What the calling domain is told.
-pub(crate) fn code(error: &CallError) -> u32 {
-    match error {
-        CallError::Fault(fault) => match fault.kind {
-            FaultKind::TimeLimit | FaultKind::Interrupted => call_status::TIME,
-            _ => call_status::FAULT,
-        },
-        CallError::Exit(_) => call_status::EXIT,
-        CallError::Faulted { .. } => call_status::FAULTED,
-        CallError::Gone => call_status::GONE,
-        CallError::Revoked | CallError::Removed => call_status::REVOKED,
-        _ => call_status::REFUSED,
-    }
-}
-=======
->>>>>>> 415a2b7 (Untie the last circles of imports, and make a call's target in one place)

@@ -9,7 +9,7 @@ use crate::lanes::lane::Import;
 use crate::lanes::watchdog;
 use ringfence_core::error::{CallError, DomainError, GrantError};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 impl Inner {
     /// The slot that stands at a place of the table of imports.
@@ -45,7 +45,7 @@ impl Inner {
 
     /// Functions of this domain that others may still call.
     pub(super) fn grants_of_it(&self) -> Vec<Arc<Granted>> {
-        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let granted = self.granted.lock();
         granted.iter().filter_map(Weak::upgrade).collect()
     }
 }

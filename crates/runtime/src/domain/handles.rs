@@ -5,14 +5,20 @@ use crate::domain::grant::Granted;
 use crate::lanes::lane::{Target, gone};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
+use crate::os::lock::{Lock, Locked, Rank};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Everything that holds an address of such code outside of the domain.
-#[derive(Default)]
-pub(crate) struct Handles(Mutex<Live>);
+pub(crate) struct Handles(Lock<Live>);
+
+impl Default for Handles {
+    fn default() -> Self {
+        Self(Lock::new(Rank::Handles, Live::default()))
+    }
+}
 
 #[derive(Default)]
 struct Live {
@@ -25,8 +31,8 @@ struct Live {
 }
 
 impl Handles {
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn live(&self) -> Locked<'_, Live> {
+        self.0.lock()
     }
 
     /// The target for calls with so many words of stack arguments; one without an index once the code is gone.

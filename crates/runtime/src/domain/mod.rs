@@ -11,6 +11,7 @@ use crate::lanes::set::{LaneSet, Lanes};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::{lane, signal, watchdog, world};
 use crate::load::module::{ExportKind, Module};
+use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
@@ -21,7 +22,7 @@ use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 mod access;
@@ -89,13 +90,13 @@ pub(crate) struct Inner {
     /// Imports that take functions of other domains, by their place in `imports`.
     slots: BTreeMap<usize, slot::Slot>,
     /// Functions of this domain that others may call.
-    granted: Mutex<Vec<Weak<grant::Granted>>>,
+    granted: Lock<Vec<Weak<grant::Granted>>>,
     hook: Option<Arc<Hook>>,
     on_limit: Option<Arc<LimitHook>>,
     asks_call_status: bool,
     policy: Arc<dyn SyscallHandler>,
     pub lanes: Lanes,
-    memory: Mutex<Memory>,
+    memory: Lock<Memory>,
     faulted: AtomicBool,
     /// Why, if it has.
     pub(crate) first: Arc<First>,
@@ -111,11 +112,11 @@ pub(crate) struct Inner {
     pub max_lanes: AtomicU32,
     /// How many threads tell the host of a limit, without a call in progress.
     pub stays: AtomicU32,
-    thunks: Mutex<Thunks>,
+    thunks: Lock<Thunks>,
     /// Code that came after the domain was made. Locked with the world locked.
-    linked: Mutex<code::Linked>,
+    linked: Lock<code::Linked>,
     /// Modules that came after the domain was made. Locked with the world locked.
-    family: Mutex<added::Family>,
+    family: Lock<added::Family>,
     /// The same, for threads in the domain.
     added: family::Chain,
     /// Whether one of them can learn how its calls of other domains went.
@@ -126,7 +127,7 @@ pub(crate) struct Inner {
     uses_x87: bool,
     mappings: u64,
     /// What a reset returns to, if it is not the pristine image.
-    initial: Mutex<Option<Arc<Frozen>>>,
+    initial: Lock<Option<Arc<Frozen>>>,
 }
 
 // SAFETY: raw pointers in it are to lanes and import tables; see `LaneSet` and `Import`.
@@ -147,16 +148,16 @@ impl Inner {
         &self.imports
     }
 
-    pub(crate) fn lanes(&self) -> MutexGuard<'_, LaneSet> {
+    pub(crate) fn lanes(&self) -> Locked<'_, LaneSet> {
         self.lanes.lock()
     }
 
-    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn memory(&self) -> Locked<'_, Memory> {
+        self.memory.lock()
     }
 
-    pub(crate) fn thunks(&self) -> MutexGuard<'_, Thunks> {
-        self.thunks.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn thunks(&self) -> Locked<'_, Thunks> {
+        self.thunks.lock()
     }
 
     pub(crate) fn faulted(&self) -> bool {
@@ -409,7 +410,7 @@ impl Domain {
             imports: table,
             used,
             slots,
-            granted: Mutex::default(),
+            granted: Lock::new(Rank::Granted, Vec::new()),
             hook: imports.hook,
             on_limit: imports.limits,
             asks_call_status,
@@ -419,7 +420,7 @@ impl Domain {
                 options.processor_time.map(|t| nanoseconds(Some(t))),
                 options.cancel.clone(),
             ),
-            memory: Mutex::new(Memory::new(base, options.memory_limit, data)),
+            memory: Lock::new(Rank::Memory, Memory::new(base, options.memory_limit, data)),
             faulted: AtomicBool::new(false),
             first: Arc::default(),
             resets: AtomicU64::new(0),
@@ -430,16 +431,16 @@ impl Domain {
             fault_limit: AtomicU64::new(options.fault_limit.unwrap_or(u64::MAX)),
             max_lanes: AtomicU32::new(options.max_lanes),
             stays: AtomicU32::new(0),
-            thunks: Mutex::default(),
-            linked: Mutex::default(),
-            family: Mutex::default(),
+            thunks: Lock::new(Rank::Thunks, Thunks::default()),
+            linked: Lock::new(Rank::Code, code::Linked::default()),
+            family: Lock::new(Rank::Family, added::Family::default()),
             added: family::Chain::default(),
             asks_later: AtomicBool::new(false),
             pristine,
             uses_vectors,
             uses_x87,
             mappings,
-            initial: Mutex::default(),
+            initial: Lock::new(Rank::Checkpoint, None),
         };
         Ok(Domain::of(Arc::new_cyclic(|me| {
             Shared(ManuallyDrop::new(Box::new(inner(me))))

@@ -14,8 +14,8 @@ use crate::os::sys::{self, View};
 use crate::os::{guarded, pages};
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 impl Inner {
     /// Keeps everybody out, if nobody is in, until the world is unlocked. Calls in progress do not notice.
@@ -50,10 +50,7 @@ impl Inner {
 
     /// What a reset returns to, if it is not the pristine image.
     pub(super) fn initial(&self) -> Option<Arc<Frozen>> {
-        self.initial
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.initial.lock().clone()
     }
 
     /// Fills the zeroed thread block of a slot from the snapshot that the domain started from, if that has it.
@@ -336,7 +333,7 @@ impl Domain {
         if !inner.faulted() {
             inner.open(&set);
         }
-        *inner.initial.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(taken?));
+        *inner.initial.lock() = Some(Arc::new(taken?));
         Ok(())
     }
 
@@ -369,7 +366,7 @@ impl Domain {
             return Err(SnapshotError::Fixed);
         }
         inner.map_frozen(frozen)?;
-        *inner.initial.lock().unwrap_or_else(PoisonError::into_inner) = Some(frozen.clone());
+        *inner.initial.lock() = Some(frozen.clone());
         Ok(())
     }
 

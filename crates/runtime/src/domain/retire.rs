@@ -5,8 +5,8 @@ use crate::lanes::lane::attention;
 use crate::lanes::{watchdog, world};
 use crate::os::host;
 use std::mem::ManuallyDrop;
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
-use std::sync::{PoisonError, Weak};
 
 /// What the handles of a domain share. A host function may drop the last handle while the call that it serves goes on
 /// (raw thunks hold none): then the gate still needs the domain, and it stays for ever.
@@ -52,12 +52,7 @@ impl Domain {
 impl Inner {
     /// Gives back what is shared with other domains. False if a thread is inside.
     fn retire(&mut self) -> bool {
-        for thunk in self
-            .thunks
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-        {
+        for thunk in self.thunks.get_mut().values() {
             thunk.disable(false);
         }
         for granted in self.grants_of_it() {

@@ -11,11 +11,12 @@ use crate::domain::{Domain, Signature};
 use crate::lanes::gate;
 use crate::lanes::lane::{Import, Target};
 use crate::lanes::thunk::Thunk;
+use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::FaultKind;
 use ringfence_core::error::{CallError, GrantError};
 use ringfence_isa::window::call_status;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What becomes of a domain whose call of another one failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub(crate) struct Slot {
     pub on_failure: OnFailure,
     /// What is called while nothing stands in the slot.
     empty: Thunk,
-    content: Mutex<Content>,
+    content: Lock<Content>,
 }
 
 impl Slot {
@@ -78,12 +79,12 @@ impl Slot {
             signature,
             on_failure,
             empty,
-            content: Mutex::default(),
+            content: Lock::new(Rank::Slot, Content::default()),
         })
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    fn content(&self) -> Locked<'_, Content> {
+        self.content.lock()
     }
 
     /// What an import without an entry calls.

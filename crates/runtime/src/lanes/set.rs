@@ -2,9 +2,9 @@
 
 use crate::lanes::credit::CallCredit;
 use crate::lanes::lane::{Lane, Slot};
+use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::Cancel;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Lanes and what is left of lanes.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl LaneSet {
 
 /// What lanes need of their domain.
 pub(crate) struct Lanes {
-    set: Mutex<LaneSet>,
+    set: Lock<LaneSet>,
     /// How many calls it may get.
     pub call_credit: CallCredit,
     /// Nanoseconds in the domain's code, as sampled, and how many there may be.
@@ -50,7 +50,7 @@ impl Lanes {
     /// No lane yet. No limit of calls is `None`; `time` in nanoseconds, if it is counted.
     pub(crate) fn new(calls: Option<u64>, time: Option<u64>, cancel: Option<Cancel>) -> Lanes {
         Lanes {
-            set: Mutex::default(),
+            set: Lock::new(Rank::Lanes, LaneSet::default()),
             call_credit: CallCredit::new(calls),
             time_used: AtomicU64::new(0),
             time_budget: AtomicU64::new(time.unwrap_or(u64::MAX)),
@@ -59,8 +59,13 @@ impl Lanes {
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, LaneSet> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Locked<'_, LaneSet> {
+        self.set.lock()
+    }
+
+    /// The same, for a thread that forks and holds those of other domains.
+    pub(crate) fn lock_with_peers(&self) -> Locked<'_, LaneSet> {
+        self.set.lock_with_peers()
     }
 
     /// Whether the watchdog has to look at calls for other reasons than their limit.

@@ -4,6 +4,7 @@ use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::tick;
+use crate::os::lock::{Lock, Rank};
 use crate::os::{guarded, sys};
 use core::arch::global_asm;
 use ringfence_core::error::{CallError, HostError};
@@ -13,7 +14,6 @@ use std::ffi::c_void;
 use std::mem::{MaybeUninit, offset_of, zeroed};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Signals that a fault raises.
 const FAULTS: [i32; 5] = [
@@ -94,11 +94,11 @@ static CLAIMED: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS
 /// How often at most: a host that keeps on changing handlers has its way in the end.
 const CLAIMS: usize = 8;
 static INSTALLED: AtomicBool = AtomicBool::new(false);
-static INSTALLING: Mutex<()> = Mutex::new(());
+static INSTALLING: Lock<()> = Lock::new(Rank::Signals, ());
 
 /// The lock, held until what is returned goes: for `fork`.
 pub(crate) fn hold() -> Box<dyn std::any::Any> {
-    Box::new(INSTALLING.lock().unwrap_or_else(PoisonError::into_inner))
+    Box::new(INSTALLING.lock())
 }
 
 /// Installs the handlers, once.
@@ -106,7 +106,7 @@ pub(crate) fn install() -> Result<(), HostError> {
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
-    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = INSTALLING.lock();
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
@@ -130,7 +130,7 @@ pub(crate) fn choose_tick(signal: i32) -> Result<(), HostError> {
     if ALL & 1 << (signal - 1) == 0 {
         return refused("the C library keeps it for itself");
     }
-    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = INSTALLING.lock();
     if signal != tick::number() && INSTALLED.load(Ordering::Acquire) {
         return refused("another one is in use: choose before the first domain is made");
     }
@@ -144,7 +144,7 @@ pub(crate) fn check_installed() {
     if !INSTALLED.load(Ordering::Acquire) {
         return;
     }
-    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = INSTALLING.lock();
     let faults = FAULTS.into_iter().filter(|&s| s != libc::SIGTRAP);
     for signal in faults.chain([tick::number()]) {
         let ours = entry(signal);

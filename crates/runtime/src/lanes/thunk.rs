@@ -5,6 +5,7 @@
 //! signatures that are cleared alike; only the words change. Both are private memory, so that a forked child has its own.
 
 use crate::lanes::lane::{Target, gone};
+use crate::os::lock::{Lock, Rank};
 use crate::os::sys;
 use ringfence_core::error::HostError;
 use ringfence_core::{Signature, Width};
@@ -12,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of code for one thunk at least; more have a power of two.
 const SIZE: usize = 64;
@@ -40,7 +41,8 @@ struct Pool {
 // SAFETY: targets are only read, but for their atomic.
 unsafe impl Send for Pool {}
 
-static POOLS: LazyLock<Mutex<HashMap<Kind, Pool>>> = LazyLock::new(Mutex::default);
+static POOLS: LazyLock<Lock<HashMap<Kind, Pool>>> =
+    LazyLock::new(|| Lock::new(Rank::ThunkPools, HashMap::new()));
 
 /// A thunk of a live domain.
 pub(crate) struct Thunk {
@@ -57,7 +59,7 @@ unsafe impl Sync for Thunk {}
 impl Thunk {
     pub(crate) fn new(target: Target, s: &Signature) -> Result<Thunk, HostError> {
         let kind = Kind::from(clearing(s));
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = POOLS.lock();
         let pool = pools.entry(kind.clone()).or_default();
         let reused = if pool.freed.len() > QUARANTINE {
             pool.freed.pop_front()
@@ -114,7 +116,7 @@ impl Drop for Thunk {
         self.disable(false);
         // SAFETY: made by `new`, taken back once, here.
         let target = unsafe { Box::from_raw(self.target) };
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = POOLS.lock();
         pools
             .entry(self.kind.clone())
             .or_default()
@@ -125,7 +127,7 @@ impl Drop for Thunk {
 
 /// The lock, held until what is returned goes: for `fork`.
 pub(crate) fn hold() -> Box<dyn std::any::Any> {
-    Box::new(POOLS.lock().unwrap_or_else(PoisonError::into_inner))
+    Box::new(POOLS.lock())
 }
 
 /// A page of code and a page of words.

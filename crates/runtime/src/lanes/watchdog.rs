@@ -7,18 +7,18 @@
 
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::{signal, tick, world};
+use crate::os::lock::{Lock, Rank};
 use ringfence_core::error::HostError;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 const NONE: u32 = 0;
 const RUNNING: u32 = 1;
 const PARKED: u32 = 2;
 
 static STATE: AtomicU32 = AtomicU32::new(NONE);
-static STARTING: Mutex<()> = Mutex::new(());
+static STARTING: Lock<()> = Lock::new(Rank::Watchdog, ());
 
 const TICK_NS: u64 = 1_000_000;
 /// How soon a signal that found the thread in a gate is sent again.
@@ -43,11 +43,11 @@ pub(crate) fn forget() {
 
 /// The lock, held until what is returned goes: for `fork`.
 pub(crate) fn hold() -> Box<dyn std::any::Any> {
-    Box::new(STARTING.lock().unwrap_or_else(PoisonError::into_inner))
+    Box::new(STARTING.lock())
 }
 
 fn start() -> Result<(), HostError> {
-    let _guard = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = STARTING.lock();
     if STATE.load(Ordering::Acquire) != NONE {
         return Ok(());
     }

@@ -3,11 +3,11 @@
 use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder};
 use crate::lanes::signal;
+use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) struct World {
     /// Free domain indices below `next`.
@@ -22,15 +22,18 @@ pub(crate) struct World {
 // SAFETY: the pointers are to memory that is never unmapped, and used under the lock.
 unsafe impl Send for World {}
 
-static WORLD: Mutex<World> = Mutex::new(World {
-    free: Vec::new(),
-    next: 1,
-    orphans: Vec::new(),
-    all: Vec::new(),
-});
+static WORLD: Lock<World> = Lock::new(
+    Rank::World,
+    World {
+        free: Vec::new(),
+        next: 1,
+        orphans: Vec::new(),
+        all: Vec::new(),
+    },
+);
 
 /// `None` only while it is dropped.
-pub(crate) struct Guard(Option<MutexGuard<'static, World>>);
+pub(crate) struct Guard(Option<Locked<'static, World>>);
 
 impl std::ops::Deref for Guard {
     type Target = World;
@@ -68,7 +71,7 @@ pub(crate) fn lock() -> Option<Guard> {
         return None;
     }
     set_locking(true);
-    Some(Guard(Some(WORLD.lock().unwrap_or_else(PoisonError::into_inner))))
+    Some(Guard(Some(WORLD.lock())))
 }
 
 /// The lock, for callers that are never in a signal handler.
@@ -173,10 +176,7 @@ impl Drop for ThreadCell {
         };
         let mut world = lock_plain();
         let me = &raw const *thread;
-        THREADS
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|e| e.0.cast_const() != me);
+        THREADS.lock().retain(|e| e.0.cast_const() != me);
         let tls = gate::tls();
         // SAFETY: our own thread's words and table. From here on the thread has no lanes.
         unsafe {
@@ -256,7 +256,7 @@ unsafe fn spend(lane: *mut Lane) {
 pub(crate) unsafe fn revoke(world: &mut World, index: u32, lane: *mut Lane) {
     // SAFETY: the caller's promise.
     let spent = unsafe { (*lane).in_disorder() };
-    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut threads = THREADS.lock();
     // SAFETY: threads in the list are alive: they leave it, under the world's lock, before they end.
     unsafe {
         for thread in threads.iter_mut() {
@@ -283,7 +283,7 @@ struct Entry(*mut Thread);
 // SAFETY: used under the world's lock only.
 unsafe impl Send for Entry {}
 
-static THREADS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static THREADS: Lock<Vec<Entry>> = Lock::new(Rank::Threads, Vec::new());
 
 thread_local! {
     static THREAD: ThreadCell = const { ThreadCell(RefCell::new(None)) };
@@ -297,10 +297,7 @@ pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
             if slot.is_none() {
                 let thread = Box::new(Thread::new()?);
                 let thread = slot.insert(thread);
-                THREADS
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(Entry(&raw mut **thread));
+                THREADS.lock().push(Entry(&raw mut **thread));
             }
             Ok(ThisThread(&raw mut **slot.as_mut().expect("made above")))
         })
@@ -337,7 +334,7 @@ pub(crate) fn after_fork(world: &mut World) {
         }
     });
     // The others' tables are left to lie: nobody will ever look at them again.
-    if let Ok(mut threads) = THREADS.try_lock() {
+    if let Some(mut threads) = THREADS.try_lock() {
         threads.retain(|e| e.0 == mine);
     }
     for lane in world.all.clone() {

@@ -1,11 +1,11 @@
 //! Numbers of labels: every module of the process has its own, so that any modules can share a window.
 
+use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_isa::identifier::{LABEL_MAX, LABEL_MIN, LABEL_NEVER};
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, PoisonError};
 
 /// Free numbers as half-open ranges, ascending, none adjacent.
-static FREE: Mutex<Vec<(u32, u32)>> = Mutex::new(Vec::new());
+static FREE: Lock<Vec<(u32, u32)>> = Lock::new(Rank::Labels, Vec::new());
 static STARTED: std::sync::Once = std::sync::Once::new();
 
 /// A module's numbers; given back on drop.
@@ -87,8 +87,8 @@ pub(crate) fn hold() -> Box<dyn std::any::Any> {
     Box::new(lock())
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Vec<(u32, u32)>> {
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> Locked<'static, Vec<(u32, u32)>> {
+    FREE.lock()
 }
 
 #[cfg(test)]

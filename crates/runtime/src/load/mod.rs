@@ -5,5 +5,7 @@ pub(crate) mod elf;
 pub(crate) mod labels;
 pub mod module;
 pub(crate) mod names;
+pub(crate) mod options;
+mod steps;
 pub(crate) mod symbolize;
 pub mod symbols;

@@ -1,10 +1,10 @@
 //! Windows: 4 GiB of reserved address space each.
 
+use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{host, sys};
 use crate::place::{header, stubs};
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Where windows are looked for, in this order: above what sanitizers and the like claim and below where Linux puts programs (12,288);
@@ -37,12 +37,15 @@ struct Pool {
     kept: Vec<u64>,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool {
-    row: 0,
-    next: ROWS[0].0,
-    guarded: false,
-    kept: Vec::new(),
-});
+static POOL: Lock<Pool> = Lock::new(
+    Rank::Windows,
+    Pool {
+        row: 0,
+        next: ROWS[0].0,
+        guarded: false,
+        kept: Vec::new(),
+    },
+);
 
 /// A reserved window with header and stubs in place and nothing else.
 pub(crate) struct Window {
@@ -118,8 +121,8 @@ pub(crate) fn hold() -> Box<dyn std::any::Any> {
     Box::new(lock())
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Pool> {
-    POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock() -> Locked<'static, Pool> {
+    POOL.lock()
 }
 
 /// Reserves 4 GiB, aligned, inaccessible.

@@ -10,6 +10,7 @@
 
 use crate::domain::{Domain, DomainRef, fork as fork_of_domains, regions};
 use crate::lanes::signal;
+use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{guarded, host, sys};
 use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
 use ringfence_core::error::{HostError, MemoryError};
@@ -17,7 +18,7 @@ use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 mod files;
 mod fork;
@@ -118,16 +119,16 @@ struct State {
     space: BTreeMap<u32, u64>,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
+static STATE: LazyLock<Lock<State>> = LazyLock::new(|| {
     regions::keep(regions::Keeper { forget, has_rights });
-    Mutex::default()
+    Lock::new(Rank::Supervisor, State::default())
 });
 
 /// Mappings that one region in one window adds at most: itself and what it splits.
 const MAPPINGS: u64 = 2;
 
-fn lock() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> Locked<'static, State> {
+    STATE.lock()
 }
 
 /// A region, as the host holds it. Clones are the same region. When the last one goes, the region is freed, unless a domain

@@ -10,7 +10,7 @@ use crate::lanes::lane::Lane;
 use crate::lanes::world::{self, Guard};
 use crate::os::{host, sys};
 use ringfence_core::error::{HostError, ModuleError};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl Family {
     /// Takes a module away at a moment in which no other thread is in the domain; `own` is the calling thread's lane.
@@ -60,7 +60,7 @@ impl Family {
 impl Inner {
     /// The domain goes: the host's calls fail. How many mappings its modules have.
     pub(in crate::domain) fn kill_added(&mut self) -> u64 {
-        let family = self.family.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let family = self.family.get_mut();
         for member in &family.members {
             member.added.handles.kill();
         }

@@ -1,14 +1,14 @@
 //! Regions and `fork`.
 
 use super::{State, lock};
+use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The lock, held across `fork` so that the child finds it free and the tables consistent.
-struct AcrossFork(UnsafeCell<Option<MutexGuard<'static, State>>>);
+struct AcrossFork(UnsafeCell<Option<Locked<'static, State>>>);
 // SAFETY: touched by the thread that forks, which holds the lock meanwhile.
 unsafe impl Sync for AcrossFork {}
 
@@ -49,8 +49,8 @@ pub(super) fn at_fork() -> Result<(), HostError> {
         // What domains had is gone in this process. Handles of the host keep their own view, and can be given anew.
         state.revoke_all();
     }
-    static DONE: Mutex<bool> = Mutex::new(false);
-    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    static DONE: Lock<bool> = Lock::new(Rank::SupervisorFork, false);
+    let mut done = DONE.lock();
     if !*done {
         // SAFETY: registers three functions that stay.
         let e = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };

@@ -1,6 +1,6 @@
-//! Measures linking and unlinking in a living domain.
+//! Measures adding code to a living domain and removing it.
 //!
-//!     cargo run --release -p ringfence-runtime --example linking -- MODULE.rf [OTHER.rf]
+//!     cargo run --release -p ringfence-runtime --example adding -- MODULE.rf [OTHER.rf]
 //!
 //! Prints medians and minima in microseconds for functions of several sizes, and for the whole module OTHER.rf, by wall clock;
 //! that one must need nothing, or what MODULE.rf exports. For a function of about 1 KiB of text:
@@ -13,12 +13,12 @@ use ringfence_runtime::{Code, Domain, DomainOptions, Imports, LoadOptions, Modul
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: linking MODULE.rf")?;
+    let path = std::env::args().nth(1).ok_or("usage: adding MODULE.rf")?;
     let module = Module::open(path, &LoadOptions::default())?;
     let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default())?;
     println!(
         "{:>8} {:>10} {:>10} {:>10} {:>10}",
-        "bytes", "link", "min", "unlink", "min"
+        "bytes", "add", "min", "remove", "min"
     );
     for size in [64, 256, 1024, 4096, 16384] {
         let code = function(size);
@@ -26,25 +26,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             bytes: &code,
             entry: 0,
         };
-        let (mut link, mut unlink) = (Vec::new(), Vec::new());
+        let (mut add, mut remove) = (Vec::new(), Vec::new());
         for round in 0..2000 {
             let begin = Instant::now();
             let entry = domain.add_code("f", &code)?;
-            link.push(begin.elapsed().as_nanos() as f64 / 1000.0);
+            add.push(begin.elapsed().as_nanos() as f64 / 1000.0);
             if round % 100 == 0 {
                 entry.call(&mut Default::default())?;
             }
             let begin = Instant::now();
             domain.remove_code("f")?;
-            unlink.push(begin.elapsed().as_nanos() as f64 / 1000.0);
+            remove.push(begin.elapsed().as_nanos() as f64 / 1000.0);
         }
-        for times in [&mut link, &mut unlink] {
+        for times in [&mut add, &mut remove] {
             times.sort_by(f64::total_cmp);
         }
-        let middle = link.len() / 2;
+        let middle = add.len() / 2;
         println!(
             "{size:>8} {:>10.2} {:>10.2} {:>10.2} {:>10.2}",
-            link[middle], link[0], unlink[middle], unlink[0]
+            add[middle], add[0], remove[middle], remove[0]
         );
     }
     match std::env::args().nth(2) {

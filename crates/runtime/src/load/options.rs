@@ -1,0 +1,27 @@
+//! What a host accepts of modules.
+
+/// What the host accepts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LoadOptions {
+    /// Accept modules that confine stores and jumps only.
+    pub allow_integrity: bool,
+    /// Accept code that reads the time-stamp counter.
+    pub allow_tsc: bool,
+    /// Largest file in bytes, debug information included: 256 MiB; 4 GiB at most. A larger one is not read. Loading a file of
+    /// *n* bytes takes no more than 64 MiB + 8 *n* of memory, whatever the file says.
+    pub max_file_size: u64,
+    /// How many of the 65,533 label identifiers that a process has one module may take: 16,384.
+    pub max_labels: usize,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions {
+            allow_integrity: false,
+            allow_tsc: false,
+            max_file_size: 256 << 20,
+            max_labels: 16 << 10,
+        }
+    }
+}

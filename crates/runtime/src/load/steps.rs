@@ -1,0 +1,354 @@
+//! Loading: the steps from a file's bytes to a verified image, in their order.
+//!
+//! The file is [taken apart](elf), its demands are compared with what host and machine allow, its label identifiers are moved to
+//! numbers that no other module of the process has, and all is laid out in a sealed memory file: text with every byte behind it
+//! `int3`, pristine data. What is verified is that memory, which nobody can change any more, and domains map that memory.
+
+use crate::load::elf::{self, Parsed, Relocation, RelocationKind, Symbol};
+use crate::load::labels;
+use crate::load::names::{Names, plain};
+use crate::load::options::LoadOptions;
+use crate::load::symbols::{Export, ExportKind, Import};
+use crate::os::host;
+use crate::os::sys::{self, View};
+use object::elf as e;
+use ringfence_core::error::{HostError, LoadError};
+use ringfence_core::work::{Budget, Exceeded};
+use ringfence_isa::{Isolation, identifier, note};
+use ringfence_verify::{Image, Report, Rules, SegmentKind};
+use std::os::fd::OwnedFd;
+
+/// Memory that loading a file may take besides [`BYTES_FOR_EACH`] of its bytes.
+const BYTES: u64 = 64 << 20;
+const BYTES_FOR_EACH: u64 = 8;
+/// Entries of tables and bytes of names that may be looked at, besides [`STEPS_FOR_EACH`] byte of the file.
+const STEPS: u64 = 16 << 20;
+const STEPS_FOR_EACH: u64 = 4;
+
+/// What loading a file leaves.
+pub(crate) struct Loaded {
+    pub parsed: Parsed,
+    /// The sealed image.
+    pub file: OwnedFd,
+    pub report: Report,
+    pub exports: Vec<Export>,
+    pub by_name: Names,
+    pub imports: Vec<Import>,
+    pub isolation: Isolation,
+    /// Keeps the numbers of its labels from being handed out again.
+    _labels: labels::Range,
+}
+
+/// All steps.
+pub(crate) fn load(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    let host = host::check()?;
+    let len = bytes.len() as u64;
+    let mut step = Steps {
+        name,
+        bytes,
+        options,
+        budget: Budget::new(STEPS + STEPS_FOR_EACH * len, BYTES + BYTES_FOR_EACH * len),
+    };
+    step.pay(len)?;
+    let parsed = elf::parse(name, bytes, &mut step.budget)?;
+    let isolation = step.accept_isolation(&parsed)?;
+    step.accept_features(parsed.note.features, host.features)?;
+    let (labels, code) = step.number_labels(&parsed)?;
+    let (file, text) = step.seal(&parsed, code)?;
+    let report = step.verify(&parsed, &text, isolation, &labels)?;
+    step.accept_features(report.features, host.features)?;
+    let exports = step.bounded(|b| exports(&parsed, &report, bytes, b))?;
+    let by_name = step.bounded(|b| Names::new(&exports, b))?;
+    let imports = step.bounded(|b| imports(&parsed, bytes, b))?;
+    Ok(Loaded {
+        parsed,
+        file,
+        report,
+        exports,
+        by_name,
+        imports,
+        isolation,
+        _labels: labels,
+    })
+}
+
+/// What the steps share.
+struct Steps<'a> {
+    name: &'a str,
+    bytes: &'a [u8],
+    options: &'a LoadOptions,
+    budget: Budget,
+}
+
+impl Steps<'_> {
+    /// Work under the budget, whose error names the module.
+    fn bounded<T>(&mut self, work: impl FnOnce(&mut Budget) -> Result<T, Exceeded>) -> Result<T, LoadError> {
+        work(&mut self.budget).map_err(|source| LoadError::Exceeded {
+            name: self.name.into(),
+            source,
+        })
+    }
+
+    fn pay(&mut self, bytes: u64) -> Result<(), LoadError> {
+        self.bounded(|b| b.bytes(bytes))
+    }
+
+    fn rejected(&self, reason: String) -> LoadError {
+        LoadError::Rejected {
+            name: self.name.into(),
+            reason,
+        }
+    }
+
+    /// What the module's accesses are confined to, if the host takes that.
+    fn accept_isolation(&self, parsed: &Parsed) -> Result<Isolation, LoadError> {
+        match parsed.note.flags & note::flag::INTEGRITY {
+            0 => Ok(Isolation::Full),
+            _ if self.options.allow_integrity => Ok(Isolation::Integrity),
+            _ => Err(LoadError::Integrity {
+                name: self.name.into(),
+            }),
+        }
+    }
+
+    /// The processor has what the code uses.
+    fn accept_features(&self, needs: u32, has: u32) -> Result<(), LoadError> {
+        match needs & !has {
+            0 => Ok(()),
+            missing => Err(LoadError::Features {
+                name: self.name.into(),
+                missing,
+            }),
+        }
+    }
+
+    /// Numbers for the labels, and the text with them, in whole pages.
+    fn number_labels(&mut self, parsed: &Parsed) -> Result<(labels::Range, Vec<u8>), LoadError> {
+        let text = parsed.loads[parsed.text];
+        let from = &self.bytes[text.file_offset..text.file_offset + text.file_len as usize];
+        let places = match ringfence_verify::may_hold_labels(from) {
+            true => {
+                ringfence_verify::identifiers(from, text.start).map_err(|r| self.rejected(r.to_string()))?
+            }
+            false => Vec::new(),
+        };
+        let mut numbers: Vec<u32> = self.bounded(|b| b.vec(places.len()))?;
+        numbers.extend(places.iter().map(|p| p.id));
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.len() > self.options.max_labels {
+            return Err(LoadError::Labels {
+                name: self.name.into(),
+                wanted: numbers.len(),
+                limit: self.options.max_labels,
+            });
+        }
+        let range = labels::Range::take(numbers.len()).map_err(|free| LoadError::Identifiers {
+            name: self.name.into(),
+            wanted: numbers.len(),
+            free,
+        })?;
+        let pages = (text.page_end() - text.start) as usize;
+        let mut code = self.bounded(|b| b.vec(pages))?;
+        code.extend_from_slice(from);
+        code.resize(pages, 0xCC);
+        for place in &places {
+            let at = (place.offset - text.start) as usize;
+            let number = numbers.binary_search(&place.id).expect("all places' are there");
+            let number = range.number(number).expect("so many were taken");
+            let label = identifier::label(number).expect("ranges hold label numbers only");
+            code[at..at + 4].copy_from_slice(&label.to_le_bytes());
+        }
+        Ok((range, code))
+    }
+
+    /// The image in a memory file that nobody can change, and its text as the verifier is to see it.
+    fn seal(&mut self, parsed: &Parsed, code: Vec<u8>) -> Result<(OwnedFd, Text), LoadError> {
+        // What the file's pages in memory will take.
+        for load in &parsed.loads {
+            self.pay((load.file_page_end() - load.page_start()).into())?;
+        }
+        let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(parsed.loads.len());
+        for load in &parsed.loads {
+            let bytes = &self.bytes[load.file_offset..load.file_offset + load.file_len as usize];
+            pieces.push((load.start.into(), bytes));
+        }
+        pieces[parsed.text].1 = &code;
+        let file = sys::sealed_file_of(&memory_name(self.name), u64::from(parsed.image_len), &pieces)?;
+        let pages = code.len() as u64;
+        let text = Text::new(code, &file, parsed.loads[parsed.text].start)?;
+        if matches!(text, Text::View(_)) {
+            self.budget.give_back(pages);
+        }
+        Ok((file, text))
+    }
+
+    /// The verdict.
+    fn verify(
+        &mut self,
+        parsed: &Parsed,
+        text: &Text,
+        isolation: Isolation,
+        labels: &labels::Range,
+    ) -> Result<Report, LoadError> {
+        let segments: Vec<_> = parsed
+            .loads
+            .iter()
+            .map(|l| ringfence_verify::Segment {
+                start: l.start,
+                len: l.len,
+                kind: l.kind,
+            })
+            .collect();
+        let rules = Rules {
+            isolation,
+            label_numbers: labels.inclusive(),
+            allow_tsc: self.options.allow_tsc,
+            ..Rules::default()
+        };
+        let image = Image {
+            text: text.bytes(),
+            text_address: parsed.loads[parsed.text].start,
+            segments: &segments,
+            image_offset: None,
+        };
+        let entries = self.bounded(|b| entries(parsed, b))?;
+        ringfence_verify::verify(&image, &entries, &rules)
+            .map_err(|r| self.rejected(describe(&r, &parsed.symbols, self.bytes)))
+    }
+}
+
+/// What the verifier checks: memory that nobody changes any more.
+enum Text {
+    /// The very bytes that the sealed file was made of. Faster than a mapping while there are few.
+    Copy(Box<[u8]>),
+    /// The sealed file itself.
+    View(View),
+}
+
+impl Text {
+    /// Largest text that is kept as a copy.
+    const COPIED: usize = 64 << 10;
+
+    fn new(code: Vec<u8>, file: &OwnedFd, start: u32) -> Result<Text, HostError> {
+        if code.len() <= Self::COPIED {
+            return Ok(Text::Copy(code.into()));
+        }
+        Ok(Text::View(View::new(file, start.into(), code.len() as u64)?))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Text::Copy(code) => code,
+            Text::View(view) => view.bytes(),
+        }
+    }
+}
+
+/// Where the host may enter: exported functions, constructors and destructors.
+fn entries(parsed: &Parsed, budget: &mut Budget) -> Result<Vec<u32>, Exceeded> {
+    let text = &parsed.loads[parsed.text];
+    let entry = |s: &&Symbol| s.exported && s.kind == e::STT_FUNC.0 && text.contains(s.value.into(), 1);
+    let functions = parsed.symbols.iter().filter(entry);
+    let count = functions.clone().count() + parsed.constructors.len() + parsed.destructors.len();
+    let mut entries = budget.vec(count)?;
+    entries.extend(functions.map(|s| s.value));
+    entries.extend_from_slice(&parsed.constructors);
+    entries.extend_from_slice(&parsed.destructors);
+    entries.sort_unstable();
+    entries.dedup();
+    Ok(entries)
+}
+
+fn exports(
+    parsed: &Parsed,
+    report: &Report,
+    file: &[u8],
+    budget: &mut Budget,
+) -> Result<Vec<Export>, Exceeded> {
+    let kind = |s: &Symbol| {
+        if s.kind == e::STT_TLS.0 {
+            parsed.tls.filter(|t| s.value <= t.len)?;
+            return Some(ExportKind::ThreadLocal);
+        }
+        if s.kind == e::STT_FUNC.0 {
+            report.function_with_entry(s.value)?;
+            return Some(ExportKind::Function);
+        }
+        parsed
+            .loads
+            .iter()
+            .find(|l| l.kind != SegmentKind::Text && l.contains(s.value.into(), 0))?;
+        Some(ExportKind::Object)
+    };
+    let mut exports = budget.vec(parsed.symbols.iter().filter(|s| s.exported).count())?;
+    for s in parsed.symbols.iter().filter(|s| s.exported) {
+        let Some(kind) = kind(s) else { continue };
+        exports.push(Export {
+            name: budget.text(s.name(file))?,
+            kind,
+            offset: s.value,
+            size: s.size,
+        });
+    }
+    Ok(exports)
+}
+
+fn imports(parsed: &Parsed, file: &[u8], budget: &mut Budget) -> Result<Vec<Import>, Exceeded> {
+    let foreign = |r: &&Relocation| {
+        r.kind != RelocationKind::Relative && r.symbol != 0 && !parsed.symbols[r.symbol as usize].defined
+    };
+    let mut used = budget.vec(parsed.relocations.iter().filter(foreign).count())?;
+    used.extend(parsed.relocations.iter().filter(foreign).map(|r| r.symbol));
+    used.sort_unstable();
+    used.dedup();
+    let mut imports = budget.vec(used.len())?;
+    for symbol in used {
+        let symbol = &parsed.symbols[symbol as usize];
+        let name = symbol.name(file);
+        let function = name.strip_prefix(note::IMPORT_PREFIX);
+        imports.push(Import {
+            name: budget.text(function.unwrap_or(name))?,
+            function: function.is_some(),
+            weak: symbol.weak,
+        });
+    }
+    Ok(imports)
+}
+
+/// Rejections with the names of the functions they are in, one a line.
+fn describe(rejected: &ringfence_verify::Rejected, symbols: &[Symbol], file: &[u8]) -> String {
+    const SHOWN: usize = 10;
+    let mut text = String::from("the verifier rejects the code:");
+    for r in rejected.rejections.iter().take(SHOWN) {
+        let inside = |s: &&Symbol| {
+            s.defined
+                && s.kind == e::STT_FUNC.0
+                && r.offset
+                    .checked_sub(s.value)
+                    .is_some_and(|inside| u64::from(inside) < s.size)
+        };
+        let function = symbols
+            .iter()
+            .find(inside)
+            .map(|s| format!(" in {}", plain(s.name(file))))
+            .unwrap_or_default();
+        text += &format!("\n  {r}{function}");
+    }
+    let more = rejected.rejections.len().saturating_sub(SHOWN);
+    if more > 0 || rejected.truncated {
+        text += &format!(
+            "\n  and {more}{} more",
+            if rejected.truncated { " or" } else { "" }
+        );
+    }
+    text
+}
+
+/// The name that debuggers and profilers find in the process's map: `ringfence:` and the file's own name.
+fn memory_name(name: &str) -> std::ffi::CString {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let plain: String = file.chars().filter(|c| c.is_ascii_graphic()).take(200).collect();
+    // No NUL is graphic.
+    std::ffi::CString::new(format!("ringfence:{plain}")).unwrap_or_default()
+}
