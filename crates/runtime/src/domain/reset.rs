@@ -17,6 +17,13 @@ use ringfence_isa::window;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What a domain may have that came from elsewhere.
+struct Foreign {
+    regions: bool,
+    code: bool,
+    modules: bool,
+}
+
 impl Inner {
     /// Keeps everybody out, if nobody is in, until the world is unlocked. Calls in progress do not notice.
     fn close(&self, set: &LaneSet) -> Result<(), DomainError> {
@@ -84,21 +91,30 @@ impl Inner {
             .collect()
     }
 
+    /// What the domain has that no snapshot holds. With the world locked.
+    fn foreign(&self, regions: bool) -> Foreign {
+        Foreign {
+            regions,
+            code: self.has_linked(),
+            modules: self.has_added(),
+        }
+    }
+
     /// Takes a snapshot of the domain. Nobody is in it.
-    fn freeze(&self, set: &LaneSet) -> Result<Frozen, SnapshotError> {
+    fn freeze(&self, set: &LaneSet, foreign: &Foreign) -> Result<Frozen, SnapshotError> {
         if self.faulted() {
             return Err(SnapshotError::Faulted);
         }
         if set.next > 1 || !set.lost.is_empty() {
             return Err(SnapshotError::Lanes { count: set.next });
         }
-        if regions::has_rights(self.base()) {
+        if foreign.regions {
             return Err(SnapshotError::Regions);
         }
-        if self.has_linked() {
-            return Err(SnapshotError::Held("code that was linked into it".into()));
+        if foreign.code {
+            return Err(SnapshotError::Held("code that was added to it".into()));
         }
-        if self.has_added() {
+        if foreign.modules {
             return Err(SnapshotError::Held("modules that were added to it".into()));
         }
         if let Some(held) = self.policy.holds() {
@@ -261,8 +277,11 @@ impl Domain {
         let initial = inner.initial();
         {
             let mut world = world::lock_plain();
-            let mut set = inner.lanes();
+            let set = inner.lanes();
             inner.close(&set)?;
+            // SAFETY: lanes in the list are this domain's.
+            let disorder = |l: &*mut Lane| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 };
+            let disordered = set.lanes.iter().any(disorder);
             inner.policy.reset();
             inner.memory().set_limit(inner.options.memory_limit);
             if pooled {
@@ -272,16 +291,17 @@ impl Domain {
                     .renew(inner.options.call_limit, set.credits());
                 inner.max_lanes.store(inner.options.max_lanes, Ordering::Relaxed);
             }
+            drop(set);
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
             inner.resets.fetch_add(1, Ordering::AcqRel);
             inner.unlink_all(&mut world)?;
-            // SAFETY: lanes in the list are this domain's.
-            let disorder = |l: &*mut Lane| unsafe { (**l).poisoned.load(Ordering::Acquire) != 0 };
-            inner.remove_all(&mut world, set.lanes.iter().any(disorder))?;
+            inner.remove_all(&mut world, disordered)?;
             match &initial {
                 None => super::image::restore(inner, pooled)?,
                 Some(frozen) => inner.restore_frozen(frozen)?,
             }
+            // The same lanes: new ones are made with the world locked only.
+            let mut set = inner.lanes();
             let poisoned: Vec<*mut Lane> = set.lanes.iter().copied().filter(disorder).collect();
             for lane in poisoned {
                 set.lanes.retain(|&l| l != lane);
@@ -323,10 +343,12 @@ impl Domain {
     /// [`SnapshotError`]: refused are domains with calls in progress, a fault, several threads, rights to regions, open descriptors.
     pub fn checkpoint(&self) -> Result<(), SnapshotError> {
         let inner = &*self.0;
+        let regions = regions::has_rights(inner.base());
         let _world = world::lock_plain();
+        let foreign = inner.foreign(regions);
         let set = inner.lanes();
         inner.close(&set)?;
-        let taken = inner.freeze(&set).and_then(|frozen| {
+        let taken = inner.freeze(&set, &foreign).and_then(|frozen| {
             inner.map_frozen(&frozen)?;
             Ok(frozen)
         });
@@ -340,10 +362,12 @@ impl Domain {
     /// A snapshot of the present state.
     pub(crate) fn capture(&self) -> Result<Frozen, SnapshotError> {
         let inner = &*self.0;
+        let regions = regions::has_rights(inner.base());
         let _world = world::lock_plain();
+        let foreign = inner.foreign(regions);
         let set = inner.lanes();
         inner.close(&set)?;
-        let taken = inner.freeze(&set);
+        let taken = inner.freeze(&set, &foreign);
         if !inner.faulted() {
             inner.open(&set);
         }

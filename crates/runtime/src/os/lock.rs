@@ -19,12 +19,12 @@ pub(crate) enum Rank {
     Slot,
     /// Domains' indices, all lanes, who has which.
     World,
-    /// A domain's lanes.
-    Lanes,
     /// Modules that were added to a domain.
     Family,
     /// Pieces of code that were added to a domain.
     Code,
+    /// A domain's lanes.
+    Lanes,
     /// What a domain's reset returns to.
     Checkpoint,
     /// A domain's pages.
