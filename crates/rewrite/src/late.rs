@@ -11,7 +11,7 @@ use crate::regs::{self, Class, R11};
 
 /// Where the loader leaves what an operand needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot<'a> {
+enum GotSlot<'a> {
     /// The distance of a thread-local variable from the thread pointer.
     Distance(&'a str),
     /// The address of data that another module gives.
@@ -32,9 +32,9 @@ fn symbol(text: &str) -> Option<(&str, i64)> {
 }
 
 /// What stands for `x@tpoff`, with a number added or not.
-fn distance(text: &str) -> Option<(Slot<'_>, i64)> {
+fn distance(text: &str) -> Option<(GotSlot<'_>, i64)> {
     let (name, add) = symbol(text)?;
-    Some((Slot::Distance(name.strip_suffix("@tpoff")?), add))
+    Some((GotSlot::Distance(name.strip_suffix("@tpoff")?), add))
 }
 
 impl Out<'_> {
@@ -43,7 +43,7 @@ impl Out<'_> {
         self.late(m).is_some()
     }
 
-    fn late<'a>(&self, m: &Mem<'a>) -> Option<(Slot<'a>, i64)> {
+    fn late<'a>(&self, m: &Mem<'a>) -> Option<(GotSlot<'a>, i64)> {
         if m.fs {
             return None;
         }
@@ -51,15 +51,17 @@ impl Out<'_> {
             return distance(m.disp);
         }
         let (name, add) = symbol(m.disp)?;
-        self.foreign.contains(name).then_some((Slot::Address(name), add))
+        self.foreign
+            .contains(name)
+            .then_some((GotSlot::Address(name), add))
     }
 
     /// Loads what the loader has left, without touching flags.
-    fn load(&mut self, slot: Slot<'_>, into: u8) {
+    fn load(&mut self, slot: GotSlot<'_>, into: u8) {
         let into = regs::q(into);
         match slot {
-            Slot::Distance(name) => self.fmt(format_args!("\tmovq\t{name}@gottpoff(%rip), %{into}\n")),
-            Slot::Address(name) => self.fmt(format_args!("\tmovq\t{name}@GOTPCREL(%rip), %{into}\n")),
+            GotSlot::Distance(name) => self.fmt(format_args!("\tmovq\t{name}@gottpoff(%rip), %{into}\n")),
+            GotSlot::Address(name) => self.fmt(format_args!("\tmovq\t{name}@GOTPCREL(%rip), %{into}\n")),
         }
     }
 

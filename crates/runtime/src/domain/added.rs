@@ -17,7 +17,7 @@ use super::handles::Handles;
 use super::quiet::Grave;
 use super::series::Series;
 use super::{Domain, Inner, image};
-use crate::domain::relocate::{GAP, Linker, Placed};
+use crate::domain::relocate::{GAP, Placed, Resolver};
 use crate::lanes::signal;
 use crate::lanes::world;
 use crate::load::module::Module;
@@ -388,7 +388,7 @@ impl Domain {
             let first = inner.layout.placed.len();
             let number = first + others.len();
             let all = inner.layout.placed.iter().chain(others.iter().copied());
-            let mut linker = Linker::later(all.chain([&placed]).collect(), &inner.used);
+            let mut linker = Resolver::later(all.chain([&placed]).collect(), &inner.used);
             let mut values = Vec::with_capacity(module.0.parsed.relocations.len());
             for relocation in &module.0.parsed.relocations {
                 let value =

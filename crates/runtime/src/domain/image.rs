@@ -2,7 +2,7 @@
 
 use super::{Inner, PristinePages, Signature, avx};
 use crate::domain::imports::Binding;
-use crate::domain::relocate::{self, Layout, Linker, Used};
+use crate::domain::relocate::{self, Layout, Resolver, Used};
 use crate::domain::slot::Slot;
 use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
@@ -137,7 +137,7 @@ pub(super) fn protect_relocated(p: &relocate::Placed, base: u64) -> Result<(), H
 /// Writes all relocations, makes read-only what is to be, and keeps copies of the writable pages that have any.
 pub(super) fn relocate_all(
     layout: &Layout,
-    linker: &mut Linker<'_>,
+    linker: &mut Resolver<'_>,
     base: u64,
 ) -> Result<PristinePages, DomainError> {
     let mut pristine = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::domain::imports::{Binding, Closure, Hook, Imports};
 use crate::domain::limits::LimitHook;
-use crate::domain::relocate::{Layout, Linker, Used};
+use crate::domain::relocate::{Layout, Resolver, Used};
 use crate::domain::snapshot::Frozen;
 use crate::lanes::first::First;
 use crate::lanes::gate;
@@ -388,7 +388,7 @@ impl Domain {
         for p in &layout.placed {
             map_image(p, base, || Ok(()))?;
         }
-        let mut linker = Linker::new(&layout, &imports);
+        let mut linker = Resolver::new(&layout, &imports);
         let pristine = relocate_all(&layout, &mut linker, base)?;
         if options.extensible {
             linker.bind_rest()?;

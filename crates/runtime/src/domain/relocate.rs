@@ -97,7 +97,7 @@ enum Meaning {
 }
 
 /// Finds out what every undefined symbol is.
-pub(crate) struct Linker<'a> {
+pub(crate) struct Resolver<'a> {
     placed: Vec<&'a Placed>,
     imports: Option<&'a Imports>,
     /// Host imports that have their stubs already.
@@ -110,17 +110,17 @@ pub(crate) struct Linker<'a> {
     stubs: HashMap<String, u32>,
 }
 
-impl<'a> Linker<'a> {
+impl<'a> Resolver<'a> {
     pub(crate) fn new(layout: &'a Layout, imports: &'a Imports) -> Self {
-        Linker {
+        Resolver {
             imports: Some(imports),
-            ..Linker::later(layout.placed.iter().collect(), &[])
+            ..Resolver::later(layout.placed.iter().collect(), &[])
         }
     }
 
     /// For modules that come to a domain with these modules, whose host imports are bound.
     pub(crate) fn later(placed: Vec<&'a Placed>, bound: &'a [Used]) -> Self {
-        Linker {
+        Resolver {
             placed,
             imports: None,
             bound,

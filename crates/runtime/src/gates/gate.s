@@ -88,7 +88,7 @@ __rf_gate_begin:
 .globl \name\()_from
 \name\()_from:                          // r10 = the caller's stack arguments
 .endif
-.Lrf_again_\name:
+.Lin_again_\name:
     pushq %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
@@ -107,23 +107,23 @@ __rf_gate_begin:
     pushq %r15
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %r15, 0
-1:
+.Lin_find_lane_\name:
     movq __rf_tls@gottpoff(%rip), %rbx
     movq %fs:{t_lanes}(%rbx), %r15
     movq {e_index}(%r11), %r14
     movq (%r15,%r14), %r12              // the thread's lane
     testq %r12, %r12
-    jz 9f
+    jz .Lin_slow_\name
     movq {l_top}(%r12), %r13
     testq %r13, %r13
-    jz 9f
+    jz .Lin_slow_\name
     movq %fs:{t_current}(%rbx), %r14
     cmpq $0, {l_top}(%r14)              // is this thread inside any domain?
-    je 9f
+    je .Lin_slow_\name
     movq %rsp, %r14
     subq %fs:{t_alt}(%rbx), %r14
     cmpq %fs:{t_alt_size}(%rbx), %r14
-    jb 9f
+    jb .Lin_slow_\name
     movq {l_host_sp}(%r12), %rbp
     pushq %r11
     .cfi_adjust_cfa_offset 8
@@ -135,8 +135,8 @@ __rf_gate_begin:
     adcq $0, {l_sequence}(%r12)
     movq %rsp, {l_host_sp}(%r12)        // stored before attention is loaded: see watchdog::barrier
     cmpl $0, {l_attention}(%r12)
-    jne 6f
-64:
+    jne .Lin_attention_\name
+.Lin_counted_\name:
     movq $0, {l_top}(%r12)
     movq %r12, %fs:{t_current}(%rbx)    // from here on no handler can enter a domain
     movq %r12, -16(%r13)
@@ -144,8 +144,8 @@ __rf_gate_begin:
     movq {e_base}(%r11), %r14
     rdgsbase %rbp
     cmpq %r14, %rbp
-    jne 8f
-7:
+    jne .Lin_other_window_\name
+.Lin_enter_\name:
     movq {l_data_top}(%r12), %r15
     leaq -16(%r13), %rsp
     // CFA = the host_sp that stands on the control stack + 80
@@ -154,36 +154,36 @@ __rf_gate_begin:
 .if \mode == 2
     movl {e_words}(%r11), %ebp
     testl %ebp, %ebp
-    jz 3f
+    jz .Lin_clear_\name
     leaq 15(,%rbp,8), %rbx
     andq $-16, %rbx
     subq %rbx, %r15
-2:
+.Lin_copy_stack_\name:
     movq -8(%r10,%rbp,8), %rbx
     movq %rbx, -8(%r15,%rbp,8)
     decl %ebp
-    jnz 2b
-3:
+    jnz .Lin_copy_stack_\name
+.Lin_clear_\name:
     movl {e_flags}(%r11), %ebx
     testl ${f_no_vectors}, %ebx
-    jnz 5f
+    jnz .Lin_cleared_\name
     testl ${f_keep}, %ebx
-    jnz 4f
+    jnz .Lin_keep_arguments_\name
     testl ${f_avx}, %ebx
-    jz 31f
+    jz .Lin_clear_all_\name
     vzeroupper
-31:
+.Lin_clear_all_\name:
     RF_SSE_0_1
     RF_SSE_2_7
     RF_SSE_8_15
-    jmp 5f
-4:
+    jmp .Lin_cleared_\name
+.Lin_keep_arguments_\name:
     testl ${f_avx}, %ebx
-    jz 41f
+    jz .Lin_clear_others_\name
     vzeroupper
-41:
+.Lin_clear_others_\name:
     RF_SSE_8_15
-5:
+.Lin_cleared_\name:
     movzbl %al, %eax
 .else
 .if \mode == 1
@@ -206,14 +206,14 @@ __rf_gate_begin:
     movq %r11, {l_top}(%r10)
     // A constant stored where the value is almost always 0 keeps one call from waiting for the one before.
     cmpq $0, (%rsp)
-    jne 60f
+    jne .Lin_nested_\name
     movq $0, {l_host_sp}(%r10)
-61:
+.Lin_left_\name:
     addq $24, %rsp
     .cfi_adjust_cfa_offset -24
     movq __rf_tls@gottpoff(%rip), %rbx
     movq $0, %fs:{t_status}(%rbx)
-.Lrf_pop_\name:
+.Lin_pop_\name:
     .cfi_remember_state
     popq %r15
     .cfi_adjust_cfa_offset -8
@@ -230,61 +230,61 @@ __rf_gate_begin:
     retq
     .cfi_restore_state
     .cfi_adjust_cfa_offset 24
-8:
+.Lin_other_window_\name:
     cmpq %rbp, %fs:{t_gs}(%rbx)
-    jne 81f
+    jne .Lin_foreign_gs_\name
     movq %r14, %fs:{t_gs}(%rbx)
     wrgsbase %r14
-    jmp 7b
-60:
+    jmp .Lin_enter_\name
+.Lin_nested_\name:
     movq (%rsp), %rbp
     movq %rbp, {l_host_sp}(%r10)
-    jmp 61b
-81:                                     // gs holds what this thread's gates have not put there
+    jmp .Lin_left_\name
+.Lin_foreign_gs_\name:    // gs holds what this thread's gates have not put there
     movq %r13, {l_top}(%r12)
     movq (%rsp), %rbp
     testl ${w_counted}, {l_attention}(%r12)
-    jz 65f
+    jz .Lin_undo_\name
     testq %rbp, %rbp
-    jnz 65f
+    jnz .Lin_undo_\name
     lock addq $1, {l_credit}(%r12)
-    jmp 65f
-6:
+    jmp .Lin_undo_\name
+.Lin_attention_\name:
     cmpl ${w_counted}, {l_attention}(%r12)
-    jne 65f
+    jne .Lin_undo_\name
     testq %rbp, %rbp                    // a nested call is part of the outermost
-    jnz 64b
+    jnz .Lin_counted_\name
     lock subq $1, {l_credit}(%r12)
-    jns 64b
+    jns .Lin_counted_\name
     lock addq $1, {l_credit}(%r12)
-65:
+.Lin_undo_\name:
     movq %rbp, {l_host_sp}(%r12)
     cmpq $1, %rbp                       // counted, but not begun
     adcq $0, {l_again}(%r12)
     addq $24, %rsp
     .cfi_adjust_cfa_offset -24
-9:
+.Lin_slow_\name:
     callq __rf_in_slow
     cmpl $1, %ebp
-    je 1b
-    ja 11f
+    je .Lin_find_lane_\name
+    ja .Lin_keep_foreign_gs_\name
     xorl %eax, %eax
     xorl %edx, %edx
     RF_SSE_0_1
-    jmp .Lrf_pop_\name
-11:                                     // somebody else's gs: the call once more, and gs as it was afterwards
+    jmp .Lin_pop_\name
+.Lin_keep_foreign_gs_\name:    // somebody else's gs: the call once more, and gs as it was afterwards
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
     rdgsbase %rbx
     movq __rf_tls@gottpoff(%rip), %rbp
     movq %fs:{t_gs}(%rbp), %r12
     movq %rbx, %fs:{t_gs}(%rbp)
-    callq .Lrf_again_\name
+    callq .Lin_again_\name
     wrgsbase %rbx
     movq %r12, %fs:{t_gs}(%rbp)
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
-    jmp .Lrf_pop_\name
+    jmp .Lin_pop_\name
     .cfi_endproc
 .size \name,.-\name
 .endm
@@ -370,7 +370,7 @@ __rf_out:
     movl %r15d, %eax
     subl {l_data_low}(%r14), %eax
     cmpl {l_data_len}(%r14), %eax
-    ja 90f
+    ja .Lout_bad_stack
     movl %r15d, %eax
     subq ${red_zone}, %rax
     andq $-16, %rax
@@ -378,9 +378,9 @@ __rf_out:
     movq %rax, {l_data_top}(%r14)
     incl {l_depth}(%r14)
     cmpl ${max_nesting}, {l_depth}(%r14)
-    ja 91f
+    ja .Lout_too_deep
     cmpq {l_import_count}(%r14), %r11
-    jae 92f
+    jae .Lout_no_import
     movq 8(%rsp), %rax
     movq %rax, {l_top}(%r14)            // from here on the lane can be entered again
     movq 24(%rsp), %rax
@@ -388,31 +388,31 @@ __rf_out:
     addq {l_imports}(%r14), %r11
     movq %r11, 16(%rsp)
     cmpl $0, {i_kind}(%r11)
-    jne 20f
+    jne .Lout_other_kinds
     callq *{i_function}(%r11)
-.Lrf_out_back:
+.Lout_back:
     movq %fs:0, %rcx
     cmpq {l_thread}(%r14), %rcx
-    jne 95f
+    jne .Lout_disorder
     movq 8(%rsp), %rcx
     cmpq {l_top}(%r14), %rcx
-    jne 95f
+    jne .Lout_disorder
     leaq 32(%rsp), %rsi
     cmpq {l_host_sp}(%r14), %rsi
-    jne 95f
+    jne .Lout_disorder
     testl $~{w_ignore}, {l_attention}(%r14)
-    jnz 96f
-.Lrf_out_resume:
+    jnz .Lout_attention
+.Lout_resume:
     movq 16(%rsp), %r11
     andq {i_rax}(%r11), %rax
     andq {i_rdx}(%r11), %rdx
     movl {i_vectors}(%r11), %edi
     testl %edi, %edi
-    jz 12f
+    jz .Lout_cleared
     cmpl ${v_zero}, %edi
-    jne 15f
+    jne .Lout_vectors
     RF_VECTORS_ZERO
-12:
+.Lout_cleared:
     movq (%rsp), %rsi
     movq %rsi, {l_data_top}(%r14)
     decl {l_depth}(%r14)
@@ -422,8 +422,8 @@ __rf_out:
     movq {l_base}(%r14), %r14
     rdgsbase %rsi
     cmpq %r14, %rsi
-    jne 14f
-13:
+    jne .Lout_other_window
+.Lout_return:
     movq %rcx, %rsp
     .cfi_remember_state
     .cfi_def_cfa %rsp, 8
@@ -436,81 +436,81 @@ __rf_out:
     xorl %r11d, %r11d
     retq
     .cfi_restore_state
-14:
+.Lout_other_window:
     movq __rf_tls@gottpoff(%rip), %rsi
     movq %r14, %fs:{t_gs}(%rsi)
     wrgsbase %r14
-    jmp 13b
-15:                                     // results in vector registers, or no AVX
+    jmp .Lout_return
+.Lout_vectors:    // results in vector registers, or no AVX
     testl ${v_avx}, %edi
-    jz 16f
+    jz .Lout_clear_others
     vzeroupper
-16:
+.Lout_clear_others:
     RF_SSE_2_7
     RF_SSE_8_15
     testl ${k_closure}, {i_kind}(%r11)
-    jnz 18f
+    jnz .Lout_keep_first
     movq %xmm0, %xmm0                   // what a compiler left above a number is the host's
     movq %xmm1, %xmm1
     testl ${v_single}, %edi
-    jz 18f
+    jz .Lout_keep_first
     pslldq $12, %xmm0
     psrldq $12, %xmm0
-18:
+.Lout_keep_first:
     testl ${v_keep0}, %edi
-    jnz 17f
+    jnz .Lout_keep_second
     xorps %xmm0, %xmm0
-17:
+.Lout_keep_second:
     testl ${v_keep1}, %edi
-    jnz 12b
+    jnz .Lout_cleared
     xorps %xmm1, %xmm1
-    jmp 12b
+    jmp .Lout_cleared
 
-20:                                     // other domains, closures, and everything in windows with x87 code
+.Lout_other_kinds:    // other domains, closures, and everything in windows with x87 code
     cmpl ${k_domain}, {i_kind}(%r11)
-    jne 24f
+    jne .Lout_by_bits
     movl $1, {l_linked}(%r14)           // see watchdog::along
     callq *{i_function}(%r11)
-23:
+.Lout_domain_back:
     movq __rf_tls@gottpoff(%rip), %rcx
     cmpq $0, %fs:{t_status}(%rcx)
-    jne 25f
+    jne .Lout_callee_failed
     movq $0, {l_call_status}(%r14)      // and l_linked
-    jmp .Lrf_out_back
-25:
+    jmp .Lout_back
+.Lout_callee_failed:
     movq %r14, %rdi
     movq %rsp, %rsi
     callq {callee_failed}
     testl %eax, %eax
-    jnz .Lrf_out_end
+    jnz .Lout_end
     movq %rdx, %rax                     // what the link has for failures; nothing else of the callee's is left
     xorl %edx, %edx
     RF_SSE_0_1
-    jmp .Lrf_out_back
-24:
+    jmp .Lout_back
+.Lout_by_bits:
     testl ${k_closure}, {i_kind}(%r11)
-    jnz 30f
+    jnz .Lout_closure
     testl ${k_jump}, {i_kind}(%r11)
-    jnz 40f
+    jnz .Lout_jump
     testl ${k_x87}, {i_kind}(%r11)
-    jz 21f
+    jz .Lout_x87_left
     callq __rf_x87_leave
-21:
+.Lout_x87_left:
     testl ${k_domain}, {i_kind}(%r11)
-    jz 26f
+    jz .Lout_call
     movl $1, {l_linked}(%r14)
-26:
+.Lout_call:
     callq *{i_function}(%r11)
     movq 16(%rsp), %r11
     testl ${k_x87}, {i_kind}(%r11)
-    jz 22f
+    jz .Lout_x87_back
     callq __rf_x87_return
-22:
+.Lout_x87_back:
     testl ${k_domain}, {i_kind}(%r11)
-    jz .Lrf_out_back
-    jmp 23b
+    jz .Lout_back
+    jmp .Lout_domain_back
 
-30:
+.Lout_closure:
     subq ${o_size}, %rsp
     // The same CFA, o_size further up: unwinders (a panic's backtrace) start from the host function.
     .cfi_remember_state
@@ -544,27 +544,27 @@ __rf_out:
     movq %r11, {o_import}(%rsp)
     movq %r14, {o_lane}(%rsp)
     testl ${k_x87}, {i_kind}(%r11)
-    jz 31f
+    jz .Lout_closure_call
     callq __rf_x87_leave
-31:
+.Lout_closure_call:
     movq %rsp, %rdi
     callq {dispatch}
     testl %eax, %eax
-    jnz 93f
+    jnz .Lout_closure_failed
     movq {o_import}(%rsp), %r11
     testl ${k_x87}, {i_kind}(%r11)
-    jz 32f
+    jz .Lout_closure_back
     callq __rf_x87_return
-32:
+.Lout_closure_back:
     movq {o_result}(%rsp), %rax
     movq {o_result}+8(%rsp), %rdx
     movups {o_vector_result}(%rsp), %xmm0
     movups {o_vector_result}+16(%rsp), %xmm1
     addq ${o_size}, %rsp
     .cfi_restore_state
-    jmp .Lrf_out_back
+    jmp .Lout_back
 
-40:                                     // setjmp, longjmp, and the two of exceptions
+.Lout_jump:    // setjmp, longjmp, and the two of exceptions
     movq $0, {l_top}(%r14)              // no handler may enter the lane and change its records
     subq $80, %rsp
     .cfi_remember_state
@@ -591,42 +591,42 @@ __rf_out:
     addq $80, %rsp
     .cfi_restore_state
     testl %eax, %eax
-    jnz .Lrf_out_end
+    jnz .Lout_end
     movq %rcx, %rax
     movq 8(%rsp), %rcx                  // a jump has moved it
     movq %rcx, {l_top}(%r14)
-    jmp .Lrf_out_back
+    jmp .Lout_back
 
-90:                                     // r15 is not on the lane's data stack
+.Lout_bad_stack:    // r15 is not on the lane's data stack
     incl {l_depth}(%r14)
     xorl %esi, %esi
-    jmp 94f
-91:                                     // too deep
+    jmp .Lout_refused
+.Lout_too_deep:    // too deep
     movl $1, %esi
-    jmp 94f
-92:                                     // no such import
+    jmp .Lout_refused
+.Lout_no_import:    // no such import
     movl $2, %esi
-94:
+.Lout_refused:
     movq %r14, %rdi
     movq %r11, %rdx
     movq %rsp, %rcx
     callq {refused}
-    jmp .Lrf_out_end
-93:
+    jmp .Lout_end
+.Lout_closure_failed:
     addq ${o_size}, %rsp
-.Lrf_out_end:                           // the call in ends here, the error is in the thread's slot
+.Lout_end:                           // the call in ends here, the error is in the thread's slot
     movq (%rsp), %rax
     movq %rax, {l_data_top}(%r14)
     decl {l_depth}(%r14)
     addq $32, %rsp
-    jmp .Lrf_leave
-95:                                     // wrong thread, or out of order: the lane is not ours to touch
+    jmp .Lleave
+.Lout_disorder:    // wrong thread, or out of order: the lane is not ours to touch
     movq %r14, %rdi
     leaq 32(%rsp), %rsi
     callq {disorder}
     addq $56, %rsp
-    jmp .Lrf_leave_popped
-96:                                     // faulted meanwhile, or interrupted
+    jmp .Lleave_popped
+.Lout_attention:    // faulted meanwhile, or interrupted
     subq $48, %rsp
     .cfi_remember_state
     .cfi_escape 0x0f, 5, 0x77, 56, 0x06, 0x23, 8
@@ -644,8 +644,8 @@ __rf_out:
     leaq 48(%rsp), %rsp
     .cfi_restore_state
     movq 8(%rsp), %rcx
-    jz .Lrf_out_resume
-    jmp .Lrf_out_end
+    jz .Lout_resume
+    jmp .Lout_end
     .cfi_endproc
 .size __rf_out,.-__rf_out
 
@@ -680,12 +680,12 @@ __rf_fault_landing:
     movq 16(%rsp), %rax                 // the target
     leaq __rf_in_x87(%rip), %rcx
     cmpq %rcx, {e_gate}(%rax)
-    jne 1f
+    jne .Llanding_x87_left
     callq __rf_x87_leave                // the unit is the domain's still
-1:
+.Llanding_x87_left:
     movq %r14, %rdi
     callq {landed}
-.Lrf_leave:                             // rsp = host_sp, r14 = the lane
+.Lleave:                             // rsp = host_sp, r14 = the lane
     RF_TELL_LEAVING %r14
     movq (%rsp), %rax
     movq 8(%rsp), %rcx
@@ -693,7 +693,7 @@ __rf_fault_landing:
     movq %rcx, {l_top}(%r14)
     addq $24, %rsp
     .cfi_adjust_cfa_offset -24
-.Lrf_leave_popped:
+.Lleave_popped:
     xorl %eax, %eax
     xorl %edx, %edx
     RF_SSE_0_1
@@ -735,11 +735,11 @@ __rf_hook:
     callq {unhook}
     movq %rax, %r11
     testq %rax, %rax
-    jz 2f
+    jz .Lhook_gone
     cmpl $0, {has_avx}(%rip)
-    je 1f
+    je .Lhook_clear
     vzeroupper
-1:
+.Lhook_clear:
     RF_SSE_2_7
     RF_SSE_8_15
     movq (%rsp), %rax
@@ -754,11 +754,11 @@ __rf_hook:
     xorl %r9d, %r9d
     xorl %r10d, %r10d
     jmpq *%r11
-2:                                      // the record is gone: the call in ends here
+.Lhook_gone:    // the record is gone: the call in ends here
     addq $80, %rsp
     movq __rf_tls@gottpoff(%rip), %r14
     movq %fs:{t_current}(%r14), %r14
-    jmp .Lrf_leave
+    jmp .Lleave
     .cfi_endproc
 .size __rf_hook,.-__rf_hook
 
@@ -782,14 +782,14 @@ __rf_in_x87:
     movzwl 4(%rsp), %ecx
     xorw (%rsp), %cx
     testl $0xB8FF, %ecx                 // all but the condition codes
-    jnz 1f
+    jnz .Lx87_results
     emms                                // whatever is in the registers is marked empty
     addq $104, %rsp
     .cfi_remember_state
     .cfi_adjust_cfa_offset -104
     retq
     .cfi_restore_state
-1:
+.Lx87_results:
     movq %rax, 80(%rsp)
     movq 96(%rsp), %r11
     movzwl 4(%rsp), %ecx
@@ -801,47 +801,47 @@ __rf_in_x87:
     fnclex
     xorl %ecx, %ecx                     // how many results are kept
     cmpl $2, %eax
-    ja 3f
+    ja .Lx87_fresh
     cmpl {e_x87}(%r11), %eax
-    ja 3f
+    ja .Lx87_fresh
     testl %eax, %eax
-    jz 3f
+    jz .Lx87_fresh
     movl %eax, %ecx
     fxam
     fnstsw %ax
     andl $0x4500, %eax
     cmpl $0x4100, %eax                  // empty
-    je 2f
+    je .Lx87_none
     fstpt 48(%rsp)
     cmpl $2, %ecx
-    jne 3f
+    jne .Lx87_fresh
     fxam
     fnstsw %ax
     andl $0x4500, %eax
     cmpl $0x4100, %eax
-    je 2f
+    je .Lx87_none
     fstpt 64(%rsp)
-    jmp 3f
-2:
+    jmp .Lx87_fresh
+.Lx87_none:
     xorl %ecx, %ecx
-3:
+.Lx87_fresh:
     fninit
     fldcw 2(%rsp)
     testw $0xB8FF, (%rsp)
-    jz 4f
+    jz .Lx87_flags_back
     fnstenv 8(%rsp)
     movw (%rsp), %ax
     movw %ax, 12(%rsp)
     fldenv 8(%rsp)
-4:
+.Lx87_flags_back:
     movq 80(%rsp), %rax
     cmpl $1, %ecx
-    jb 6f
-    je 5f
+    jb .Lx87_back
+    je .Lx87_one
     fldt 64(%rsp)
-5:
+.Lx87_one:
     fldt 48(%rsp)
-6:
+.Lx87_back:
     addq $104, %rsp
     .cfi_adjust_cfa_offset -104
     retq
@@ -912,14 +912,14 @@ __rf_call:
     andq $-16, %rax
     subq %rax, %rsp
     movq {c_stack}(%rsi), %r8
-1:
+.Lcall_copy:
     testq %rcx, %rcx
-    jz 2f
+    jz .Lcall_copied
     movq -8(%r8,%rcx,8), %rax
     movq %rax, -8(%rsp,%rcx,8)
     decq %rcx
-    jmp 1b
-2:
+    jmp .Lcall_copy
+.Lcall_copied:
     movsd {c_floats}(%rsi), %xmm0
     movsd {c_floats}+8(%rsi), %xmm1
     movsd {c_floats}+16(%rsi), %xmm2
@@ -942,20 +942,20 @@ __rf_call:
     movsd %xmm0, 16(%rbx)
     movsd %xmm1, 24(%rbx)
     cmpl $0, {e_x87}(%r12)
-    je 4f
+    je .Lcall_done
     fxam                                // a result there, or nothing
     fnstsw %ax
     andl $0x4500, %eax
     cmpl $0x4100, %eax
-    je 4f
+    je .Lcall_done
     fstpt 32(%rbx)
     fxam
     fnstsw %ax
     andl $0x4500, %eax
     cmpl $0x4100, %eax
-    je 4f
+    je .Lcall_done
     fstp %st(0)
-4:
+.Lcall_done:
     leaq -16(%rbp), %rsp
     popq %r12
     popq %rbx

@@ -28,14 +28,14 @@ const CHUNK: u64 = 4;
 /// How much address space the break may grow over.
 const BREAK_AREA: u32 = 0x3000_0000;
 
-/// Rights of a piece of memory.
+/// What may be done with a piece of memory, as for `mprotect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rights(pub i32);
+pub(crate) struct Protection(pub i32);
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     len: u32,
-    rights: Rights,
+    rights: Protection,
 }
 
 pub(crate) struct Memory {
@@ -237,7 +237,7 @@ impl Memory {
     /// Everything is inaccessible again, and holds nothing.
     pub(crate) fn clear(&mut self) -> Result<(), HostError> {
         let spare = self.spare.iter().map(|(&at, &len)| {
-            let rights = Rights(spare::READ_WRITE);
+            let rights = Protection(spare::READ_WRITE);
             (at, Piece { len, rights })
         });
         let mut all = self.pieces.iter().map(|(&at, &piece)| (at, piece)).chain(spare);
@@ -283,7 +283,7 @@ impl Memory {
     }
 
     /// Maps zeroed memory at `at`, replacing what was there, or anywhere.
-    pub(crate) fn map(&mut self, at: Option<u32>, len: u64, rights: Rights) -> Result<u32, MemoryError> {
+    pub(crate) fn map(&mut self, at: Option<u32>, len: u64, rights: Protection) -> Result<u32, MemoryError> {
         let wanted = len;
         let len = pages(len).ok_or_else(|| self.over(wanted))?;
         let replaced = at.map_or(0, |at| self.mapped_in(at, len));
@@ -356,7 +356,7 @@ impl Memory {
     }
 
     /// Changes the rights of a range that is mapped throughout.
-    pub(crate) fn protect(&mut self, at: u32, len: u64, rights: Rights) -> Result<(), MemoryError> {
+    pub(crate) fn protect(&mut self, at: u32, len: u64, rights: Protection) -> Result<(), MemoryError> {
         let address = self.base + u64::from(at);
         let outside = MemoryError::Outside { address, len };
         let len = pages(len).ok_or(outside)?;
@@ -440,7 +440,7 @@ impl Memory {
         if (window::HEAP..=window::HEAP + BREAK_AREA).contains(&to) {
             let old = self.brk.next_multiple_of(PAGE as u32);
             let new = to.next_multiple_of(PAGE as u32);
-            let rw = Rights(libc::PROT_READ | libc::PROT_WRITE);
+            let rw = Protection(libc::PROT_READ | libc::PROT_WRITE);
             let done = match new.cmp(&old) {
                 std::cmp::Ordering::Greater => {
                     self.mapped_in(old, new - old) == 0 && self.map(Some(old), (new - old).into(), rw).is_ok()

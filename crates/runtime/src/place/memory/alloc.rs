@@ -1,6 +1,6 @@
 //! The host's own allocations in a domain's heap.
 
-use super::{Memory, Rights, pages};
+use super::{Memory, Protection, pages};
 use ringfence_core::error::MemoryError;
 use ringfence_isa::{PAGE, window};
 
@@ -27,7 +27,7 @@ impl Memory {
             None => {
                 fresh = true;
                 let more = len.max(64 << 10).next_multiple_of(PAGE as u32);
-                let rw = Rights(libc::PROT_READ | libc::PROT_WRITE);
+                let rw = Protection(libc::PROT_READ | libc::PROT_WRITE);
                 let least = pages(len.into()).ok_or_else(|| self.over(wanted))?;
                 let (at, size) = match self.map(None, more.into(), rw) {
                     Err(_) if more > least => (self.map(None, least.into(), rw)?, least),

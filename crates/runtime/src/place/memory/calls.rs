@@ -1,6 +1,6 @@
 //! The memory calls that a domain makes, in terms of its heap.
 
-use super::{Memory, Rights, pages};
+use super::{Memory, Protection, pages};
 use ringfence_core::error::MemoryError;
 use ringfence_isa::PAGE;
 
@@ -22,7 +22,7 @@ pub(crate) fn system_call(
     let error = |e: i32| -i64::from(e);
     let rights = |prot: u64| {
         let allowed = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        (prot & !allowed == 0).then_some(Rights(prot as i32))
+        (prot & !allowed == 0).then_some(Protection(prot as i32))
     };
     let done = |r: Result<(), MemoryError>| match r {
         Ok(()) => 0,

@@ -4,7 +4,7 @@ use super::*;
 use crate::os::guarded;
 use crate::place::window::Window;
 
-const RW: Rights = Rights(libc::PROT_READ | libc::PROT_WRITE);
+const RW: Protection = Protection(libc::PROT_READ | libc::PROT_WRITE);
 
 fn readable(at: u64) -> bool {
     let mut byte = 0u8;
@@ -21,7 +21,7 @@ fn maps_agree_with_a_table_of_pages() {
     let base = window.base();
     let mut memory = Memory::new(base, 64 * PAGE, 0);
     let first = 0x8000_0000u32;
-    let mut table = [None::<Rights>; 48];
+    let mut table = [None::<Protection>; 48];
     let mut seed = 0x2545_F491_4F6C_DD1Du64;
     let mut random = |n: u32| {
         seed ^= seed << 13;
@@ -34,7 +34,7 @@ fn maps_agree_with_a_table_of_pages() {
         let count = 1 + random(48 - start).min(7);
         let (at, len) = (first + start * PAGE as u32, u64::from(count) * PAGE);
         let pages = start as usize..(start + count) as usize;
-        let rights = [RW, Rights(libc::PROT_READ), Rights(libc::PROT_NONE)][random(3) as usize];
+        let rights = [RW, Protection(libc::PROT_READ), Protection(libc::PROT_NONE)][random(3) as usize];
         match random(4) {
             0 => {
                 assert_eq!(memory.map(Some(at), len, rights).expect("under the limit"), at);
@@ -167,7 +167,7 @@ fn the_next_user_finds_zeroes_within_its_limit() {
     };
     let mut kept_before = 0;
     for user in 0..600 {
-        let mut table = [None::<Rights>; AREA as usize];
+        let mut table = [None::<Protection>; AREA as usize];
         for page in 0..AREA {
             assert_eq!(
                 byte(at(page)).unwrap_or(0),
@@ -180,7 +180,13 @@ fn the_next_user_finds_zeroes_within_its_limit() {
             let count = 1 + random((AREA - start).min(9));
             let (offset, len) = (first + start * PAGE as u32, u64::from(count) * PAGE);
             let pages = start as usize..(start + count) as usize;
-            let rights = [RW, RW, RW, Rights(libc::PROT_READ), Rights(libc::PROT_NONE)][random(5) as usize];
+            let rights = [
+                RW,
+                RW,
+                RW,
+                Protection(libc::PROT_READ),
+                Protection(libc::PROT_NONE),
+            ][random(5) as usize];
             match random(5) {
                 0..=2 => {
                     let free = table[pages.clone()].iter().filter(|p| p.is_none()).count() as u64;
