@@ -118,7 +118,7 @@ fn print(path: &str, verdict: &Verdict) {
         output::out(format_args!(
             "{path}: {} ({} functions, {} instructions, {} of text, {} isolation)",
             paint(Colour::Green, "accepted"),
-            report.functions.len(),
+            report.functions().len(),
             report.instructions,
             output::bytes(verdict.text as u64),
             isolation_name(verdict.isolation),
@@ -160,7 +160,7 @@ fn to_json(path: &str, verdict: &Verdict) -> Value {
         "text_bytes": verdict.text,
     });
     if let Some(report) = &verdict.report {
-        value["functions"] = json!(report.functions.len());
+        value["functions"] = json!(report.functions().len());
         value["instructions"] = json!(report.instructions);
         value["max_depth"] = json!(report.max_depth);
         value["uses_vector"] = json!(report.uses_vector);

@@ -3,7 +3,7 @@
 //! Depths change seldom, so only changes are kept: two bytes for each, and four for each block of text. That is at most
 //! 2.1 bytes for a byte of text, and about a tenth of one in what compilers make.
 
-use alloc::collections::TryReserveError;
+use crate::notes::{NoMemory, reserved};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -22,18 +22,24 @@ pub(crate) struct Depths {
 }
 
 impl Depths {
+    /// Room for so many changes in a text of this length.
+    pub fn new(len: usize, changes: usize) -> Result<Depths, NoMemory> {
+        Ok(Depths {
+            blocks: reserved(len / BLOCK + 1)?,
+            changes: reserved(changes)?,
+        })
+    }
+
     /// From `at` on the depth is `slots`. Called in order of address.
-    pub fn add(&mut self, at: usize, slots: u16) -> Result<(), TryReserveError> {
+    pub fn add(&mut self, at: usize, slots: u16) {
+        let slots = slots & DEPTH;
         if self.changes.last().is_some_and(|c| c & DEPTH == slots) {
-            return Ok(());
+            return;
         }
         while self.blocks.len() <= at / BLOCK {
-            self.blocks.try_reserve(1)?;
             self.blocks.push(self.changes.len() as u32);
         }
-        self.changes.try_reserve(1)?;
-        self.changes.push(((at % BLOCK) as u16) << 10 | slots & DEPTH);
-        Ok(())
+        self.changes.push(((at % BLOCK) as u16) << 10 | slots);
     }
 
     /// The depth in slots at `at`; `None` before the first change. Takes a constant time.
@@ -68,10 +74,11 @@ mod tests {
                 random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
                 (random >> 33) % n
             };
-            let (mut depths, mut dense, mut at) = (Depths::default(), vec![None; len], 0);
+            let (mut depths, mut dense, mut at) =
+                (Depths::new(len, len).expect("memory"), vec![None; len], 0);
             while at < len {
                 let depth = next(513) as u16;
-                depths.add(at, depth).expect("memory");
+                depths.add(at, depth);
                 dense[at..].fill(Some(depth));
                 at += 1 + next(step) as usize;
             }

@@ -16,6 +16,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod bitmap;
 mod check;
 mod decode;
 mod depths;
@@ -33,13 +34,13 @@ mod rules;
 mod scan;
 mod table;
 
-use alloc::vec::Vec;
-use check::{Chains, Check};
-use core::ops::Range;
-use notes::{Facts, NoMemory};
+use bitmap::Bitmap;
+use check::Check;
+use notes::{Facts, NoMemory, reserved};
 use pass::Pass;
 use rejections::Rejections;
 use rules::rule_3_depth::Walker;
+use rules::rule_6_identifiers::Labels;
 use rules::{rule_0_text, rule_4_direct, rule_5_tables, rule_6_identifiers};
 
 pub use decode::{Access, Flow, Instruction, Memory, decode};
@@ -54,7 +55,7 @@ pub use report::{CodeBytes, Function, Pad, RegSet, Rejected, Rejection, Report};
 /// targets of direct calls are entries too. Control may also arrive at each landing pad that the text marks
 /// ([`ringfence_isa::pad`]), with the depth that the mark says; [`Report::pad_depth`] is what makes resuming a frame safe.
 ///
-/// It allocates at most 24 bytes for a byte of text, 5 or fewer for usual code.
+/// It allocates less than 4 bytes for a byte of text, and half a megabyte.
 ///
 /// # Errors
 ///
@@ -86,7 +87,8 @@ fn check(
     let segments = rule_0_text::layout(image, rejections)?;
 
     // Each instruction by itself: rules 1 and 2, 4 for calls, and 5 to 9.
-    let mut facts = Facts::new(image.text.len())?;
+    let len = image.text.len();
+    let mut facts = Facts::new(len)?;
     let mut pass = Pass {
         image,
         rules,
@@ -95,9 +97,9 @@ fn check(
         rejections,
         lost: false,
     };
-    scan::scan(&mut pass)?;
+    scan::scan(&mut pass);
     if !pass.lost {
-        rule_6_identifiers::hidden(&mut pass);
+        rule_6_identifiers::markers(&mut pass);
     }
     rule_4_direct::given_entries(&mut pass, given);
     // Without knowing where instructions start, what follows would only add noise.
@@ -105,59 +107,74 @@ fn check(
         return Ok(Err(rejected));
     }
 
-    // Functions: rules 4, 5 and 6.
-    let chains = Chains::new(&facts.labels, rules)?;
+    // Functions, and what precedes the first (nothing reaches it, but its jumps are checked too): rules 4, 5 and 6.
+    let jumps = facts.collect()?;
+    let tables = core::mem::take(&mut facts.tables);
+    let labels = Labels::new(image, &facts, rules)?;
     let mut check = Check {
         image,
-        facts: &facts,
-        chains: &chains,
+        facts: &mut facts,
+        labels: &labels,
         rejections,
     };
-    rule_4_direct::pad_claims(&mut check);
+    let pads = rule_4_direct::pads(&mut check)?;
     rule_4_direct::entries(&mut check);
-    rule_4_direct::pads(&mut check);
-    let (mut jumps, mut table, mut label) = (facts.jumps.iter().peekable(), 0, 0);
-    for function in with_head(&facts, image.text.len()) {
-        while let Some(jump) = jumps.next_if(|&at| at < function.end) {
-            rule_4_direct::jump(&mut check, jump, &function);
-        }
-        table = rule_5_tables::tables(&mut check, table, &function);
-        label = rule_6_identifiers::labels(&mut check, label, &function);
-    }
+    rules_of_functions(&mut check, &jumps, &tables);
     // To follow control relies on all this.
     if let Err(rejected) = check.rejections.verdict() {
         return Ok(Err(rejected));
     }
 
     // Rule 3: what is reached, and how deep.
-    let mut walker = Walker::new(chains.slots())?;
-    let mut functions = Vec::new();
-    functions
-        .try_reserve_exact(facts.entries.count())
-        .map_err(|_| NoMemory)?;
-    for function in with_head(&facts, image.text.len()).skip(1) {
-        functions.push(walker.function(&mut check, function)?);
+    drop(jumps);
+    check.facts.held = Bitmap::default();
+    let mut walker = Walker::new(&check, tables)?;
+    let mut report = Report {
+        text: image.text_address..image.text_address.wrapping_add(len as u32),
+        functions: reserved(check.facts.entries.count())?,
+        ..Report::default()
+    };
+    let mut function = check
+        .facts
+        .entries
+        .next(0)
+        .and_then(|entry| check.facts.function_from(entry));
+    while let Some(f) = function {
+        function = check.facts.function_from(f.end);
+        let f = walker.function(&mut check, f, &pads);
+        report.max_depth = report.max_depth.max(f.max_depth);
+        report.functions.push(f.into());
     }
     if let Err(rejected) = check.rejections.verdict() {
         return Ok(Err(rejected));
     }
     // Rule 10, that text stays text, is the loader's.
-    let known = Report {
-        features: facts.features,
-        mentions: facts.mentions,
-        instructions: facts.instructions,
-        labels: chains.numbers()?,
-        pads: facts.pads,
-        text_address: image.text_address,
-        depths: walker.found,
-        ..Report::default()
-    };
-    Ok(Ok(Report::new(functions, known)))
+    report.pads = pads;
+    report.labels = reserved(labels.numbers().count())?;
+    report.labels.extend(labels.numbers());
+    report.features = facts.features;
+    report.uses_vector = facts.vector;
+    report.uses_x87 = facts.x87;
+    report.instructions = facts.instructions;
+    report.depths = walker.found(facts.into_leaders(), len)?;
+    Ok(Ok(report))
 }
 
-/// What precedes the first function, then all functions. The first may be empty; nothing reaches it, but its jumps are checked too.
-fn with_head(facts: &Facts, end: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-    let starts = core::iter::once(0).chain(facts.entries.iter());
-    let ends = facts.entries.iter().chain(core::iter::once(end));
-    starts.zip(ends).map(|(start, end)| start..end)
+/// The rules about functions in order of address, and about what precedes the first: nothing reaches it, but its jumps are checked too.
+fn rules_of_functions(check: &mut Check, jumps: &Bitmap, tables: &Bitmap) {
+    let (mut jumps, mut tables) = (jumps.iter().peekable(), tables.iter().peekable());
+    let mut labels = check.labels.markers(check.image).peekable();
+    let mut function = check.facts.function_from(0);
+    while let Some(f) = function {
+        while let Some(at) = jumps.next_if(|&at| at < f.end) {
+            rule_4_direct::jump(check, at, &f);
+        }
+        while let Some(at) = tables.next_if(|&at| at < f.end) {
+            rule_5_tables::table(check, at, &f);
+        }
+        while let Some((at, id)) = labels.next_if(|&(at, _)| at < f.end) {
+            rule_6_identifiers::label(check, at, id, &f);
+        }
+        function = check.facts.function_from(f.end);
+    }
 }

@@ -1,81 +1,48 @@
-//! What the first pass notes of each byte of the text for the second, and what it collects.
+//! What the first pass notes of the text for the second: a byte for each of it, and sets.
 
-use crate::decode::Instruction;
-use crate::report::{Pad, RegSet};
+use crate::bitmap::Bitmap;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-/// What the second pass has to know of an instruction, and of bytes that do not start one.
+/// What the second pass has to know of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
+#[repr(u8)]
 pub(crate) enum Class {
-    // After these, control goes on with the same depth; see [`Note::goes_on`].
+    /// Control goes on with the same depth.
     Plain,
-    FunctionMarker,
-    LabelMarker,
-    /// Inside a fixed sequence: nothing may jump here.
-    Interior,
-    IndirectCall,
-    Call,
-    // After these it may not.
-    Jump,
-    Branch,
+    /// Part of a fixed sequence: nothing may jump here. The sequence may end in a jump, which the walk looks at.
+    Sequence,
+    // After these control does not just go on.
+    Return,
+    Trap,
     Push,
     Pop,
-    Return,
-    IndirectJump,
-    Trap,
+    Jump,
+    Branch,
 }
 
-/// The element for one byte of text: 0 inside an instruction; at its start its length (bits
-/// 0 to 3), its [`Class`] (4 to 7), facts for the report (8 to 13, 15), and whether it is where `r11` holds (14), for the bytes
-/// inside of it as well.
+/// What is noted for one byte of text: 0 inside an instruction; where one starts its length (bits 0 to 3), its [`Class`] (4 to 6),
+/// and [`Note::LOOK`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Note(u16);
+pub(crate) struct Note(pub u8);
 
 impl Note {
-    const CLASSES: [Class; 16] = {
+    /// The walk has to look here: control does not just go on, or it may come from elsewhere.
+    pub const LOOK: u8 = 1 << 7;
+    pub const INT3: Note = Note(1 | Note::of_class(Class::Trap));
+    const CLASSES: [Class; 8] = {
         use Class::*;
-        [
-            Plain,
-            FunctionMarker,
-            LabelMarker,
-            Interior,
-            IndirectCall,
-            Call,
-            Jump,
-            Branch,
-            Push,
-            Pop,
-            Return,
-            IndirectJump,
-            Trap,
-            Interior,
-            Interior,
-            Interior,
-        ]
+        [Plain, Sequence, Return, Trap, Push, Pop, Jump, Branch]
     };
-    /// `int3`.
-    pub const INT3: Note = Note(1 | (Class::Trap as u16) << 4);
-    const VECTOR: u16 = 1 << 9;
-    const X87: u16 = 1 << 11;
-    /// Behind a move to `r11d` and not behind the last operand through `r14` that relies on it.
-    const HELD: u16 = 1 << 14;
 
-    pub fn new(i: &Instruction, class: Class) -> Note {
-        let note = Note::from_parts(i.len.into(), Note::of_class(class, i.vector), i.written.0.into());
-        Note(note.0 | if i.x87 { Note::X87 } else { 0 })
-    }
-
-    /// What all instructions of a class have in common, without or with vector registers.
-    pub const fn of_class(class: Class, vector: bool) -> u16 {
-        (class as u16) << 4 | if vector { Note::VECTOR } else { 0 }
-    }
-
-    /// `class` is from [`Self::of_class`]. Of the registers that are written the callee-saved ones are kept: `rbx` and `rbp` in bits
-    /// 8 and 10, `r12`, `r13` and `r15` in their own.
-    #[inline(always)]
-    pub fn from_parts(len: usize, class: u16, written: u32) -> Note {
-        Note(len as u16 | class | ((written & 0x28) << 5 | written & 0xB000) as u16)
+    /// The note of an instruction of this class, but for the length.
+    pub const fn of_class(class: Class) -> u8 {
+        (class as u8) << 4
+            | if class as u8 >= Class::Return as u8 {
+                Note::LOOK
+            } else {
+                0
+            }
     }
 
     /// Length of the instruction that starts here, 0 if none does.
@@ -84,171 +51,145 @@ impl Note {
     }
 
     pub fn class(self) -> Class {
-        Note::CLASSES[usize::from(self.0 >> 4 & 15)]
-    }
-
-    /// Whether control goes on to the next instruction, with the same depth.
-    #[inline(always)]
-    pub fn goes_on(self) -> bool {
-        (self.0 >> 4 & 15) < Class::Jump as u16
-    }
-
-    /// Whether this is a direct jump or call.
-    #[inline(always)]
-    pub fn is_transfer(self) -> bool {
-        (Class::Call as u16..=Class::Branch as u16).contains(&(self.0 >> 4 & 15))
-    }
-
-    pub fn is_marker(self) -> bool {
-        matches!(self.class(), Class::FunctionMarker | Class::LabelMarker)
-    }
-
-    pub fn is_held(self) -> bool {
-        self.0 & Note::HELD != 0
-    }
-
-    #[inline(always)]
-    pub fn set_held(&mut self) {
-        self.0 |= Note::HELD;
-    }
-
-    pub fn set_interior(&mut self) {
-        self.0 = self.0 & !0xF0 | (Class::Interior as u16) << 4;
-    }
-
-    /// The facts of both; of the rest nothing is known.
-    pub fn or(self, other: Note) -> Note {
-        Note(self.0 | other.0)
-    }
-
-    /// Callee-saved registers that are written.
-    pub fn writes(self) -> RegSet {
-        RegSet(self.0 >> 5 & 0x28 | self.0 & 0xB000)
-    }
-
-    pub fn vector(self) -> bool {
-        self.0 & Note::VECTOR != 0
-    }
-
-    pub fn x87(self) -> bool {
-        self.0 & Note::X87 != 0
+        Note::CLASSES[usize::from(self.0 >> 4 & 7)]
     }
 }
 
-/// A list that could not grow: there is no memory.
+/// A table that could not be made, or not grow: there is no memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoMemory;
 
-/// Appends, or says that there is no memory.
-pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), NoMemory> {
-    list.try_reserve(1).map_err(|_| NoMemory)?;
-    list.push(item);
-    Ok(())
-}
-
 /// `len` times `item`.
 pub(crate) fn filled<T: Copy>(len: usize, item: T) -> Result<Vec<T>, NoMemory> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(len).map_err(|_| NoMemory)?;
+    let mut list = reserved(len)?;
     list.resize(len, item);
     Ok(list)
 }
 
-/// A set of offsets into the text.
-#[derive(Default)]
-pub(crate) struct Bitmap(Vec<u64>);
-
-impl Bitmap {
-    pub fn new(len: usize) -> Result<Bitmap, NoMemory> {
-        Ok(Bitmap(filled(len / 64 + 1, 0)?))
-    }
-
-    #[inline(always)]
-    pub fn insert(&mut self, at: usize) {
-        if let Some(word) = self.0.get_mut(at / 64) {
-            *word |= 1 << (at % 64);
-        }
-    }
-
-    pub fn contains(&self, at: usize) -> bool {
-        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
-    }
-
-    pub fn clear(&mut self) {
-        self.0.fill(0);
-    }
-
-    pub fn count(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// All members, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, &word)| {
-            let mut rest = word;
-            core::iter::from_fn(move || {
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest.wrapping_sub(1);
-                (bit < 64).then_some(i * 64 + bit)
-            })
-        })
-    }
+/// Room for `len` items and no more.
+pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>, NoMemory> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len).map_err(|_| NoMemory)?;
+    Ok(list)
 }
 
-/// What the first pass found. All offsets are from the start of the text, all lists in order of address.
-#[derive(Default)]
+/// What is known of the text. All offsets are from its start.
 pub(crate) struct Facts {
-    pub notes: Vec<Note>,
+    /// A [`Note`] for each byte, and [`Facts::MARGIN`] more, so that eight can be looked at anywhere.
+    pub notes: Vec<u8>,
+    /// From behind a move to `r11d` up to and including the last operand through `r14` that relies on it: no place to jump to.
+    pub held: Bitmap,
     /// Where functions begin.
     pub entries: Bitmap,
-    /// Where direct jumps stand.
-    pub jumps: Bitmap,
-    pub tables: Vec<Table>,
-    pub labels: Vec<Label>,
-    /// What the text says of its landing pads.
-    pub pads: Vec<Pad>,
+    /// Where control may arrive from elsewhere: landing pads, then also entries, labels and what jumps lead to.
+    pub leaders: Bitmap,
+    /// Where the walk has to look: leaders, and where control does not just go on. Known after the first pass.
+    pub looks: Bitmap,
+    /// Where jumps through tables stand.
+    pub tables: Bitmap,
+    /// Whether there are labels.
+    pub labels: bool,
     pub features: u32,
-    pub mentions: RegSet,
+    pub vector: bool,
+    pub x87: bool,
     pub instructions: u64,
 }
 
 impl Facts {
+    /// So that whole words can be looked at.
+    const MARGIN: usize = 8;
+
     pub fn new(len: usize) -> Result<Facts, NoMemory> {
         Ok(Facts {
-            notes: filled(len, Note::default())?,
+            notes: filled(len + Facts::MARGIN, 0)?,
+            held: Bitmap::new(len)?,
             entries: Bitmap::new(len)?,
-            jumps: Bitmap::new(len)?,
-            ..Facts::default()
+            leaders: Bitmap::new(len)?,
+            looks: Bitmap::default(),
+            tables: Bitmap::new(len)?,
+            labels: false,
+            features: 0,
+            vector: false,
+            x87: false,
+            instructions: 0,
         })
     }
 
     /// Forgets everything, and keeps the memory.
     pub fn clear(&mut self) {
-        self.notes.fill(Note::default());
+        self.notes.fill(0);
+        self.held.clear();
         self.entries.clear();
-        self.jumps.clear();
+        self.leaders.clear();
         self.tables.clear();
-        self.labels.clear();
-        self.pads.clear();
-        (self.features, self.mentions, self.instructions) = (0, RegSet::default(), 0);
+        (self.features, self.vector, self.x87, self.instructions) = (0, false, false, 0);
+    }
+
+    /// Frees all but the leaders.
+    pub fn into_leaders(self) -> Bitmap {
+        self.leaders
+    }
+
+    #[inline(always)]
+    pub fn note(&self, at: usize) -> Note {
+        Note(self.notes.get(at).copied().unwrap_or_default())
+    }
+
+    #[inline(always)]
+    pub fn set(&mut self, at: usize, note: Note) {
+        if let Some(place) = self.notes.get_mut(at) {
+            *place = note.0;
+        }
+    }
+
+    /// Once all instructions are noted: collects where to look, and returns where direct jumps stand.
+    pub fn collect(&mut self) -> Result<Bitmap, NoMemory> {
+        let words = self.notes.len().div_ceil(64);
+        let (mut looks, mut jumps) = (reserved(words)?, reserved(words)?);
+        for notes in self.notes.chunks(64) {
+            let (mut look, mut jump) = (0, 0);
+            for (eight, n) in notes.as_chunks().0.iter().zip(0..) {
+                let word = u64::from_le_bytes(*eight);
+                look |= upper_bits(word) << (8 * n);
+                // The upper three bits of the notes of jumps are 111.
+                jump |= upper_bits(word & word << 1 & word << 2) << (8 * n);
+            }
+            looks.push(look);
+            jumps.push(jump);
+        }
+        self.looks = Bitmap(looks);
+        Ok(Bitmap(jumps))
+    }
+
+    /// The instruction that starts here is part of a fixed sequence.
+    pub fn set_sequence(&mut self, at: usize) {
+        let len = self.note(at).len() as u8;
+        self.set(at, Note(len | Note::of_class(Class::Sequence)));
+    }
+
+    /// Whether the instructions from `start` on are the given ones, by offset and length.
+    pub fn decoded_as(&self, start: usize, parts: &[(usize, usize)]) -> bool {
+        let same = |&(part, len): &(usize, usize)| self.note(start + part).len() == len;
+        parts.iter().all(same)
+    }
+
+    /// Control may come from elsewhere to the instruction that starts here.
+    pub fn lead(&mut self, at: usize) {
+        self.leaders.insert(at);
+        self.looks.insert(at);
+    }
+
+    /// What stands between `start`, if that is in the text, and where the next function begins.
+    pub fn function_from(&self, start: usize) -> Option<Range<usize>> {
+        let text = self.notes.len() - Facts::MARGIN;
+        (start < text).then(|| start..self.entries.next(start + 1).unwrap_or(text))
     }
 }
 
-/// A label marker.
-#[derive(Clone, Copy)]
-pub(crate) struct Label {
-    pub at: u32,
-    pub number: u16,
-}
-
-/// A jump through a table. The table may be anywhere.
-#[derive(Clone, Copy)]
-pub(crate) struct Table {
-    pub from: u32,
-    /// Where the first distance stands.
-    pub at: i64,
-    /// How many follow it.
-    pub more: u16,
+/// The upper bits of eight bytes.
+fn upper_bits(word: u64) -> u64 {
+    // Each of the eight bits is moved to the uppermost byte, and no two meet.
+    (word >> 7 & u64::from_le_bytes([1; 8])).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// The four bytes at `at`, 0 if there are fewer.

@@ -1,12 +1,11 @@
-//! The quick decoder: what most instructions are, by three looks into tables and hardly a branch that the processor could
+//! The quick decoder: what most instructions are, by five looks into tables and hardly a branch that the processor could
 //! mispredict. It knows a part of what [`crate::decode`] accepts and says nothing of the rest, which goes the slow way;
 //! of what it knows it must say the same. Its table is made from the same lines, so there is no second list of opcodes.
 
-use crate::decode::{self, HELD_SIB};
+use crate::decode::HELD_SIB;
 use crate::notes::{Class, Note};
 use crate::op::{Access, Flow, Form, Op, Role, flag, imm};
 use crate::rules::rule_1_held::{self, R11};
-use crate::rules::{rule_2_stack::names_rsp, rule_5_indirect::writes_r14};
 use crate::table::{M0F, ONE, TABLES};
 use core::hint::select_unpredictable;
 use ringfence_isa::window::HELD_REACH;
@@ -19,76 +18,91 @@ pub(crate) const AHEAD: usize = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct Quick {
     pub len: usize,
-    /// Length, class and facts. No marker.
     pub note: Note,
-    /// General registers that it names.
-    pub mentioned: u32,
+    /// [`VECTOR`] and [`CALL`], among others.
+    pub bits: u8,
     pub r11: R11,
-    /// Direct jumps and calls: the distance.
-    pub distance: i32,
 }
 
-/// What there is about an instruction, as bits: each entry has a set of those that it cannot have, in the register form
-/// and in the memory form.
+/// It uses vector registers.
+pub(crate) const VECTOR: u8 = 1 << 0;
+/// It is a direct call.
+pub(crate) const CALL: u8 = 1 << 1;
+/// The memory operand is read, and not written.
+const READ: u8 = 1 << 2;
+/// It is one of the moves that make `r11` hold a lower half, if that is what it writes, and without W.
+const HOLDS: u8 = 1 << 3;
+
+/// What there is about an instruction, as bits of one word. Each entry of the table of opcodes has those that it refuses.
 mod state {
-    /// The lower half of REX as it is, 0 without one.
-    pub const B: u32 = 1 << 0;
-    pub const X: u32 = 1 << 1;
-    pub const R: u32 = 1 << 2;
-    pub const W: u32 = 1 << 3;
-    pub const NOT_W: u32 = 1 << 4;
-    pub const REX: u32 = 1 << 5;
+    /// Bytes of SIB and displacement, but for what SIB says.
+    pub const LEN: u32 = 15;
+    /// From REX: the registers' fourth bits, the others, and whether there is one.
+    pub const R: u32 = 1 << 4;
+    pub const NOT_B: u32 = 1 << 5;
+    pub const W: u32 = 1 << 6;
+    pub const NOT_W: u32 = 1 << 7;
+    // These four with SIB are an index of [`super::SIBS`].
+    pub const X: u32 = 1 << 8;
+    pub const B: u32 = 1 << 9;
+    /// ModRM.mod is 0.
+    pub const NEAR: u32 = 1 << 10;
+    pub const SIB: u32 = 1 << 11;
+    pub const REX: u32 = 1 << 12;
     /// A REX without any bit set.
-    pub const EMPTY_REX: u32 = 1 << 6;
+    pub const EMPTY_REX: u32 = 1 << 13;
+    /// ModRM.reg is `rsp`, `r11` or `r14`, if it is a general register, and 4 to 7 without REX, which is another if it has 8 bits.
+    pub const REG_RSP: u32 = 1 << 14;
+    pub const REG_R11: u32 = 1 << 15;
+    pub const REG_R14: u32 = 1 << 16;
+    pub const REG_HIGH: u32 = 1 << 17;
+    /// The same for ModRM.rm, in the register form.
+    pub const RM_RSP: u32 = 1 << 18;
+    pub const RM_R11: u32 = 1 << 19;
+    pub const RM_R14: u32 = 1 << 20;
+    pub const RM_HIGH: u32 = 1 << 21;
+    /// The memory form.
+    pub const MEMORY: u32 = 1 << 22;
+    pub const RIP: u32 = 1 << 23;
+    /// With SIB and a displacement of four bytes, as the no-ops are that may be markers.
+    pub const FAR_SIB: u32 = 1 << 24;
+    /// A bit of REX that extends nothing. Whatever has ModRM refuses it.
+    pub const SPARE: u32 = 1 << 25;
     /// Behind 65 67; not behind them.
-    pub const CONFINED: u32 = 1 << 7;
-    pub const BARE: u32 = 1 << 8;
-    pub const RIP: u32 = 1 << 9;
-    /// ModRM.reg is 4 to 7 without REX, which means another register if it has 8 bits; the same for ModRM.rm or the opcode.
-    pub const HIGH_REG: u32 = 1 << 10;
-    pub const HIGH_RM: u32 = 1 << 11;
+    pub const CONFINED: u32 = 1 << 26;
+    pub const BARE: u32 = 1 << 27;
     /// 66, F2 or F3.
-    pub const SELECTOR: u32 = 1 << 12;
+    pub const SELECTOR: u32 = 1 << 28;
     /// Every instruction has it.
-    pub const ANY: u32 = 1 << 13;
-    /// The byte is 66, F2 or F3, and not yet what stands behind. Nothing refuses it.
-    pub const SELECTS: u32 = 1 << 14;
+    pub const ANY: u32 = 1 << 29;
+    /// What is from REX, and so means something without ModRM too.
+    pub const FROM_REX: u32 = R | NOT_B | W | NOT_W | X | B | REX | EMPTY_REX;
 }
+use state::*;
 
 /// One opcode with a value of ModRM.reg and a prefix that selects.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The [`state`]s that are not accepted in the register form, and in the memory form.
-    refused: [u16; 2],
-    /// See below.
-    bits: u16,
-    /// What is the same in all notes: class and [`Note::VECTOR`].
-    note: u16,
-    /// Masks for a [`Layout`]'s operands: those that are general registers, and those that are written.
-    named: u16,
-    written: u16,
+    /// The states that are not accepted in the register form, and in the memory form.
+    refused: [u32; 2],
+    /// The states of REX and ModRM that mean something.
+    keep: u32,
+    /// Those in which nothing is known of `r11` behind it.
+    lost: u32,
+    /// Bytes from the opcode on, but for [`state::LEN`].
+    len: u8,
+    /// The [`Note`], but for the length.
+    note: u8,
+    bits: u8,
 }
 
-/// Bytes of immediate: bits 0 to 2 of an entry's bits. The next: four more with W.
-const IMMEDIATE: u16 = 7;
-const IMMEDIATE_W: u32 = 3;
-const MODRM: u16 = 1 << 4;
-/// Of two operands as one word: ModRM.reg, and ModRM.rm or the register in the opcode.
-const REG: u16 = 0xFF;
-const RM: u16 = 0xFF00;
-/// The memory operand is read, and not written.
-const READ: u16 = 1 << 9;
-/// Without W, it is one of the moves that make `r11` hold a lower half, if that is what it writes.
-const HOLDS: u32 = 10;
-/// Behind it nothing is known of `r11`: the bit of `r11` in a set of registers.
-const ENDS: u32 = decode::R11 as u32;
-
 const UNKNOWN: Entry = Entry {
-    refused: [state::ANY as u16; 2],
-    bits: 0,
+    refused: [ANY; 2],
+    keep: 0,
+    lost: 0,
+    len: 0,
     note: 0,
-    named: 0,
-    written: 0,
+    bits: 0,
 };
 
 /// Which of the pages an opcode is on: bits 0 and 1 the prefix (none, 66, F3, F2), bit 2 for the map 0F.
@@ -128,73 +142,84 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
         return UNKNOWN;
     }
     let class = match op.flow {
-        Flow::Next => Class::Plain,
+        Flow::Next | Flow::Call => Class::Plain,
         Flow::Push => Class::Push,
         Flow::Pop => Class::Pop,
         Flow::Return => Class::Return,
         Flow::Jump => Class::Jump,
         Flow::Branch => Class::Branch,
-        Flow::Call => Class::Call,
         Flow::Trap => Class::Trap,
         Flow::IndirectJump | Flow::IndirectCall | Flow::String => return UNKNOWN,
     };
     // 66 as the size of an operand excludes W.
     let w_set = op.flags & flag::W_ANY != 0 && !(selected == 1 && opsize);
-    let w = if w_set { 0 } else { state::W } | if op.flags & flag::W1 == 0 { 0 } else { state::NOT_W };
-    let Some((register, memory, (named, written))) = forms(&op) else {
-        return UNKNOWN;
-    };
+    let mut w = if w_set { 0 } else { W } | if op.flags & flag::W1 == 0 { 0 } else { NOT_W };
     let immediate = match op.imm {
         imm::NONE => 0,
         imm::BYTE => 1,
         _ if selected == 1 => 2,
         imm::Z => 4,
-        _ => 4 | 1 << IMMEDIATE_W,
+        // With W, eight.
+        _ => {
+            w = W;
+            4
+        }
     };
-    let modrm = if matches!(op.form, Form::ModRm) { MODRM } else { 0 };
+    let Some((register, memory, written)) = forms(&op, opcode as u32 & 7) else {
+        return UNKNOWN;
+    };
+    // A no-op that may be a marker.
+    let marker = if two && opcode == 0x1F && selected == 0 {
+        FAR_SIB
+    } else {
+        0
+    };
+    let modrm = matches!(op.form, Form::ModRm);
     let read = if matches!(op.access, Access::Read) {
         READ
     } else {
         0
     };
-    let holds = if !two && selected == 0 && matches!(opcode, 0x89 | 0x8B | 0x8D) {
-        1 << HOLDS
-    } else {
-        0
-    };
-    let ends = (rule_1_held::ends(class) as u16) << ENDS;
+    let holds = !two && selected == 0 && matches!(opcode, 0x89 | 0x8B | 0x8D);
+    let ends = rule_1_held::ends(op.flow);
     Entry {
-        refused: [(register | w) as u16, (memory | w) as u16],
-        bits: immediate | modrm | read | holds | ends,
-        note: Note::of_class(class, op.flags & flag::VECTOR != 0),
-        named,
-        written,
+        refused: [register | w, memory | w | marker],
+        keep: if modrm { u32::MAX } else { FROM_REX },
+        lost: written | if ends { ANY } else { 0 },
+        len: 1 + modrm as u8 + immediate,
+        note: Note::of_class(class),
+        bits: read
+            | if op.flags & flag::VECTOR != 0 { VECTOR } else { 0 }
+            | if matches!(op.flow, Flow::Call) { CALL } else { 0 }
+            | if holds { HOLDS } else { 0 },
     }
 }
 
-/// What the register form and the memory form of an opcode refuse, and the masks of the registers.
-const fn forms(op: &Op) -> Option<(u32, u32, (u16, u16))> {
-    use state::*;
-    let unextended = B | X | R;
+/// What the register form and the memory form of an opcode refuse, and the states in which it writes `r11`. `low`: the opcode's low bits.
+const fn forms(op: &Op, low: u32) -> Option<(u32, u32, u32)> {
+    let (other, written) = role(op.other);
     Some(match op.form {
         Form::Refused | Form::Group => return None,
-        Form::Branch => (REX | CONFINED | SELECTOR, ANY, (0, 0)),
-        Form::Plain => (unextended | EMPTY_REX | CONFINED, ANY, (0, 0)),
+        Form::Branch => (REX | CONFINED | SELECTOR, ANY, 0),
+        Form::Plain => (B | X | R | EMPTY_REX | CONFINED, ANY, 0),
         Form::LowBits => {
-            let (named, written, high) = role(op.other, RM);
-            let high = if high { HIGH_RM } else { 0 };
-            (X | R | CONFINED | high, ANY, (named, written))
+            let rsp = if low == 4 { NOT_B } else { 0 };
+            let r14 = if low == 6 && written { B } else { 0 };
+            // Without REX, the byte registers 4 to 7 are others: the slow decoder knows.
+            let high = if low >= 4 && other & RM_HIGH != 0 { ANY } else { 0 };
+            let r11 = if low == 3 && written { B } else { 0 };
+            (X | R | CONFINED | rsp | r14 | high, ANY, r11)
         }
         Form::ModRm => {
-            let (reg, reg_written, reg_high) = role(op.reg, REG);
-            let (rm, rm_written, rm_high) = role(op.rm, RM);
-            let both =
-                if matches!(op.reg, Role::Absent) { R } else { 0 } | if reg_high { HIGH_REG } else { 0 };
-            let register = both | X | CONFINED | if rm_high { HIGH_RM } else { 0 };
+            let ((reg, reg_written), (rm, rm_written)) = (role(op.reg), role(op.rm));
+            let of_reg = REG_RSP | REG_HIGH | if reg_written { REG_R14 } else { 0 };
+            let of_rm = RM_RSP | RM_HIGH | if rm_written { RM_R14 } else { 0 };
+            let spare = SPARE | if matches!(op.reg, Role::Absent) { R } else { 0 };
+            let both = spare | reg & of_reg;
             let register = if matches!(op.rm, Role::Absent) {
                 ANY
             } else {
-                register
+                both | CONFINED | rm & of_rm
             };
             // An address that is only computed has no prefixes, and may be relative to RIP.
             let place = if matches!(op.access, Access::Address) {
@@ -207,213 +232,190 @@ const fn forms(op: &Op) -> Option<(u32, u32, (u16, u16))> {
             } else {
                 both | place
             };
-            (register, memory, (reg | rm, reg_written | rm_written))
+            let r11 = if reg_written { REG_R11 } else { 0 } | if rm_written { RM_R11 } else { 0 };
+            (register, memory, r11)
         }
     })
 }
 
-/// `place` if the operand is a general register, and if that is written; and whether it has 8 bits.
-const fn role(role: Role, place: u16) -> (u16, u16, bool) {
+/// The states that matter to an operand, be it in ModRM.reg or ModRM.rm, and whether it is a general register that is written.
+const fn role(role: Role) -> (u32, bool) {
+    let general = REG_RSP | REG_R14 | RM_RSP | RM_R14;
     match role {
-        Role::Absent | Role::Vector | Role::VectorIfRegister => (0, 0, false),
-        Role::Read => (place, 0, false),
-        Role::Write => (place, place, false),
-        Role::ReadByte => (place, 0, true),
-        Role::WriteByte => (place, place, true),
+        Role::Absent | Role::Vector | Role::VectorIfRegister => (0, false),
+        Role::Read => (general, false),
+        Role::Write => (general, true),
+        Role::ReadByte => (general | REG_HIGH | RM_HIGH, false),
+        Role::WriteByte => (general | REG_HIGH | RM_HIGH, true),
     }
 }
 
-/// What a ModRM byte says.
-#[derive(Clone, Copy)]
-struct Layout {
-    /// The [`state`]s that it brings about.
-    state: u16,
-    /// The ones that it refuses: bits of REX that extend nothing.
-    refused: u16,
-    /// ModRM.reg and the register or base in ModRM.rm ([`REG`], [`RM`]), each a set of one. No base: empty.
-    operands: u16,
-    /// [`RM`] if that is a base: it is always named, and never written.
-    base: u16,
-    /// How many bytes there are with it, but for what SIB says.
-    len: u8,
-    /// 1 if there is a memory operand, with SIB 3.
-    memory: u8,
-}
-
-static LAYOUTS: [Layout; 256] = {
-    let nothing = Layout {
-        state: 0,
-        refused: 0,
-        operands: 0,
-        base: 0,
-        len: 0,
-        memory: 0,
-    };
-    let mut layouts = [nothing; 256];
-    let mut modrm = 0;
-    while modrm < 256 {
-        let (mode, reg, rm) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
-        let (sib, rip) = (mode != 3 && rm == 4, mode == 0 && rm == 5);
-        let high_rm = if mode == 3 && rm >= 4 { state::HIGH_RM } else { 0 };
-        let state = if rip { state::RIP } else { high_rm } | if reg >= 4 { state::HIGH_REG } else { 0 };
-        let refused = if sib { 0 } else { state::X } | if rip { state::B } else { 0 };
-        layouts[modrm] = Layout {
-            state: state as u16,
-            refused: refused as u16,
-            operands: 1 << reg | if sib || rip { 0 } else { 1 << (8 + rm) },
-            base: if mode == 3 { 0 } else { RM },
-            len: 1 + sib as u8 + if mode == 2 || rip { 4 } else { (mode == 1) as u8 },
-            memory: (mode != 3) as u8 | (sib as u8) << 1,
-        };
-        modrm += 1;
+/// What REX and ModRM say: by the lower half of REX, 16 without one, and ModRM.
+static LAYOUTS: [u32; 32 << 8] = {
+    let mut layouts = [0; 32 << 8];
+    let mut i = 0;
+    while i < 17 << 8 {
+        layouts[i] = layout(i >> 8, i as u32 & 0xFF);
+        i += 1;
     }
     layouts
 };
 
-/// For the byte behind the prefixes, REX or not: the [`state`]s, and which of a [`Layout`]'s to keep (upper half).
-static REX: [u32; 256] = {
-    let high = state::HIGH_REG | state::HIGH_RM;
-    let mut states = [state::ANY | state::NOT_W | 0xFFFF << 16; 256];
-    states[0x66] |= state::SELECTS;
-    states[0xF2] |= state::SELECTS;
-    states[0xF3] |= state::SELECTS;
-    let mut rex = 0x40;
-    while rex < 0x50 {
-        let w = if rex & 8 == 0 { state::NOT_W } else { 0 };
-        let empty = if rex == 0x40 { state::EMPTY_REX } else { 0 };
-        states[rex] = rex as u32 & 15 | state::ANY | state::REX | w | empty | (0xFFFF & !high) << 16;
-        rex += 1;
+const fn layout(rex: usize, modrm: u32) -> u32 {
+    let (mode, reg, rm) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
+    let (w, r, x, b) = (rex & 24 == 8, rex & 20 == 4, rex & 18 == 2, rex & 17 == 1);
+    let prefix = if rex == 16 {
+        0
+    } else {
+        REX | if rex == 0 { EMPTY_REX } else { 0 }
+    };
+    let rex_bits = prefix
+        | if w { W } else { NOT_W }
+        | if r { R } else { 0 }
+        | if x { X } else { 0 }
+        | if b { B } else { NOT_B };
+    let of_reg = register(reg, r, rex == 16, [REG_RSP, REG_R11, REG_R14, REG_HIGH]);
+    if mode == 3 {
+        let of_rm = register(rm, b, rex == 16, [RM_RSP, RM_R11, RM_R14, RM_HIGH]);
+        return rex_bits | of_reg | of_rm | if x { SPARE } else { 0 };
     }
-    states
-};
+    let (sib, rip) = (rm == 4, mode == 0 && rm == 5);
+    let displacement = if mode == 2 || rip { 4 } else { mode };
+    rex_bits
+        | of_reg
+        | MEMORY
+        | (displacement + sib as u32)
+        | if mode == 0 { NEAR } else { 0 }
+        | if sib { SIB } else { 0 }
+        | if sib && mode == 2 { FAR_SIB } else { 0 }
+        | if rip { RIP } else { 0 }
+        | if x && !sib || b && rip { SPARE } else { 0 }
+}
 
-/// The prefixes that may stand between 65 67 and REX, as [`ENTRIES`] counts them.
-const fn selector(byte: u8) -> usize {
-    match byte {
-        0x66 => 1,
-        0xF3 => 2,
-        0xF2 => 3,
+/// The states of a register: `rsp`, `r11`, `r14`, and whether it has another meaning as one of 8 bits.
+const fn register(number: u32, fourth: bool, no_rex: bool, [rsp, r11, r14, high]: [u32; 4]) -> u32 {
+    match (number, fourth) {
+        (4, false) => rsp | if no_rex { high } else { 0 },
+        (5..=7, false) if no_rex => high,
+        (3, true) => r11,
+        (6, true) => r14,
         _ => 0,
     }
 }
 
+/// What SIB adds, by four states and its value. The third bit is also how many bytes a displacement has that stands for a base.
+static SIBS: [u8; 16 << 8] = {
+    let mut sibs = [0; 16 << 8];
+    let mut i = SIB as usize;
+    while i < sibs.len() {
+        let (state, base) = (i as u32, i & 7);
+        let (x, b) = (state & X != 0, state & B != 0);
+        let no_base = base == 5 && state & NEAR != 0;
+        // A base that is `rsp`, or a bit of REX that extends nothing.
+        let refused = base == 4 && !b || no_base && b;
+        let held = x && b && i & 0xFF == HELD_SIB as usize;
+        sibs[i] = if no_base { SIB_DISPLACEMENT } else { 0 }
+            | if refused { SIB_REFUSED } else { 0 }
+            | if held { SIB_HELD } else { 0 };
+        i += 1;
+    }
+    sibs
+};
+const SIB_REFUSED: u8 = 1;
+/// `(%r14,%r11)`.
+const SIB_HELD: u8 = 2;
+const SIB_DISPLACEMENT: u8 = 4;
+
+/// For the byte behind the prefixes: the upper half of an index of [`LAYOUTS`], whether it is REX, and whether it is 66, F2 or F3
+/// (with the page in [`ENTRIES`]), behind which REX may stand.
+static PREFIXES: [u16; 256] = {
+    let mut prefixes = [NO_REX; 256];
+    let mut rex = 0;
+    while rex < 16 {
+        prefixes[0x40 + rex] = (rex as u16) << 8 | IS_REX;
+        rex += 1;
+    }
+    prefixes[0x66] |= 1;
+    prefixes[0xF3] |= 2;
+    prefixes[0xF2] |= 3;
+    prefixes
+};
+const NO_REX: u16 = 16 << 8;
+const IS_REX: u16 = 4;
+const SELECTS: u16 = 3;
+
 /// 65 67, as a little-endian word.
-const PREFIXES: u16 = 0x6765;
-/// `0F 1F 84` is how markers begin; with nothing but zeroes behind, it is what assemblers fill gaps with.
-const FILLER: u64 = 0x84_1F0F;
-const INDEX_AND_BASE: u32 = state::X | state::B;
+const GS_ADDR32: u16 = 0x6765;
 
 /// The instruction at the start of `code`, if it is of the usual kind. `free` tells whether loads may stand without prefixes.
 ///
 /// Up to and including SIB it has 8 bytes at most (65 67, 66 F2 or F3, REX, 0F, opcode, ModRM, SIB), so that one word
-/// holds all that matters; and at most 14 in all. The next instruction cannot be looked at before this one's length is known,
+/// holds all that matters; and at most 15 in all. The next instruction cannot be looked at before this one's length is known,
 /// so the way from `code` to `len` is kept short, and free of branches where programs vary.
 #[inline(always)]
 pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
-    let word = |at: usize| {
-        code[at..]
-            .first_chunk()
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
-    };
-    let confined = word(0) as u16 == PREFIXES;
-    let mut rest = select_unpredictable(confined, word(2), word(0));
-    let mut len = usize::from(confined) * 2 + 1;
-    let mut state = if confined { state::CONFINED } else { state::BARE };
+    let word = code.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let confined = word as u16 == GS_ADDR32;
+    let mut rest = select_unpredictable(confined, word >> 16, word);
+    let mut outer = select_unpredictable(confined, CONFINED | ANY, BARE | ANY);
+    let mut len = usize::from(confined) * 2;
     let mut page = 0;
-    let mut rex = REX[usize::from(rest as u8)];
-    if rex & state::SELECTS != 0 {
-        page = selector(rest as u8);
-        state |= state::SELECTOR;
+    let mut prefix = PREFIXES[usize::from(rest as u8)];
+    if prefix & SELECTS != 0 {
+        page = usize::from(prefix & SELECTS);
+        outer |= SELECTOR;
         rest >>= 8;
         len += 1;
-        rex = REX[usize::from(rest as u8)];
+        prefix = PREFIXES[usize::from(rest as u8)];
     }
-    let has_rex = rex & state::REX != 0;
-    state |= rex & 0xFFFF;
+    let has_rex = prefix & IS_REX != 0;
     let rest = select_unpredictable(has_rex, rest >> 8, rest);
     let two = rest as u8 == 0x0F;
     let rest = select_unpredictable(two, rest >> 8, rest);
     len += usize::from(has_rex) + usize::from(two);
-    let behind_opcode = len;
-    page |= usize::from(two) << 2;
-    let [opcode, modrm, sib, ..] = rest.to_le_bytes();
-    let entry =
-        &ENTRIES[(page << 11 | usize::from(opcode) << 3 | usize::from(modrm >> 3 & 7)) % (PAGES << 11)];
-    let bits = u32::from(entry.bits);
-    let one = |bit: u32| bits >> bit & 1;
+    let behind_prefixes = len;
 
-    // The fourth bits of the registers' numbers, as the distance of the upper eight from the lower.
-    let r = (rex & state::R) << 1;
-    let b = (rex & state::B) << 3;
-    let immediate = (entry.bits & IMMEDIATE) as usize;
-    let wide = (bits >> IMMEDIATE_W & rex >> 3 & 1) as usize;
-    len += immediate + wide * 4;
-    let has_modrm = entry.bits & MODRM != 0;
-    len += select_unpredictable(has_modrm, usize::from(LAYOUTS[usize::from(modrm)].len), 0);
-    // Without ModRM, a register is in the opcode, as if there were one with mod = 3.
-    let form = select_unpredictable(has_modrm, modrm, 0xC0 | opcode & 7);
-    let layout = &LAYOUTS[usize::from(form)];
-    let memory = u32::from(layout.memory & 1);
-    state |= u32::from(layout.state) & rex >> 16;
-    let mut operands = layout.operands;
-    let mut own = u32::from(layout.refused);
-    let mut index = 0;
-    let mut through_r14 = false;
-    if layout.memory & 2 != 0 {
-        let number = u32::from(sib) >> 3 & 7 | (rex & state::X) << 2;
-        index = u32::from(number != 4) << number;
-        // Without displacement, base 5 is none, but a displacement of four bytes.
-        let no_base = modrm < 0x40 && sib & 7 == 5;
-        len += usize::from(no_base) * 4;
-        own |= if no_base { state::B } else { 0 };
-        operands = operands & REG | u16::from(!no_base) << (8 + (sib & 7));
-        if sib == HELD_SIB && !confined && rex & INDEX_AND_BASE == INDEX_AND_BASE {
-            // Behind ModRM and SIB, at the tenth byte at the latest.
-            let place = code[behind_opcode + 2..].first_chunk();
-            let behind = place.map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes)) as i32;
-            let reach = match modrm >> 6 {
-                0 => 0,
-                1 => i32::from(behind as i8),
-                _ => behind,
-            };
-            through_r14 = (0..HELD_REACH).contains(&reach);
+    let (opcode, modrm) = (rest as usize & 0xFF, rest as usize >> 8 & 0xFF);
+    page |= usize::from(two) << 2;
+    let entry = &ENTRIES[(page << 11 | opcode << 3 | modrm >> 3 & 7) % (PAGES << 11)];
+    let layout = LAYOUTS[(usize::from(prefix) & 0x1F00 | modrm) % LAYOUTS.len()];
+    let state = layout & entry.keep | outer;
+    let sib = SIBS[(state & (X | B | NEAR | SIB)) as usize | rest as usize >> 16 & 0xFF];
+    len += usize::from(entry.len) + (state & LEN) as usize + usize::from(sib & SIB_DISPLACEMENT);
+
+    let memory = state & MEMORY != 0;
+    let mut wrong = state & entry.refused[usize::from(memory)];
+    if free && memory && entry.bits & READ != 0 {
+        wrong &= !BARE;
+    }
+    let mut relies = false;
+    if sib & SIB_HELD != 0 && wrong & BARE != 0 {
+        // Behind ModRM and SIB, at the tenth byte at the latest.
+        let place = code
+            .get(behind_prefixes + 3..)
+            .and_then(|code| code.first_chunk());
+        let behind = place.map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes)) as i32;
+        let reach = match modrm >> 6 {
+            0 => 0,
+            1 => i32::from(behind as i8),
+            _ => behind,
+        };
+        if (0..HELD_REACH).contains(&reach) {
+            wrong &= !BARE;
+            relies = true;
         }
     }
-    let registers = |mask: u16| {
-        let set = u32::from(operands & mask);
-        (set & u32::from(REG)) << r | (set >> 8) << b
-    };
-    let mentioned = registers(entry.named | layout.base) | index;
-    let written = registers(entry.written & !layout.base);
-    let refused = u32::from(entry.refused[memory as usize]) | own;
-    // Integrity mode.
-    if free && memory == 1 && entry.bits & READ != 0 {
-        state &= !state::BARE;
-    }
-    // It is accessed, and not free.
-    let mut relies = false;
-    if through_r14 {
-        relies = refused & state & state::BARE != 0;
-        state &= !state::BARE;
-    }
-    let r11 = written >> decode::R11;
-    let holds = r11 & one(HOLDS) & !(rex >> 3) & 1 == 1;
-    let lost = (bits | written) >> ENDS & 1 == 1;
-    // What could be a marker goes the slow way as well.
-    let marker = word(0) & 0xFF_FFFF == FILLER && word(0) != FILLER;
-    if state & refused != 0 || names_rsp(mentioned) || writes_r14(written) || marker {
+    if wrong | u32::from(sib & SIB_REFUSED) != 0 {
         return None;
     }
-    let behind = rest >> 8;
     Some(Quick {
         len,
-        note: Note::from_parts(len, entry.note, written),
-        mentioned,
-        r11: R11 { relies, lost, holds },
-        distance: if immediate == 1 {
-            i32::from(behind as i8)
-        } else {
-            behind as i32
+        note: Note(entry.note | len as u8),
+        bits: entry.bits,
+        r11: R11 {
+            relies,
+            lost: state & entry.lost != 0,
+            holds: entry.bits & HOLDS != 0 && state & NOT_W != 0,
         },
     })
 }

@@ -3,6 +3,7 @@
 use crate::depths::Depths;
 use crate::reason::{Reason, Rule};
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A place where the runtime may resume a frame that has this depth: a landing pad of an exception, marked as
 /// [`ringfence_isa::pad`] says. The mark is a claim; the verifier follows control from each.
@@ -20,9 +21,6 @@ pub struct Pad {
 pub struct RegSet(pub u16);
 
 impl RegSet {
-    /// `rbx`, `rbp`, `r12`, `r13` and `r15`: what a callee must preserve (`r14` cannot be written).
-    pub const CALLEE_SAVED: RegSet = RegSet(1 << 3 | 1 << 5 | 1 << 12 | 1 << 13 | 1 << 15);
-
     /// Whether register `number` is in the set.
     #[must_use]
     pub const fn contains(self, number: u8) -> bool {
@@ -49,7 +47,7 @@ impl RegSet {
 }
 
 /// What is known of one function of accepted text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its first instruction.
     pub entry: u32,
@@ -59,32 +57,38 @@ pub struct Function {
     pub marked: bool,
     /// The most bytes it has on the control stack at any time, its return address not counted.
     pub max_depth: u32,
-    /// Callee-saved registers that its own instructions write (not those of its callees). `pop` counts.
-    pub writes: RegSet,
-    /// Whether it has SSE or AVX instructions.
-    pub uses_vector: bool,
-    /// Whether it has x87 instructions.
-    pub uses_x87: bool,
     /// Whether it leaves by a tail call anywhere, direct or indirect. Such a function must not call `setjmp`.
     pub tail_calls: bool,
+}
+
+/// A [`Function`] in eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    entry: u32,
+    slots: u16,
+    marked: bool,
+    tail_calls: bool,
+}
+
+impl From<Function> for Packed {
+    fn from(f: Function) -> Packed {
+        Packed {
+            entry: f.entry,
+            slots: (f.max_depth / 8) as u16,
+            marked: f.marked,
+            tail_calls: f.tail_calls,
+        }
+    }
 }
 
 /// What the verifier found out about accepted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// All functions in order of address.
-    pub functions: Vec<Function>,
     /// Instruction-set extensions that occur ([`ringfence_isa::window::feature`] bits).
     pub features: u32,
-    /// General registers that any instruction names, explicitly or (`rbx`) implicitly. A gate need
-    /// not save a register that no code in the window mentions. Implicit uses of `rax`, `rcx`,
-    /// `rdx`, `rsi` and `rdi` are not counted.
-    pub mentions: RegSet,
-    /// Callee-saved registers written by any function.
-    pub writes: RegSet,
-    /// Whether any function has SSE or AVX instructions.
+    /// Whether there are SSE or AVX instructions, reached or not.
     pub uses_vector: bool,
-    /// Whether any function has x87 instructions: then gates have to keep the x87 state.
+    /// Whether there are x87 instructions, reached or not: then gates have to keep the x87 state.
     pub uses_x87: bool,
     /// Largest [`Function::max_depth`].
     pub max_depth: u32,
@@ -94,22 +98,26 @@ pub struct Report {
     pub pads: Vec<Pad>,
     /// Number of instructions.
     pub instructions: u64,
-    pub(crate) text_address: u32,
+    pub(crate) functions: Vec<Packed>,
+    pub(crate) text: Range<u32>,
     pub(crate) depths: Depths,
 }
 
 impl Report {
-    /// Sums up what is known of the functions.
-    pub(crate) fn new(functions: Vec<Function>, facts: Report) -> Report {
-        let mut report = facts;
-        for f in &functions {
-            report.writes = report.writes.or(f.writes);
-            report.uses_vector |= f.uses_vector;
-            report.uses_x87 |= f.uses_x87;
-            report.max_depth = report.max_depth.max(f.max_depth);
+    /// All functions in order of address.
+    pub fn functions(&self) -> impl ExactSizeIterator<Item = Function> + '_ {
+        (0..self.functions.len()).map(|n| self.function(n))
+    }
+
+    fn function(&self, n: usize) -> Function {
+        let packed = self.functions[n];
+        Function {
+            entry: packed.entry,
+            end: self.functions.get(n + 1).map_or(self.text.end, |next| next.entry),
+            marked: packed.marked,
+            max_depth: u32::from(packed.slots) * 8,
+            tail_calls: packed.tail_calls,
         }
-        report.functions = functions;
-        report
     }
 
     /// The depth (bytes on the control stack, the return address not counted) at the instruction at `offset`, which control
@@ -119,7 +127,7 @@ impl Report {
     #[must_use]
     pub fn depth_at(&self, offset: u32) -> Option<u32> {
         self.function_at(offset)?;
-        let at = offset.checked_sub(self.text_address)? as usize;
+        let at = offset.checked_sub(self.text.start)? as usize;
         Some(u32::from(self.depths.get(at)?) * 8)
     }
 
@@ -133,14 +141,15 @@ impl Report {
 
     /// The function that the instruction at `offset` belongs to.
     #[must_use]
-    pub fn function_at(&self, offset: u32) -> Option<&Function> {
+    pub fn function_at(&self, offset: u32) -> Option<Function> {
         let after = self.functions.partition_point(|f| f.entry <= offset);
-        self.functions[..after].last().filter(|f| offset < f.end)
+        let function = self.function(after.checked_sub(1)?);
+        (offset < function.end).then_some(function)
     }
 
     /// The function whose entry is `offset`.
     #[must_use]
-    pub fn function_with_entry(&self, offset: u32) -> Option<&Function> {
+    pub fn function_with_entry(&self, offset: u32) -> Option<Function> {
         self.function_at(offset).filter(|f| f.entry == offset)
     }
 }

@@ -6,10 +6,11 @@
 //! marker of a function (no fixed sequence contains one, and it ends what is known of `r11`). If they do not fit, or anything is
 //! wrong, the text is taken once more, in one piece.
 
+use crate::bitmap::Bitmap;
 use crate::decode::{Flow, Instruction, WINDOW, decode, decode_window};
-use crate::notes::{Bitmap, Class, NoMemory, Note};
+use crate::notes::{Class, Note, dword};
 use crate::pass::{Part, Pass};
-use crate::quick::quick;
+use crate::quick::{self, quick};
 use crate::rules::rule_1_held::{Line, R11};
 use crate::rules::{
     rule_1_memory, rule_4_direct, rule_5_indirect, rule_6_identifiers, rule_7_strings, rule_8_state,
@@ -20,27 +21,22 @@ use ringfence_isa::{Isolation, identifier};
 const LONG: usize = 4096;
 
 /// Goes through the text. Rejections in order of address.
-pub(crate) fn scan(pass: &mut Pass) -> Result<(), NoMemory> {
+pub(crate) fn scan(pass: &mut Pass) {
     let len = pass.image.text.len();
     if len >= LONG && pass.rejections.is_empty() {
         let middle = marker_from(pass.image.text, len / 2);
-        let fit = scan_parts(pass, Part::new(0, middle), Part::new(middle, len))?;
+        let fit = scan_parts(pass, Part::new(0, middle), Part::new(middle, len));
         if fit && pass.rejections.is_empty() {
-            return Ok(());
+            return;
         }
         pass.rejections.clear();
         pass.facts.clear();
     }
-    in_one_piece(pass)
-}
-
-pub(crate) fn in_one_piece(pass: &mut Pass) -> Result<(), NoMemory> {
-    let len = pass.image.text.len();
-    scan_parts(pass, Part::new(0, len), Part::new(len, len)).map(|_| ())
+    scan_parts(pass, Part::new(0, len), Part::new(len, len));
 }
 
 /// Whether the first part ends where the second begins.
-fn scan_parts(pass: &mut Pass, mut first: Part, mut second: Part) -> Result<bool, NoMemory> {
+fn scan_parts(pass: &mut Pass, mut first: Part, mut second: Part) -> bool {
     loop {
         if pass.rules.isolation == Isolation::Integrity {
             usual::<true>(pass, &mut first, &mut second);
@@ -48,18 +44,14 @@ fn scan_parts(pass: &mut Pass, mut first: Part, mut second: Part) -> Result<bool
             usual::<false>(pass, &mut first, &mut second);
         }
         if first.at >= first.end && second.at >= second.end {
-            break;
+            return first.at == first.end && second.at == second.end;
         }
         for part in [&mut first, &mut second] {
             if part.at < part.end {
-                next(pass, part)?;
+                next(pass, part);
             }
         }
     }
-    let fit = first.at == first.end && second.at == second.end;
-    first.finish(pass.facts)?;
-    second.finish(pass.facts)?;
-    Ok(fit)
 }
 
 /// Where the first marker of a function stands behind `from`, or the end. Of code that does not decode the verdict is clear; to go on
@@ -74,7 +66,7 @@ fn marker_from(text: &[u8], from: usize) -> usize {
 }
 
 /// One instruction of any kind.
-fn next(pass: &mut Pass, part: &mut Part) -> Result<(), NoMemory> {
+fn next(pass: &mut Pass, part: &mut Part) {
     let rest = &pass.image.text[part.at..];
     let decoded = match rest.first_chunk::<WINDOW>() {
         Some(window) => decode_window(window),
@@ -82,7 +74,7 @@ fn next(pass: &mut Pass, part: &mut Part) -> Result<(), NoMemory> {
     };
     match decoded {
         Ok(i) => {
-            instruction(pass, part, &i)?;
+            instruction(pass, part, &i);
             part.at += usize::from(i.len);
         }
         Err(reason) => {
@@ -92,121 +84,106 @@ fn next(pass: &mut Pass, part: &mut Part) -> Result<(), NoMemory> {
             pass.lost = true;
         }
     }
-    Ok(())
 }
 
 /// The rules about one instruction. Rules 2 and 9, and what else can be said of an encoding alone, the decoder has looked at.
-#[inline(always)]
-fn instruction(pass: &mut Pass, part: &mut Part, i: &Instruction) -> Result<(), NoMemory> {
+fn instruction(pass: &mut Pass, part: &mut Part, i: &Instruction) {
     let at = part.at;
-    part.instructions += 1;
-    part.features |= u32::from(i.features);
-    part.mentions = part.mentions.or(i.mentioned);
+    let facts = &mut *pass.facts;
+    facts.instructions += 1;
+    facts.features |= u32::from(i.features);
+    facts.vector |= i.vector;
+    facts.x87 |= i.x87;
     let free = rule_1_memory::may_be_free(pass, i);
 
     rule_5_indirect::window_base(pass, at, i);
     rule_1_memory::operand(pass, part, i, free);
     rule_8_state::allowed(pass, at, i);
-    let class = match i.flow {
-        Flow::Next => rule_6_identifiers::marker(pass, part, i)?,
-        Flow::Push => Class::Push,
-        Flow::Pop => Class::Pop,
-        Flow::Return => Class::Return,
-        Flow::Trap => Class::Trap,
-        Flow::Jump => Class::Jump,
-        Flow::Branch => Class::Branch,
-        Flow::Call => {
-            rule_4_direct::call(pass, at, i);
-            Class::Call
+    let mut r11 = R11::of(i, free);
+    let mut class = Class::Plain;
+    match i.flow {
+        Flow::Next => r11.lost |= rule_6_identifiers::control_may_arrive(pass, at, i),
+        Flow::Push => class = Class::Push,
+        Flow::Pop => class = Class::Pop,
+        Flow::Return => class = Class::Return,
+        Flow::Trap => class = Class::Trap,
+        Flow::Jump => class = Class::Jump,
+        Flow::Branch => class = Class::Branch,
+        Flow::Call => rule_4_direct::call(pass, at, i),
+        Flow::IndirectJump | Flow::IndirectCall => {
+            rule_5_indirect::checked(pass, at, i);
+            class = Class::Sequence;
         }
-        Flow::IndirectJump => rule_5_indirect::checked(pass, part, i, Class::IndirectJump)?,
-        Flow::IndirectCall => rule_5_indirect::checked(pass, part, i, Class::IndirectCall)?,
-        Flow::String => rule_7_strings::string(pass, at, i),
-    };
-
-    if matches!(class, Class::Jump | Class::Branch) {
-        pass.facts.jumps.insert(at);
+        Flow::String => {
+            rule_7_strings::string(pass, at, i);
+            class = Class::Sequence;
+        }
     }
-    pass.facts.notes[at] = Note::new(i, class);
-    let r11 = R11::of(i, class, free);
+    let look = if i.flow == Flow::IndirectJump {
+        Note::LOOK
+    } else {
+        0
+    };
+    pass.facts.set(at, Note(i.len | Note::of_class(class) | look));
     if r11.relies {
-        part.line = part.line.rely(&mut pass.facts.notes, at);
+        part.line = part.line.rely(&mut pass.facts.held, at);
     }
     part.line = part.line.behind(r11, at + usize::from(i.len));
-    Ok(())
-}
-
-/// Where one part is, while the quick decoder is at work.
-struct Cursor {
-    at: usize,
-    end: usize,
-    line: Line,
-    mentioned: u32,
-    instructions: u64,
-}
-
-impl Cursor {
-    fn of(part: &Part) -> Cursor {
-        Cursor {
-            at: part.at,
-            end: part.end,
-            line: part.line,
-            mentioned: part.mentions.0.into(),
-            instructions: part.instructions,
-        }
-    }
-
-    fn back(self, part: &mut Part) {
-        (part.at, part.line, part.instructions) = (self.at, self.line, self.instructions);
-        part.mentions.0 = self.mentioned as u16;
-    }
 }
 
 /// What the quick decoder's instructions are noted in.
 struct Usual<'a> {
     text: &'a [u8],
-    notes: &'a mut [Note],
+    notes: &'a mut [u8],
     entries: &'a mut Bitmap,
-    jumps: &'a mut Bitmap,
+    held: &'a mut Bitmap,
+    instructions: u64,
+    bits: u8,
 }
 
 /// Takes what the quick decoder knows, until one of the parts has something else or both have ended. `FREE`: in integrity mode.
 fn usual<const FREE: bool>(pass: &mut Pass, first: &mut Part, second: &mut Part) {
-    let text = pass.image.text;
     let mut usual = Usual {
-        text,
-        notes: &mut pass.facts.notes[..text.len()],
+        text: pass.image.text,
+        notes: &mut pass.facts.notes,
         entries: &mut pass.facts.entries,
-        jumps: &mut pass.facts.jumps,
+        held: &mut pass.facts.held,
+        instructions: 0,
+        bits: 0,
     };
-    let (mut a, mut b) = (Cursor::of(first), Cursor::of(second));
+    let (mut a, mut b) = (*first, *second);
     if a.at < a.end && b.at < b.end {
         while usual.step::<FREE>(&mut a) && usual.step::<FREE>(&mut b) {}
     } else {
         let left = if a.at < a.end { &mut a } else { &mut b };
         while usual.step::<FREE>(left) {}
     }
-    a.back(first);
-    b.back(second);
+    (*first, *second) = (a, b);
+    let (instructions, vector) = (usual.instructions, usual.bits & quick::VECTOR != 0);
+    pass.facts.instructions += instructions;
+    pass.facts.vector |= vector;
 }
 
 impl Usual<'_> {
     /// One instruction or a run of `int3`. Whether there was one for the quick decoder.
     #[inline(always)]
-    fn step<const FREE: bool>(&mut self, c: &mut Cursor) -> bool {
-        let text = self.text;
+    fn step<const FREE: bool>(&mut self, c: &mut Part) -> bool {
         let at = c.at;
         if at >= c.end {
             return false;
         }
-        let Some(ahead) = text[at..].first_chunk() else {
+        let Some(ahead) = self.text.get(at..).and_then(|rest| rest.first_chunk()) else {
             return false;
         };
         // Padding comes in long runs, and makes up most of a small function's page.
         if ahead[0] == 0xCC {
-            let run = text[at..].iter().take_while(|&&byte| byte == 0xCC).count();
-            self.notes[at..at + run].fill(Note::INT3);
-            c.instructions += run as u64;
+            let eight = ahead.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+            let run = (eight ^ u64::from_le_bytes([0xCC; 8])).trailing_zeros() as usize / 8;
+            if let Some(eight) = self.notes.get_mut(at..).and_then(|n| n.first_chunk_mut()) {
+                let traps = u64::from_le_bytes([Note::INT3.0; 8]) & u64::MAX >> (64 - 8 * run);
+                *eight = (u64::from_le_bytes(*eight) | traps).to_le_bytes();
+            }
+            self.instructions += run as u64;
             c.at += run;
             c.line = Line::LOST;
             return true;
@@ -218,23 +195,22 @@ impl Usual<'_> {
             return false;
         }
         let next = at + q.len;
-        if q.note.is_transfer() {
-            if q.note.class() != Class::Call {
-                self.jumps.insert(at);
-            } else {
-                let to = next as i64 + i64::from(q.distance);
-                let Some(to) = usize::try_from(to).ok().filter(|&to| to < text.len()) else {
-                    return false;
-                };
-                self.entries.insert(to);
-            }
+        if q.bits & quick::CALL != 0 {
+            let distance = dword(self.text, at + 1) as i32;
+            let to = usize::try_from(next as i64 + i64::from(distance)).ok();
+            let Some(to) = to.filter(|&to| to < self.text.len()) else {
+                return false;
+            };
+            self.entries.insert(to);
         }
-        self.notes[at] = q.note;
         if q.r11.relies {
-            c.line = c.line.rely(self.notes, at);
+            c.line = c.line.rely(self.held, at);
         }
-        c.instructions += 1;
-        c.mentioned |= q.mentioned;
+        if let Some(note) = self.notes.get_mut(at) {
+            *note = q.note.0;
+        }
+        self.instructions += 1;
+        self.bits |= q.bits;
         c.at = next;
         c.line = c.line.behind(q.r11, next);
         true

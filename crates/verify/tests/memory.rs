@@ -90,6 +90,21 @@ fn jump(id: u32) -> Vec<u8> {
     code
 }
 
+/// What verifying takes at its peak: a text of `n` bytes, at most 4 n and half a megabyte, whatever is in it. A file of `n` bytes has no
+/// more text than that, and a load may take 8 n and 64 MiB altogether.
+fn bound(text: &[u8]) -> usize {
+    4 * text.len() + (512 << 10)
+}
+
+/// Two chains of jumps of two bytes, one 8 bytes deeper than the other: every jump is reached by one, and at another depth than what
+/// precedes it.
+fn two_layers(len: usize) -> Vec<u8> {
+    let mut text = vec![0x74, 0x02, 0xEB, 0x03, 0x50, 0xEB, 0x02];
+    text.extend([0xEB, 0x02].repeat(len / 4 * 2));
+    text.extend([0xC3, 0x90, 0x58, 0xC3]);
+    text
+}
+
 #[test]
 fn memory_is_bounded_by_the_text() {
     const LEN: usize = 1 << 20;
@@ -97,56 +112,58 @@ fn memory_is_bounded_by_the_text() {
     let mut one_label = jump(0x629A_0001);
     one_label.resize(24, 0xCC);
     one_label.extend(label(1).repeat(LEN / 8));
-    let mut calls: Vec<u8> = (0..LEN / 6)
-        .flat_map(|n| [0xE8, n as u8, (n >> 8) as u8, 0, 0, 0xC3])
-        .collect();
-    calls.extend([0xC3; 1 << 17]);
-    // The verdict does not matter.
-    let shapes: [(&str, Vec<u8>, usize); 9] = [
-        (
-            "usual code",
-            [
-                &function[..],
-                &[
-                    0x48, 0x89, 0xC8, 0x74, 0x01, 0x90, 0x50, 0x58, 0x31, 0xC0, 0xC3, 0xCC, 0xCC, 0xCC, 0xCC,
-                    0xCC,
-                ],
-            ]
-            .concat()
-            .repeat(LEN / 24),
-            5,
-        ),
-        (
-            "functions",
-            [&function[..], &[0xC3; 8]].concat().repeat(LEN / 16),
-            24,
-        ),
-        ("branches", [0x74, 0x00].repeat(LEN / 2), 24),
-        ("labels", one_label, 24),
-        (
-            "numbered labels",
-            (0..LEN / 8).flat_map(|n| label(n % 0x6000 + 1)).collect(),
-            24,
-        ),
-        ("pads", pad::marker(8).repeat(LEN / 8), 24),
-        ("called functions", calls, 24),
-        ("returns", vec![0xC3; LEN], 24),
-        ("bad bytes", vec![0x06; LEN], 24),
+    let mut numbered: Vec<u8> = (0..LEN / 8).flat_map(|n| label(n % 0x6000 + 1)).collect();
+    numbered.push(0xC3);
+    let mut pads = vec![0x50];
+    pads.extend(pad::marker(8).repeat(LEN / 8));
+    pads.extend([0x58, 0xC3]);
+    let usual = [
+        0x48, 0x89, 0xC8, 0x74, 0x01, 0x90, 0x50, 0x58, 0x31, 0xC0, 0xC3, 0xCC, 0xCC, 0xCC, 0xCC, 0xCC,
     ];
-    for (name, mut text, most) in shapes {
-        text.push(0xC3);
+    let accepted: [(&str, Vec<u8>); 9] = [
+        ("usual code", [&function[..], &usual].concat().repeat(LEN / 24)),
+        ("functions", [&function[..], &[0xC3; 8]].concat().repeat(LEN / 16)),
+        (
+            "called functions",
+            [[0xE8, 1, 0, 0, 0, 0xC3].repeat(LEN / 6), vec![0xC3]].concat(),
+        ),
+        ("branches", [[0x74, 0x00].repeat(LEN / 2), vec![0xC3]].concat()),
+        ("jumps at two depths", two_layers(LEN)),
+        (
+            "pushes",
+            [[[0x50; 512], [0x58; 512]].concat().repeat(LEN / 1024), vec![0xC3]].concat(),
+        ),
+        ("labels", one_label.into_iter().chain([0xC3]).collect()),
+        ("numbered labels", numbered),
+        ("pads", pads),
+    ];
+    let refused = [("returns", vec![0xC3; LEN]), ("bad bytes", vec![0x06; LEN])];
+    let shapes = accepted.into_iter().map(|shape| (shape, true));
+    for ((name, text), good) in shapes.chain(refused.map(|shape| (shape, false))) {
         let before = NOW.get();
         PEAK.set(before);
         let verdict = check(&text);
-        let each = (PEAK.get() - before) as f64 / text.len() as f64;
+        let peak = PEAK.get() - before;
+        let kept = NOW.get() - before;
+        let each = |bytes: usize| bytes as f64 / text.len() as f64;
         println!(
-            "{name}: accepted: {}, {each:.2} bytes for a byte of text",
-            verdict.is_ok()
+            "{name}: {:.2} bytes for a byte of text, {:.2} kept",
+            each(peak),
+            each(kept)
         );
         assert!(
-            each < most as f64 + 0.2,
-            "{name}: {each} bytes for a byte of text"
+            peak < bound(&text),
+            "{name}: {peak} bytes for a text of {}",
+            text.len()
         );
+        // What is refused late has taken as much as what is accepted.
+        assert!(!good || verdict.is_ok(), "{name}: {}", verdict.unwrap_err());
+        drop(verdict);
+
+        PEAK.set(before);
+        let _ = identifiers(&text, 0x1000);
+        let peak = PEAK.get() - before;
+        assert!(peak < bound(&text), "{name}: {peak} bytes to find identifiers");
     }
 }
 

@@ -66,7 +66,7 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
         }
         Ok(report) => {
             let mut end = 0;
-            for f in &report.functions {
+            for f in report.functions() {
                 assert!(f.entry >= end && f.end > f.entry && f.end <= 0x1000 + len);
                 assert_eq!(report.depth_at(f.entry), Some(0));
                 let somewhere = f.entry + random.below((f.end - f.entry) as usize) as u32;

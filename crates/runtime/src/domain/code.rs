@@ -191,11 +191,10 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
             remedy: "make it of a module that uses them",
         });
     }
-    let functions = report.functions.iter().map(|f| f.entry).collect();
+    let functions = report.functions().map(|f| f.entry).collect();
     // Every marker of a function is an entry, reachable or not, and the verifier lets no other dword look like one.
     let markers: Vec<u32> = report
-        .functions
-        .iter()
+        .functions()
         .filter(|f| f.marked)
         .map(|f| f.entry + 4)
         .collect();

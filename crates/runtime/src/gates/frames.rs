@@ -162,7 +162,7 @@ pub(crate) fn resume(
         .pad_depth(pad_offset)
         .ok_or(FramesError::NoPad)?;
     // Functions do not overlap: what lies between a function's entry and its end belongs to it.
-    let in_function = |f: &ringfence_verify::Function| (f.entry..f.end).contains(&pad_offset);
+    let in_function = |f: ringfence_verify::Function| (f.entry..f.end).contains(&pad_offset);
     if other.offset != placed.offset || !report.function_at(offset).is_some_and(in_function) {
         return Err(FramesError::OtherFunction.into());
     }

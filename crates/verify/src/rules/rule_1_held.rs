@@ -1,7 +1,7 @@
 //! Rule 1, operands through `r14`: what is known of `r11` in a straight line of code.
 
-use crate::decode::{self, Instruction, Memory};
-use crate::notes::{Class, Note};
+use crate::bitmap::Bitmap;
+use crate::decode::{self, Flow, Instruction, Memory};
 use core::hint::select_unpredictable;
 
 /// What is known of `r11` in the straight line of code that is being scanned: from where on it holds a lower half and no operand has
@@ -19,53 +19,51 @@ impl Line {
     }
 
     /// The instruction at `at` has an operand that relies on `r11`: nothing may be sent to what stands between it and the move to
-    /// `r11d`, nor to itself. Each note is looked at once, however many operands there are.
+    /// `r11d`, nor to itself. Each byte is looked at once, however many operands there are.
     #[inline(always)]
-    pub fn rely(self, notes: &mut [Note], at: usize) -> Line {
-        let last = at + 1;
-        let Some(between) = notes.get_mut(self.0..last) else {
+    pub fn rely(self, held: &mut Bitmap, at: usize) -> Line {
+        if !self.holds() {
             return self;
-        };
-        between.iter_mut().for_each(Note::set_held);
-        Line(last)
+        }
+        held.insert_range(self.0, at);
+        Line(at + 1)
     }
 
     /// What is known behind an instruction that ends at `next`.
     #[inline(always)]
     pub fn behind(self, r11: R11, next: usize) -> Line {
-        let lost = 0_usize.wrapping_sub(usize::from(r11.lost));
-        select_unpredictable(r11.holds, Line(next), Line(self.0 | lost))
+        let new = select_unpredictable(r11.holds, Line(next), Line::LOST);
+        select_unpredictable(r11.lost, new, self)
     }
 }
 
 /// What an instruction has to do with `r11`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct R11 {
     /// Its operand is inside the window only if `r11` is below 2³².
     pub relies: bool,
     /// Behind it nothing is known of `r11`: it writes it, in whole or in part, or control does not just go on.
     pub lost: bool,
-    /// Except that it makes `r11` a number below 2³².
+    /// Except, if it writes it, that `r11` is a number below 2³².
     pub holds: bool,
 }
 
 impl R11 {
     /// `free`: its operand may be anywhere.
-    pub fn of(i: &Instruction, class: Class, free: bool) -> R11 {
+    pub fn of(i: &Instruction, free: bool) -> R11 {
         R11 {
             relies: i.memory == Memory::Held && !free,
-            lost: i.written.contains(decode::R11) || ends(class),
+            lost: i.written.contains(decode::R11) || ends(i.flow),
             holds: i.holds,
         }
     }
 }
 
-/// Whether nothing is known of `r11` behind an instruction of this class.
-pub(crate) const fn ends(class: Class) -> bool {
-    match class {
-        Class::Plain | Class::Interior | Class::Branch | Class::Push | Class::Pop => false,
-        Class::FunctionMarker | Class::LabelMarker => true,
-        Class::Call | Class::IndirectCall => true,
-        Class::Jump | Class::IndirectJump | Class::Return | Class::Trap => true,
+/// Whether nothing is known of `r11` behind an instruction after which control goes on like this.
+pub(crate) const fn ends(flow: Flow) -> bool {
+    match flow {
+        Flow::Next | Flow::String | Flow::Branch | Flow::Push | Flow::Pop => false,
+        Flow::Call | Flow::IndirectCall => true,
+        Flow::Jump | Flow::IndirectJump | Flow::Return | Flow::Trap => true,
     }
 }

@@ -3,9 +3,11 @@
 use crate::check::Check;
 use crate::decode::Instruction;
 use crate::image::Image;
-use crate::notes::{Class, Note, dword};
+use crate::notes::{Class, Facts, NoMemory, Note, dword, reserved};
 use crate::pass::Pass;
 use crate::reason::Reason;
+use crate::report::Pad;
+use alloc::vec::Vec;
 use core::ops::Range;
 use ringfence_isa::{pad, window};
 
@@ -14,19 +16,16 @@ use ringfence_isa::{pad, window};
 pub(crate) const MAX_DEPTH: u32 = 4096;
 
 /// Whether an instruction starts here that control may be sent to.
-pub(crate) fn is_target(note: Note) -> bool {
-    let inside = matches!(
-        note.class(),
-        Class::Interior | Class::IndirectJump | Class::IndirectCall
-    );
-    note.len() != 0 && !note.is_held() && !inside
+pub(crate) fn is_target(facts: &Facts, at: usize) -> bool {
+    let note = facts.note(at);
+    note.len() != 0 && !facts.held.contains(at) && note.class() != Class::Sequence
 }
 
 /// Why control may not be sent to a place that is no target; `otherwise` if no instruction starts there.
-pub(crate) fn refusal(note: Note, otherwise: Reason) -> Reason {
-    if note.len() == 0 {
+pub(crate) fn refusal(facts: &Facts, at: usize, otherwise: Reason) -> Reason {
+    if facts.note(at).len() == 0 {
         otherwise
-    } else if note.is_held() {
+    } else if facts.held.contains(at) {
         Reason::IntoHeld
     } else {
         Reason::IntoSequence
@@ -60,55 +59,58 @@ pub(crate) fn given_entries(pass: &mut Pass, given: &[u32]) {
     }
 }
 
-/// The depths that landing pads claim are such as functions can have.
-pub(crate) fn pad_claims(check: &mut Check) {
-    for pad in &check.facts.pads {
-        if pad.depth > MAX_DEPTH || !pad.depth.is_multiple_of(8) {
-            let at = pad.offset.wrapping_sub(check.image.text_address) as usize;
+/// Landing pads are in functions, none before the first, and the depths that they claim are such as functions can have. In order of
+/// address; nothing else leads anywhere yet.
+pub(crate) fn pads(check: &mut Check) -> Result<Vec<Pad>, NoMemory> {
+    let facts = &*check.facts;
+    let first = facts.entries.next(0).unwrap_or(usize::MAX);
+    let mut pads = reserved(facts.leaders.count())?;
+    for at in facts.leaders.iter() {
+        let claim = check.image.text.get(at..).and_then(pad::claim);
+        let depth = u32::from(claim.unwrap_or(u16::MAX));
+        if depth > MAX_DEPTH || !depth.is_multiple_of(8) || at < first {
             check.rejections.add(check.image, at, pad::LEN, Reason::PadClaim);
         }
+        let offset = check.image.text_address.wrapping_add(at as u32);
+        pads.push(Pad { offset, depth });
     }
+    for pad in &pads {
+        check
+            .facts
+            .lead(pad.offset.wrapping_sub(check.image.text_address) as usize);
+    }
+    Ok(pads)
 }
 
 /// Every function begins with an instruction that may be jumped to.
 pub(crate) fn entries(check: &mut Check) {
-    for entry in check.facts.entries.iter() {
-        let note = check.facts.notes[entry];
-        if !is_target(note) {
-            check.reject(entry, refusal(note, Reason::EntryTarget));
+    let mut next = 0;
+    while let Some(at) = check.facts.entries.next(next) {
+        if !is_target(check.facts, at) {
+            check.reject(at, refusal(check.facts, at, Reason::EntryTarget));
         }
-    }
-}
-
-/// Landing pads are in functions: none is before the first.
-pub(crate) fn pads(check: &mut Check) {
-    let first = check.facts.entries.iter().next().unwrap_or(usize::MAX);
-    for pad in &check.facts.pads {
-        let at = pad.offset.wrapping_sub(check.image.text_address) as usize;
-        // One whose claim is bad has been refused for that.
-        if at < first && pad.depth <= MAX_DEPTH && pad.depth.is_multiple_of(8) {
-            check.reject(at, Reason::PadClaim);
-        }
+        check.facts.lead(at);
+        next = at + 1;
     }
 }
 
 /// The jump at `from` in `function` leads to one of its instructions, or to where another function begins.
 pub(crate) fn jump(check: &mut Check, from: usize, function: &Range<usize>) {
-    let facts = check.facts;
-    let lands = target(check.image, from, facts.notes[from])
-        .filter(|to| function.contains(to) || facts.entries.contains(*to));
-    let note = lands.map_or(Note::default(), |to| facts.notes[to]);
-    if !is_target(note) {
-        check.reject(from, refusal(note, Reason::JumpTarget));
+    let to = target(check.image, from, check.facts.note(from))
+        .filter(|to| function.contains(to) || check.facts.entries.contains(*to))
+        .unwrap_or(usize::MAX);
+    if !is_target(check.facts, to) {
+        check.reject(from, refusal(check.facts, to, Reason::JumpTarget));
     }
+    check.facts.lead(to);
 }
 
 /// Where the direct jump at `from` leads, if it is in the text.
 pub(crate) fn target(image: &Image, from: usize, note: Note) -> Option<usize> {
     let next = from + note.len();
     // One byte behind the opcode, or four at the end.
-    let distance = match image.text.get(from..next)? {
-        [_, distance] => i64::from(*distance as i8),
+    let distance = match note.len() {
+        2 => i64::from(*image.text.get(from + 1)? as i8),
         _ => i64::from(dword(image.text, next.checked_sub(4)?) as i32),
     };
     let to = usize::try_from(next as i64 + distance).ok()?;

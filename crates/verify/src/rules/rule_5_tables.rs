@@ -3,10 +3,11 @@
 use crate::check::Check;
 use crate::decode::R11;
 use crate::image::Image;
-use crate::notes::{NoMemory, Note, Table, dword, push};
-use crate::pass::{Part, Pass};
+use crate::notes::{Facts, dword};
+use crate::pass::Pass;
 use crate::reason::Reason;
 use crate::rules::rule_4_direct::{is_target, refusal};
+use crate::rules::rule_6_identifiers;
 use core::ops::Range;
 use ringfence_isa::{identifier, sequence};
 
@@ -18,47 +19,70 @@ const TABLE_PARTS: [(usize, usize); 3] = [
 ];
 const TABLE_PARTS_LEN: usize = sequence::TABLE_LEN + sequence::SLOT_LEN + sequence::ADD.len();
 
-/// Whether the jump in hand ends the sequence that goes through a table. Notes the table, which the second pass checks.
-pub(crate) fn table_jump(pass: &mut Pass, part: &mut Part) -> Result<bool, NoMemory> {
-    let at = part.at;
-    let Some(start) = at.checked_sub(TABLE_PARTS_LEN) else {
-        return Ok(false);
-    };
-    let (table, rest) = pass.image.text[start..].split_at(sequence::TABLE_LEN);
-    let (slot, rest) = rest.split_at(sequence::SLOT_LEN);
-    if !table.starts_with(&sequence::TABLE)
-        || !rest.starts_with(&sequence::ADD)
-        || !rest[sequence::ADD.len()..].starts_with(&sequence::JMP)
-        || !pass.decoded_as(start, &TABLE_PARTS)
-    {
-        return Ok(false);
+/// A jump through a table. The table may be anywhere.
+pub(crate) struct Table {
+    /// Where the first distance stands.
+    at: i64,
+    /// How many follow it.
+    more: u16,
+}
+
+impl Table {
+    /// The table that the jump at `at` goes through, if it ends the sequence that goes through one.
+    pub fn of(image: &Image, facts: &Facts, at: usize) -> Option<Table> {
+        let start = at.checked_sub(TABLE_PARTS_LEN)?;
+        let (table, rest) = image.text[start..].split_at(sequence::TABLE_LEN);
+        let (slot, rest) = rest.split_at(sequence::SLOT_LEN);
+        if !table.starts_with(&sequence::TABLE)
+            || !rest.starts_with(&sequence::ADD)
+            || !rest[sequence::ADD.len()..].starts_with(&sequence::JMP)
+            || !facts.decoded_as(start, &TABLE_PARTS)
+        {
+            return None;
+        }
+        let (register, more) = clamp_before(image, facts, start)?;
+        // The table's address is in r11 by then.
+        if register == R11 || slot != sequence::slot(register) {
+            return None;
+        }
+        let distance = dword(table, sequence::TABLE.len()) as i32;
+        let at = (start + sequence::TABLE_LEN) as i64 + i64::from(distance);
+        Some(Table { at, more })
     }
-    let Some((register, more)) = clamp_before(pass, start) else {
-        return Ok(false);
-    };
-    // The table's address is in r11 by then.
-    if register == R11 || slot != sequence::slot(register) {
-        return Ok(false);
+
+    /// Where the slots are, if anywhere.
+    pub fn slots(&self) -> impl Iterator<Item = i64> + use<> {
+        let at = self.at;
+        (0..=self.more).map(move |n| at + i64::from(n) * sequence::SLOT_STEP as i64)
     }
-    for (part, _) in &TABLE_PARTS {
-        pass.facts.notes[start + part].set_interior();
+
+    /// Where a slot leads, if both are inside of `function`.
+    pub fn target(&self, image: &Image, slot: i64, function: &Range<usize>) -> Option<usize> {
+        let place = usize::try_from(slot).ok();
+        let place = place.filter(|&p| p >= function.start && p + 4 <= function.end)?;
+        let target = self.at + i64::from(dword(image.text, place) as i32);
+        usize::try_from(target).ok().filter(|at| function.contains(at))
     }
-    let distance = pass.dword(start + sequence::TABLE.len()) as i32;
-    let table = Table {
-        from: at as u32,
-        at: (start + sequence::TABLE_LEN) as i64 + i64::from(distance),
-        more,
-    };
-    push(&mut part.tables, table)?;
-    Ok(true)
+}
+
+/// Whether the jump in hand goes through a table, which the second pass checks.
+pub(crate) fn table_jump(pass: &mut Pass, at: usize) -> bool {
+    let found = Table::of(pass.image, pass.facts, at).is_some();
+    if found {
+        for (part, _) in &TABLE_PARTS {
+            pass.facts.set_sequence(at - TABLE_PARTS_LEN + part);
+        }
+        pass.facts.tables.insert(at);
+    }
+    found
 }
 
 /// The instruction that ends at `end`, if it is one that leaves a small number in a register: the register, and the largest
 /// number that it can hold then.
-fn clamp_before(pass: &Pass, end: usize) -> Option<(u8, u16)> {
+fn clamp_before(image: &Image, facts: &Facts, end: usize) -> Option<(u8, u16)> {
     let code = [3, 4].into_iter().find_map(|len| {
         let start = end.checked_sub(len)?;
-        (pass.facts.notes[start].len() == len).then(|| &pass.image.text[start..end])
+        (facts.note(start).len() == len).then(|| &image.text[start..end])
     })?;
     match *code {
         // andl $MASK, %eREG. The immediate is sign-extended.
@@ -71,54 +95,36 @@ fn clamp_before(pass: &Pass, end: usize) -> Option<(u8, u16)> {
     }
 }
 
-/// Where slot `n` is, if anywhere.
-fn slot(table: &Table, n: u16) -> i64 {
-    table.at + i64::from(n) * sequence::SLOT_STEP as i64
-}
-
-/// Where slot `n` leads, if it is inside of `function`; and so is what it leads to, but for code that is refused.
-pub(crate) fn target(image: &Image, table: &Table, n: u16, function: &Range<usize>) -> Option<i64> {
-    let place = usize::try_from(slot(table, n)).ok();
-    let place = place.filter(|&p| p >= function.start && p + 4 <= function.end)?;
-    Some(table.at + i64::from(dword(image.text, place) as i32))
-}
-
-/// The function that jumps through a table has the table in it, and all slots lead to its instructions: for the tables from number
-/// `next` on that this function jumps through. Returns the number of the first behind it.
-pub(crate) fn tables(check: &mut Check, mut next: usize, function: &Range<usize>) -> usize {
-    let facts = check.facts;
-    while let Some(table) = facts
-        .tables
-        .get(next)
-        .filter(|t| (t.from as usize) < function.end)
-    {
-        next += 1;
-        if let Some(reason) = (0..=table.more).find_map(|n| bad_slot(check, table, n, function)) {
-            check.reject(table.from as usize, reason);
+/// The function that jumps through a table has the table in it, and all slots lead to its instructions.
+pub(crate) fn table(check: &mut Check, from: usize, function: &Range<usize>) {
+    let Some(table) = Table::of(check.image, check.facts, from) else {
+        return;
+    };
+    for slot in table.slots() {
+        match place(check, &table, slot, function) {
+            Ok(to) => check.facts.lead(to),
+            Err(reason) => return check.reject(from, reason),
         }
     }
-    next
 }
 
-fn bad_slot(check: &Check, table: &Table, n: u16, function: &Range<usize>) -> Option<Reason> {
-    let target = target(check.image, table, n, function);
-    if target.is_none() || over_identifier(check, slot(table, n)) {
-        return Some(Reason::TablePlace);
+fn place(check: &Check, table: &Table, slot: i64, function: &Range<usize>) -> Result<usize, Reason> {
+    let inside = slot >= function.start as i64 && slot + 4 <= function.end as i64;
+    if !inside || over_identifier(check, slot) {
+        return Err(Reason::TablePlace);
     }
-    let own = target
-        .and_then(|to| usize::try_from(to).ok())
-        .filter(|at| function.contains(at));
-    let note = own.map_or(Note::default(), |at| check.facts.notes[at]);
-    (!is_target(note)).then(|| refusal(note, Reason::TableSlot))
+    let to = table.target(check.image, slot, function).unwrap_or(usize::MAX);
+    match is_target(check.facts, to) {
+        true => Ok(to),
+        false => Err(refusal(check.facts, to, Reason::TableSlot)),
+    }
 }
 
 /// Whether a distance at `slot` has bytes of a marker's identifier. Text never changes but for these: when code is linked into
 /// a living domain they are written after the rest, one by one, and a jump of its could read something else until then.
 fn over_identifier(check: &Check, slot: i64) -> bool {
     let within = (slot + i64::from(check.image.text_address)) % identifier::MARKER_LEN as i64;
-    let marker = usize::try_from(slot - within)
-        .ok()
-        .and_then(|at| check.facts.notes.get(at));
+    let marker = usize::try_from(slot - within).ok();
     // The identifier is the marker's second half, and a distance as long as it.
-    within > 0 && marker.is_some_and(|note| note.is_marker())
+    within > 0 && marker.is_some_and(|at| rule_6_identifiers::is_marker(check.image, check.facts, at))
 }

@@ -2,58 +2,44 @@
 
 use crate::check::Check;
 use crate::decode::Instruction;
-use crate::notes::{Class, Label, NoMemory, push};
-use crate::pass::{Part, Pass};
+use crate::image::{Image, Rules};
+use crate::notes::{Facts, NoMemory, dword, filled};
+use crate::pass::Pass;
 use crate::reason::Reason;
-use crate::report::Pad;
-use crate::rules::rule_1_held::Line;
+use alloc::vec::Vec;
 use core::ops::Range;
 use ringfence_isa::{identifier, pad};
 
-/// The class of an instruction that just goes on, which may be a marker or a landing pad.
-#[inline(always)]
-pub(crate) fn marker(pass: &mut Pass, part: &mut Part, i: &Instruction) -> Result<Class, NoMemory> {
+/// Whether control may arrive at an instruction that just goes on from where nobody looks: it is a landing pad, which is noted, or
+/// the marker of a function or a label.
+pub(crate) fn control_may_arrive(pass: &mut Pass, at: usize, i: &Instruction) -> bool {
     if i.len != 8 {
-        return Ok(Class::Plain);
+        return false;
     }
-    let at = part.at;
-    let code = &pass.image.text[at..];
-    let address = pass.image.text_address.wrapping_add(at as u32);
-    if let Some(depth) = pad::claim(code) {
-        let pad = Pad {
-            offset: address,
-            depth: depth.into(),
-        };
-        push(&mut part.pads, pad)?;
-        // Control arrives there from the runtime.
-        part.line = Line::LOST;
+    let is_pad = pass.image.text.get(at..).and_then(pad::claim).is_some();
+    if is_pad {
+        pass.facts.leaders.insert(at);
     }
-    if !code.starts_with(&identifier::MARKER_HEAD)
-        || !(address as usize).is_multiple_of(identifier::MARKER_LEN)
-    {
-        return Ok(Class::Plain);
-    }
-    let id = pass.dword(at + 4);
-    if id == identifier::FUNCTION {
-        pass.facts.entries.insert(at);
-        return Ok(Class::FunctionMarker);
-    }
-    if !identifier::is_reserved(id) {
-        return Ok(Class::Plain);
-    }
-    let number = id as u16;
-    if !may_use(pass, number) {
-        pass.reject(at, i, Reason::MarkerIdentifier);
-        return Ok(Class::Plain);
-    }
-    push(
-        &mut part.labels,
-        Label {
-            at: at as u32,
-            number,
-        },
-    )?;
-    Ok(Class::LabelMarker)
+    is_pad || looks_like_marker(pass.image.text, at)
+}
+
+fn looks_like_marker(text: &[u8], at: usize) -> bool {
+    // The text starts on a page.
+    at.is_multiple_of(identifier::MARKER_LEN)
+        && text
+            .get(at..)
+            .is_some_and(|t| t.starts_with(&identifier::MARKER_HEAD))
+        && identifier::is_reserved(dword(text, at + 4))
+}
+
+/// Whether a marker starts here.
+pub(crate) fn is_marker(image: &Image, facts: &Facts, at: usize) -> bool {
+    facts.note(at).len() == identifier::MARKER_LEN && looks_like_marker(image.text, at)
+}
+
+/// Whether a function's marker starts here.
+pub(crate) fn is_functions(image: &Image, facts: &Facts, at: usize) -> bool {
+    is_marker(image, facts, at) && dword(image.text, at + 4) == identifier::FUNCTION
 }
 
 /// Whether the module may use a label's number.
@@ -61,30 +47,117 @@ pub(crate) fn may_use(pass: &Pass, number: u16) -> bool {
     identifier::label(number).is_some() && pass.rules.label_numbers.contains(&number)
 }
 
-/// Whatever looks like an identifier where identifiers stand must be in a marker.
-pub(crate) fn hidden(pass: &mut Pass) {
-    let text = pass.image.text;
-    let prefix = identifier::PREFIX.to_le_bytes();
-    // The prefix is the upper half of a dword at an address ≡ 4 (mod 8), and the text starts on a page.
-    for (n, word) in text[..].chunks(8).enumerate() {
-        if word.get(6..) != Some(&prefix[..]) {
-            continue;
-        }
-        if !pass.facts.notes[n * 8].is_marker() {
-            pass.rejections
-                .add(pass.image, n * 8 + 4, 4, Reason::HiddenIdentifier);
+/// All places with what may be a marker's identifier, and its lower half: the upper one is the prefix.
+pub(crate) fn places(text: &[u8]) -> impl Iterator<Item = (usize, u32)> + '_ {
+    let reserved = |word: u64| identifier::is_reserved((word >> 32) as u32);
+    let words = text.as_chunks().0.iter().zip(0..);
+    words.filter_map(move |(eight, n)| {
+        let word = u64::from_le_bytes(*eight);
+        reserved(word).then_some((n * identifier::MARKER_LEN, (word >> 32) as u32))
+    })
+}
+
+fn labels(text: &[u8]) -> impl Iterator<Item = (usize, u32)> + '_ {
+    places(text).filter(|&(_, id)| id != identifier::FUNCTION)
+}
+
+/// Whatever looks like an identifier where identifiers stand must be in a marker that the module may have.
+pub(crate) fn markers(pass: &mut Pass) {
+    for (at, id) in places(pass.image.text) {
+        let marker = is_marker(pass.image, pass.facts, at);
+        if marker && id == identifier::FUNCTION {
+            pass.facts.entries.insert(at);
+        } else if marker && may_use(pass, id as u16) {
+            pass.facts.labels = true;
+        } else {
+            let (place, len, reason) = match marker {
+                true => (at, identifier::MARKER_LEN, Reason::MarkerIdentifier),
+                false => (at + 4, 4, Reason::HiddenIdentifier),
+            };
+            pass.rejections.add(pass.image, place, len, reason);
         }
     }
 }
 
-/// All labels of one number are in one function: those of this one, from number `next` on. Returns the number of the first behind it.
-pub(crate) fn labels(check: &mut Check, mut next: usize, function: &Range<usize>) -> usize {
-    let facts = check.facts;
-    while let Some(label) = facts.labels.get(next).filter(|l| (l.at as usize) < function.end) {
-        if check.chains.previous(next).is_some_and(|p| p < function.start) {
-            check.reject(label.at as usize, Reason::SharedLabel);
+/// The labels, by number.
+#[derive(Default)]
+pub(crate) struct Labels {
+    /// Smallest number that the module may use.
+    first: u16,
+    /// For each number from `first` on, where its places begin; and where the last one's end.
+    starts: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Labels {
+    pub fn new(image: &Image, facts: &Facts, rules: &Rules) -> Result<Labels, NoMemory> {
+        if !facts.labels {
+            return Ok(Labels::default());
         }
-        next += 1;
+        let first = *rules.label_numbers.start();
+        let mut starts = filled(rules.label_numbers.len() + 2, 0u32)?;
+        let all = || {
+            labels(image.text).map(move |(at, id)| (at as u32, usize::from((id as u16).wrapping_sub(first))))
+        };
+        // First how many there are of each, two further on; then where they begin, one further on, which moves while places are filled in.
+        let mut count = 0;
+        for (_, slot) in all() {
+            if let Some(number) = starts.get_mut(slot + 2) {
+                *number += 1;
+                count += 1;
+            }
+        }
+        for slot in 2..starts.len() {
+            starts[slot] += starts[slot - 1];
+        }
+        let mut places = filled(count, 0)?;
+        for (at, slot) in all() {
+            let Some(next) = starts.get_mut(slot + 1) else {
+                continue;
+            };
+            if let Some(place) = places.get_mut(*next as usize) {
+                *place = at;
+                *next += 1;
+            }
+        }
+        Ok(Labels {
+            first,
+            starts,
+            places,
+        })
     }
-    next
+
+    /// A small number for a label's, below [`Self::slots`], and where its markers are, in order of address.
+    pub fn of(&self, number: u16) -> (usize, &[u32]) {
+        let slot = usize::from(number.wrapping_sub(self.first));
+        let places = match self.starts.get(slot..).and_then(|starts| starts.first_chunk()) {
+            Some(&[start, end]) => self.places.get(start as usize..end as usize),
+            None => None,
+        };
+        (slot, places.unwrap_or_default())
+    }
+
+    pub fn slots(&self) -> usize {
+        self.starts.len().saturating_sub(2)
+    }
+
+    /// All markers of labels, in order of address, and their identifiers.
+    pub fn markers<'a>(&self, image: &'a Image) -> impl Iterator<Item = (usize, u32)> + use<'a> {
+        labels(image.text).take(self.places.len())
+    }
+
+    /// All numbers that occur, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
+        let all = (self.first..=u16::MAX).take(self.slots());
+        all.filter(|&number| !self.of(number).1.is_empty())
+    }
+}
+
+/// All labels of one number are in one function: `function`, which has the marker at `at`.
+pub(crate) fn label(check: &mut Check, at: usize, id: u32, function: &Range<usize>) {
+    let first = check.labels.of(id as u16).1.first();
+    if first.is_some_and(|&first| (first as usize) < function.start) {
+        check.reject(at, Reason::SharedLabel);
+    }
+    check.facts.lead(at);
 }

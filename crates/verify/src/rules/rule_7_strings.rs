@@ -1,7 +1,6 @@
 //! Rule 7: a string instruction must follow the instructions that rebuild its pointers.
 
 use crate::decode::Instruction;
-use crate::notes::Class;
 use crate::pass::Pass;
 use crate::reason::Reason;
 
@@ -12,7 +11,7 @@ const REBUILD_RSI: [u8; 6] = [0x89, 0xF6, 0x49, 0x8D, 0x34, 0x36];
 /// Where the instructions of either start, and their lengths.
 const REBUILD_PARTS: [(usize, usize); 2] = [(0, 2), (2, 4)];
 
-pub(crate) fn string(pass: &mut Pass, at: usize, i: &Instruction) -> Class {
+pub(crate) fn string(pass: &mut Pass, at: usize, i: &Instruction) {
     let text = pass.image.text;
     // The opcode is the last byte of a string instruction.
     let pairs: &[&[u8; 6]] = match text[at + usize::from(i.len) - 1] {
@@ -24,19 +23,18 @@ pub(crate) fn string(pass: &mut Pass, at: usize, i: &Instruction) -> Class {
         (*start..)
             .step_by(6)
             .zip(pairs)
-            .all(|(at, pair)| text[at..].starts_with(*pair) && pass.decoded_as(at, &REBUILD_PARTS))
+            .all(|(at, pair)| text[at..].starts_with(*pair) && pass.facts.decoded_as(at, &REBUILD_PARTS))
     });
     let Some(start) = start else {
         pass.reject(at, i, Reason::BareString);
-        return Class::Interior;
+        return;
     };
     for at in (start..at).step_by(6) {
         for (part, _) in REBUILD_PARTS {
             // The sequence's beginning may be jumped to.
             if at + part != start {
-                pass.facts.notes[at + part].set_interior();
+                pass.facts.set_sequence(at + part);
             }
         }
     }
-    Class::Interior
 }

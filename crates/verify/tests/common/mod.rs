@@ -159,11 +159,11 @@ pub fn run(case: &Case) -> Result<Report, Rejected> {
 
 /// The report's facts about the first function, in the words that a case's `report:` line uses.
 fn facts(report: &Report) -> Vec<String> {
-    let Some(f) = report.functions.first() else {
+    let Some(f) = report.functions().next() else {
         return vec!["functions=0".into()];
     };
     let mut facts = vec![
-        format!("functions={}", report.functions.len()),
+        format!("functions={}", report.functions().len()),
         format!("depth={}", f.max_depth),
         format!("features={:#x}", report.features),
         format!("labels={}", report.labels.len()),
@@ -171,17 +171,9 @@ fn facts(report: &Report) -> Vec<String> {
     ];
     for (set, word) in [
         (f.marked, "marked"),
-        (f.uses_vector, "vector"),
-        (f.uses_x87, "x87"),
+        (report.uses_vector, "vector"),
+        (report.uses_x87, "x87"),
         (f.tail_calls, "tail-calls"),
-        (f.writes.contains(3), "writes-rbx"),
-        (f.writes.contains(5), "writes-rbp"),
-        (f.writes.contains(12), "writes-r12"),
-        (f.writes.contains(13), "writes-r13"),
-        (f.writes.contains(15), "writes-r15"),
-        (report.mentions.contains(3), "mentions-rbx"),
-        (report.mentions.contains(5), "mentions-rbp"),
-        (report.mentions.contains(12), "mentions-r12"),
     ] {
         facts.push(format!("{}{word}", if set { "" } else { "no-" }));
     }

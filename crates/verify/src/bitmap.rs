@@ -1,0 +1,147 @@
+//! Sets of offsets into the text, a bit for each byte of it.
+
+use crate::notes::{NoMemory, filled, reserved};
+use alloc::vec::Vec;
+
+/// A set of offsets. What is not below its length is never a member.
+#[derive(Default)]
+pub(crate) struct Bitmap(pub Vec<u64>);
+
+impl Bitmap {
+    pub fn new(len: usize) -> Result<Bitmap, NoMemory> {
+        Ok(Bitmap(filled(len.div_ceil(64), 0)?))
+    }
+
+    #[inline(always)]
+    pub fn insert(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    /// Inserts all from `first` to `last`.
+    pub fn insert_range(&mut self, first: usize, last: usize) {
+        for n in first / 64..=last / 64 {
+            let from = if n == first / 64 {
+                u64::MAX << (first % 64)
+            } else {
+                u64::MAX
+            };
+            let to = if n == last / 64 {
+                u64::MAX >> (63 - last % 64)
+            } else {
+                u64::MAX
+            };
+            if let Some(word) = self.0.get_mut(n) {
+                *word |= from & to;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn contains(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The first member that is not below `at`.
+    pub fn next(&self, at: usize) -> Option<usize> {
+        let mut rest = self.0.get(at / 64)? >> (at % 64) << (at % 64);
+        let mut n = at / 64;
+        while rest == 0 {
+            n += 1;
+            rest = *self.0.get(n)?;
+        }
+        Some(n * 64 + rest.trailing_zeros() as usize)
+    }
+
+    /// All members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut at = 0;
+        core::iter::from_fn(move || {
+            let member = self.next(at)?;
+            at = member + 1;
+            Some(member)
+        })
+    }
+}
+
+/// How many members of a set come before each word of it.
+pub(crate) struct Ranks(Vec<u32>);
+
+impl Ranks {
+    pub fn new(set: &Bitmap) -> Result<Ranks, NoMemory> {
+        let mut ranks = reserved(set.0.len())?;
+        let mut before = 0;
+        ranks.extend(set.0.iter().map(|word| {
+            before += word.count_ones();
+            before - word.count_ones()
+        }));
+        Ok(Ranks(ranks))
+    }
+
+    /// How many members of the set are below `at`.
+    #[inline(always)]
+    pub fn rank(&self, set: &Bitmap, at: usize) -> usize {
+        let (Some(&before), Some(word)) = (self.0.get(at / 64), set.0.get(at / 64)) else {
+            return usize::MAX;
+        };
+        (before + (word & !(u64::MAX << (at % 64))).count_ones()) as usize
+    }
+}
+
+/// A set that gives one of its members in a constant time: each level has a bit for every word of the one below that is not 0.
+pub(crate) struct Pending(Vec<Vec<u64>>);
+
+impl Pending {
+    pub fn new(len: usize) -> Result<Pending, NoMemory> {
+        let mut levels = reserved(6)?;
+        let mut words = len.div_ceil(64);
+        while words > 1 {
+            levels.push(filled(words, 0)?);
+            words = words.div_ceil(64);
+        }
+        levels.push(filled(1, 0)?);
+        Ok(Pending(levels))
+    }
+
+    pub fn insert(&mut self, mut at: usize) {
+        for level in &mut self.0 {
+            let word = &mut level[at / 64];
+            let before = *word;
+            *word |= 1 << (at % 64);
+            if before != 0 {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    pub fn take(&mut self) -> Option<usize> {
+        let mut at = 0;
+        for level in self.0.iter().rev() {
+            let word = level[at];
+            if word == 0 {
+                return None;
+            }
+            at = at * 64 + word.trailing_zeros() as usize;
+        }
+        let mut place = at;
+        for level in &mut self.0 {
+            let word = &mut level[place / 64];
+            *word &= !(1 << (place % 64));
+            if *word != 0 {
+                break;
+            }
+            place /= 64;
+        }
+        Some(at)
+    }
+}
