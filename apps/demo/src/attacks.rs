@@ -19,7 +19,7 @@ extern "C" fn host_function() {
 pub fn run(show: &mut Show, file: &Path) -> Result<(), Error> {
     show.title("A hostile module: every attempt is an error of the call, and the host goes on");
     let domain = Module::open(file)?.instantiate(Imports::new())?;
-    domain.set_time_limit(Some(LIMIT));
+    domain.set_time_limit(Some(LIMIT))?;
     let secret = Box::new(SECRET);
     let address = std::ptr::from_ref::<u64>(&secret) as u64;
     let host_code = host_function as *const () as u64;

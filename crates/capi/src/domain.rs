@@ -157,10 +157,7 @@ pub unsafe extern "C" fn rf_domain_trim(domain: *mut c_void, count: *mut usize) 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_domain_interrupt(domain: *mut c_void) -> Status {
-    status(|| {
-        objects::domain(domain)?.domain.interrupt();
-        Ok(())
-    })
+    status(|| Ok(objects::domain(domain)?.domain.interrupt()?))
 }
 
 /// See the header.
@@ -169,7 +166,7 @@ pub extern "C" fn rf_domain_set_time_limit(domain: *mut c_void, nanoseconds: u64
     status(|| {
         objects::domain(domain)?
             .domain
-            .set_time_limit(time_limit(nanoseconds));
+            .set_time_limit(time_limit(nanoseconds))?;
         Ok(())
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use ringfence::{LoadOptions, Module};
+use ringfence::{Backend, LoadOptions, Module};
 
 use crate::arguments::{self, not_null, text};
 use crate::error::status;
@@ -13,14 +13,19 @@ use crate::status::{Failure, Status};
 /// The load options that the flags stand for.
 pub(crate) fn load_options(flags: i32) -> Result<LoadOptions, Failure> {
     const INTEGRITY: i32 = 1;
-    if flags & !INTEGRITY != 0 {
+    const UNFENCED: i32 = 2;
+    let unknown = flags & !(INTEGRITY | UNFENCED);
+    if unknown != 0 {
         return Err(Failure::new(
             Status::ERROR_ARGUMENT,
-            format!("unknown flags {:#x}", flags & !INTEGRITY),
+            format!("unknown flags {unknown:#x}"),
         ));
     }
     let mut options = LoadOptions::default();
     options.allow_integrity = flags & INTEGRITY != 0;
+    if flags & UNFENCED != 0 {
+        options.backend = Backend::None;
+    }
     Ok(options)
 }
 

@@ -4,7 +4,7 @@ use ringfence::policy::PolicyError;
 use ringfence::policy::program::RunError;
 use ringfence::{
     Bound, CallError, CodeError, DomainError, Fault, FaultKind, GrantError, HostError, LoadError,
-    MemoryError, ModuleError, RegionError, SnapshotError, TextError,
+    MemoryError, ModuleError, RegionError, SnapshotError, TextError, Unsupported,
 };
 
 /// `rf_status` of the header.
@@ -137,6 +137,12 @@ impl From<LoadError> for Failure {
     }
 }
 
+impl From<Unsupported> for Failure {
+    fn from(e: Unsupported) -> Self {
+        Self::new(Status::ERROR_UNSUPPORTED, e.to_string())
+    }
+}
+
 impl From<HostError> for Failure {
     fn from(e: HostError) -> Self {
         let status = match e {
@@ -165,6 +171,10 @@ impl From<DomainError> for Failure {
             DomainError::Memory(e) => return e.into(),
             DomainError::Grant(e) => return e.into(),
             DomainError::Snapshot(e) => return (*e).into(),
+            DomainError::Unsupported(e) => return e.into(),
+            DomainError::NotFor { .. } => Status::ERROR_FORMAT,
+            DomainError::Dlopen { .. } => Status::ERROR_FILE,
+            DomainError::Absent(_) => Status::ERROR_UNSUPPORTED,
             DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
                 return Self::from(*source).in_constructor(message);
             }
@@ -244,7 +254,9 @@ impl From<CodeError> for Failure {
             CodeError::Unknown { .. } => Status::ERROR_NO_FUNCTION,
             CodeError::Rejected { .. } => Status::ERROR_REJECTED,
             CodeError::Empty { .. } => Status::ERROR_ARGUMENT,
-            CodeError::Registers { .. } | CodeError::Features { .. } => Status::ERROR_UNSUPPORTED,
+            CodeError::Registers { .. } | CodeError::Features { .. } | CodeError::Unsupported(_) => {
+                Status::ERROR_UNSUPPORTED
+            }
             CodeError::OnStack { .. } | CodeError::Busy { .. } => Status::ERROR_BUSY,
             CodeError::Handler => Status::ERROR_NESTING,
             _ => Status::ERROR_LIMIT,
@@ -259,7 +271,7 @@ impl From<ModuleError> for Failure {
         let status = match e {
             ModuleError::Exists { .. } | ModuleError::Twice { .. } => Status::ERROR_EXISTS,
             ModuleError::Unknown { .. } => Status::ERROR_NO_OBJECT,
-            ModuleError::Registers { .. } => Status::ERROR_UNSUPPORTED,
+            ModuleError::Registers { .. } | ModuleError::Unsupported(_) => Status::ERROR_UNSUPPORTED,
             ModuleError::Link { .. } => Status::ERROR_IMPORT,
             ModuleError::Needed { .. }
             | ModuleError::OnStack { .. }
@@ -279,6 +291,7 @@ impl From<ModuleError> for Failure {
 impl From<GrantError> for Failure {
     fn from(e: GrantError) -> Self {
         let status = match &e {
+            GrantError::Unsupported(_) => Status::ERROR_UNSUPPORTED,
             GrantError::NoSlot { .. } => Status::ERROR_IMPORT,
             GrantError::StackArguments { .. } => Status::ERROR_ARGUMENT,
             _ => Status::ERROR_LIMIT,
@@ -291,6 +304,7 @@ impl From<SnapshotError> for Failure {
     fn from(e: SnapshotError) -> Self {
         let status = match e {
             SnapshotError::Domain(e) => return e.into(),
+            SnapshotError::Unsupported(e) => return e.into(),
             SnapshotError::Faulted => Status::ERROR_FAULTED,
             SnapshotError::Host(_) => Status::ERROR_LIMIT,
             SnapshotError::Imports { .. } => Status::ERROR_IMPORT,
@@ -303,6 +317,7 @@ impl From<SnapshotError> for Failure {
 impl From<RegionError> for Failure {
     fn from(e: RegionError) -> Self {
         let status = match &e {
+            RegionError::Unsupported(_) => Status::ERROR_UNSUPPORTED,
             RegionError::Rights(_) => Status::ERROR_RIGHTS,
             RegionError::Size { .. } | RegionError::Short { .. } | RegionError::NotSealable(_) => {
                 Status::ERROR_ARGUMENT

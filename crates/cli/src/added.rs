@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ringfence_runtime::{CallError, Domain, DomainOptions, LoadOptions, Module, ModuleError};
+use ringfence::{CallError, Domain, DomainOptions, LoadOptions, Module, ModuleError};
 
 use crate::failure;
 use crate::output;
@@ -40,7 +40,7 @@ impl Additions {
                     "--add {name} is given twice; give each module a name of its own"
                 ));
             }
-            let module = Module::open(file, options).map_err(|e| e.to_string())?;
+            let module = Module::open_with(file, options).map_err(|e| e.to_string())?;
             all.push((name.clone(), module));
         }
         Ok(Additions(all))
@@ -65,7 +65,7 @@ impl Additions {
     /// Adds them to the domain.
     pub fn add(&self, domain: &Domain) -> Result<(), ExitCode> {
         for (name, module) in &self.0 {
-            domain.add(name, module).map_err(|e| match &e {
+            domain.add_module(name, module).map_err(|e| match &e {
                 ModuleError::Init { source, .. } if matches!(**source, CallError::Exit(_)) => {
                     failure::call(source)
                 }

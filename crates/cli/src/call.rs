@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ringfence_runtime::{Call, Domain, Imports, LoadOptions, Module, Verdict};
+use ringfence::dynamic::Argument;
+use ringfence::{Domain, Imports, LoadOptions, Module, Ptr};
 
 use crate::added::{self, Additions, Named};
 use crate::failure;
@@ -71,9 +72,10 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     let mut load = LoadOptions::default();
     load.allow_integrity = args.allow_integrity;
     load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
+    load.backend = args.domain.0.backend;
     let files = std::iter::once(&args.module).chain(&args.modules);
     let modules: Vec<Module> = files
-        .map(|f| Module::open(f, &load))
+        .map(|f| Module::open_with(f, &load))
         .collect::<Result<_, _>>()
         .map_err(|e| usage(e.to_string()))?;
 
@@ -120,53 +122,36 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     if args.usage {
         added::count(&mut options);
     }
-    let domain = Domain::new(&modules, missing(&all), &options).map_err(|e| failure::domain(&e))?;
+    let domain = Domain::instantiate(&modules, missing(&all), &options).map_err(|e| failure::domain(&e))?;
     additions.add(&domain)?;
     let entry = match &args.of {
-        Some(name) => domain.entry_in(name, &args.function),
-        None => domain.entry(&args.function),
+        Some(name) => domain.function_in(name, &args.function),
+        None => domain.function(&args.function),
     }
     .map_err(|e| usage(e.to_string()))?;
 
-    let mut words = Vec::new();
-    let mut call = Call::default();
-    let mut floats = 0;
+    let mut arguments = Vec::with_capacity(values.len());
     for value in values {
-        match value {
-            Value::Vector(bits) if floats < call.floats.len() => {
-                call.floats[floats] = f64::from_bits(bits);
-                floats += 1;
-            }
-            Value::Vector(bits) => words.push((true, bits)),
-            Value::Word(word) => words.push((false, word)),
+        arguments.push(match value {
+            Value::Vector(bits) => Argument::Float(bits),
+            Value::Word(word) => Argument::Int(word),
             Value::Bytes(bytes) => {
-                let memory = domain.as_ref();
+                let memory = domain.memory();
+                // Not nothing: the address is to be one of the domain's.
                 let place = memory
-                    .alloc(bytes.len().max(1) as u64, 16)
-                    .and_then(|at| memory.write(at, &bytes).map(|()| at))
+                    .alloc_array::<u8>(bytes.len().max(1))
+                    .and_then(|place| memory.write_slice(place.ptr(), &bytes).map(|()| place.leak()))
                     .map_err(|e| usage(e.to_string()))?;
-                words.push((false, place));
+                Argument::Int(place.address())
             }
-        }
+        });
     }
-    // Six integers go in registers; the rest, and floats beyond the eighth, on the stack in order.
-    let mut stack = Vec::new();
-    let mut ints = 0;
-    for (is_vector, word) in words {
-        if !is_vector && ints < call.ints.len() {
-            call.ints[ints] = word;
-            ints += 1;
-        } else {
-            stack.push(word);
-        }
-    }
-    call.stack = &stack;
-    let returned = entry.call(&mut call);
+    let returned = entry.call(arguments);
     if args.usage {
         added::print_usage(&domain);
     }
     let returned = returned.map_err(|e| failure::call(&e))?;
-    if guessed && let Ok(low) = u32::try_from(returned.rax) {
+    if guessed && let Ok(low) = u32::try_from(returned.int) {
         let int = low as i32;
         if int < 0 {
             // An `int` leaves the upper half of the register clear, whatever its sign.
@@ -175,22 +160,24 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
             ));
         }
     }
-    if guessed && returned.rax >> 32 == domain.as_ref().base() >> 32 {
-        return Ok(Some(Type::Ptr.show_word(returned.rax)));
+    let base = domain.memory().base();
+    if guessed && base != 0 && returned.int >> 32 == base >> 32 {
+        return Ok(Some(Type::Ptr.show_word(returned.int)));
     }
     Ok(match signature.result {
         Type::Void => None,
-        Type::F32 => Some(f32::from_bits(returned.xmm0.to_bits() as u32).to_string()),
-        Type::F64 => Some(returned.xmm0.to_string()),
-        Type::Str if returned.rax as u32 == 0 => Some("(null)".to_owned()),
+        Type::F32 => Some(f32::from_bits(returned.float as u32).to_string()),
+        Type::F64 => Some(f64::from_bits(returned.float).to_string()),
+        Type::Str if returned.int as u32 == 0 => Some("(null)".to_owned()),
         Type::Str => {
             let bytes = domain
-                .as_ref()
-                .read_c_string(returned.rax, STRING_LIMIT)
-                .map_err(|e| usage(format!("the result is no string: {e}")))?;
+                .memory()
+                .read_c_string(Ptr::from_address(returned.int), STRING_LIMIT)
+                .map_err(|e| usage(format!("the result is no string: {e}")))?
+                .into_inner_unchecked();
             Some(String::from_utf8_lossy(&bytes).into_owned())
         }
-        t => Some(t.show_word(returned.rax)),
+        t => Some(t.show_word(returned.int)),
     })
 }
 
@@ -209,6 +196,6 @@ fn missing(modules: &[&Module]) -> Imports {
             "it called {}, a host function that 'ringfence call' does not have",
             import.name
         );
-        imports.closure(&import.name, move |_| Verdict::Fail(message.clone()))
+        imports.dynamic(&import.name, move |_| Err(message.clone()))
     })
 }

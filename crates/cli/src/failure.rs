@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ringfence_runtime::{Bound, CallError, DomainError, Fault, FaultKind};
+use ringfence::{Bound, CallError, DomainError, Fault, FaultKind};
 
 use crate::output;
 

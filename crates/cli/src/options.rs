@@ -2,7 +2,7 @@
 
 use clap::builder::{StyledStr, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use ringfence_runtime::{DomainOptions, OptionRow, OptionUnit};
+use ringfence::{DomainOptions, OptionRow, OptionUnit};
 
 use crate::failure;
 
@@ -19,6 +19,10 @@ fn number(row: &OptionRow, text: &str) -> Result<u64, String> {
     let number = match row.unit {
         OptionUnit::Bytes => failure::size(text)?,
         OptionUnit::Time => u64::try_from(failure::duration(text)?.as_nanos()).unwrap_or(u64::MAX),
+        OptionUnit::Choice(names) => match names.iter().position(|name| *name == text) {
+            Some(place) => place as u64,
+            None => return Err(format!("choose one of {}", names.join(", "))),
+        },
         _ => text.parse().map_err(|_| "write a number".to_owned())?,
     };
     row.set(&mut DomainOptions::default(), number)
@@ -37,6 +41,9 @@ fn arg(row: &'static OptionRow) -> Arg {
         _ => "",
     };
     help.push_str(value);
+    if let OptionUnit::Choice(names) = row.unit {
+        help.push_str(&format!(": {}", names.join(", ")));
+    }
     match row.default() {
         Some(_) if row.unit == OptionUnit::Flag => {}
         Some(default) => help.push_str(&format!(" (default {})", row.unit.text(default))),
@@ -49,6 +56,7 @@ fn arg(row: &'static OptionRow) -> Arg {
     arg.value_name(match row.unit {
         OptionUnit::Bytes => "SIZE",
         OptionUnit::Time => "TIME",
+        OptionUnit::Choice(_) => "NAME",
         _ => "N",
     })
     .value_parser(ValueParser::from(move |text: &str| number(row, text)))
@@ -108,6 +116,7 @@ mod tests {
                 OptionUnit::Flag => format!("--{}", long(row)),
                 OptionUnit::Time => format!("--{} 7ms", long(row)),
                 OptionUnit::Bytes => format!("--{} 128K", long(row)),
+                OptionUnit::Choice(names) => format!("--{} {}", long(row), names[names.len() - 1]),
                 _ => format!("--{} 7", long(row)),
             };
             let set = parse(&words).unwrap_or_else(|e| panic!("{words}: {e}"));
@@ -127,6 +136,7 @@ mod tests {
             ("--max-lanes 64", "1 to 63"),
             ("--memory-limit 1Q", "K, M or G"),
             ("--call-limit x", "write a number"),
+            ("--backend x", "choose one of window, process, none"),
         ] {
             let told = parse(words).expect_err(words).to_string();
             assert!(told.contains(reason), "{told}");

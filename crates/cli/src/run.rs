@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ringfence_policy::program::{self, RunError};
-use ringfence_policy::{Policy, Rights, Stream};
-use ringfence_runtime::{Domain, Imports, LoadOptions, Module};
+use ringfence::policy::program::RunError;
+use ringfence::policy::{Policy, Rights, Stream};
+use ringfence::{Domain, Imports, LoadOptions, Module};
 
 use crate::added::{self, Additions, Named};
 use crate::failure;
@@ -154,9 +154,10 @@ pub fn run(args: &Args) -> ExitCode {
     let mut load = LoadOptions::default();
     load.allow_integrity = args.allow_integrity;
     load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
+    load.backend = args.domain.0.backend;
     let mut options = args.domain.0.clone();
     let files = std::iter::once(&args.program).chain(&args.modules);
-    let modules: Vec<Module> = match files.map(|f| Module::open(f, &load)).collect() {
+    let modules: Vec<Module> = match files.map(|f| Module::open_with(f, &load)).collect() {
         Ok(modules) => modules,
         Err(e) => return refuse(e.to_string()),
     };
@@ -168,14 +169,14 @@ pub fn run(args: &Args) -> ExitCode {
     if args.usage {
         added::count(&mut options);
     }
-    let domain = match Domain::new(&modules, Imports::new().policy(monitor.clone()), &options) {
+    let domain = match Domain::instantiate(&modules, Imports::new().policy(monitor.clone()), &options) {
         Ok(domain) => domain,
         Err(e) => return failure::domain(&e),
     };
     if let Err(code) = additions.add(&domain) {
         return code;
     }
-    let ended = program::run(&domain, &monitor);
+    let ended = domain.run_program(&monitor);
     if args.usage {
         added::print_usage(&domain);
     }

@@ -55,6 +55,137 @@ impl FromStr for Backend {
     }
 }
 
+/// What some back ends have and others have not. `docs/backends.md` has the same table as [`Backend::offers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Feature {
+    /// Crashes, endless loops and failed host functions end the call, with a report, and not the process.
+    Faults,
+    /// Calls in progress are ended from outside: `interrupt`, [`DomainOptions::cancel`](crate::DomainOptions::cancel).
+    Interrupt,
+    /// Options other than the back end itself: limits, sizes of stacks.
+    Limits,
+    /// The host is told of limits: `Imports::on_limit`.
+    OnLimit,
+    /// A policy answers the domain's system calls.
+    Policy,
+    /// Plain C functions as imports.
+    Plain,
+    /// Functions of other domains: `Imports::export`, slots, `Domain::grant`.
+    Grants,
+    /// Memory that domains share, and groups.
+    Regions,
+    /// Machine code that comes to the living domain.
+    Code,
+    /// Modules that come to the living domain.
+    Modules,
+    /// A later state that resets return to.
+    Checkpoints,
+    /// New domains that start from a state.
+    Snapshots,
+}
+
+impl Feature {
+    /// All of them, in the order of the page.
+    pub const ALL: [Feature; 12] = [
+        Feature::Faults,
+        Feature::Interrupt,
+        Feature::Limits,
+        Feature::OnLimit,
+        Feature::Policy,
+        Feature::Plain,
+        Feature::Grants,
+        Feature::Regions,
+        Feature::Code,
+        Feature::Modules,
+        Feature::Checkpoints,
+        Feature::Snapshots,
+    ];
+
+    /// What messages and the page call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Feature::Faults => "faults as error values",
+            Feature::Interrupt => "ends of calls from outside (interrupt, cancel)",
+            Feature::Limits => "limits and sizes (DomainOptions)",
+            Feature::OnLimit => "functions that are told of limits (on_limit)",
+            Feature::Policy => "policies for system calls",
+            Feature::Plain => "plain C functions as imports",
+            Feature::Grants => "functions of other domains (export, slot, grant)",
+            Feature::Regions => "regions and groups",
+            Feature::Code => "code that is added later (add_code)",
+            Feature::Modules => "modules that are added later (add_module)",
+            Feature::Checkpoints => "checkpoints",
+            Feature::Snapshots => "snapshots",
+        }
+    }
+}
+
+impl Backend {
+    /// Whether the back end has the feature.
+    #[must_use]
+    pub const fn offers(self, feature: Feature) -> bool {
+        match self {
+            Backend::Window => true,
+            Backend::Process => false,
+            Backend::None => matches!(feature, Feature::Plain),
+        }
+    }
+
+    /// That it has the feature.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if it has not.
+    pub const fn require(self, feature: Feature) -> Result<(), Unsupported> {
+        if self.offers(feature) {
+            return Ok(());
+        }
+        Err(Unsupported {
+            feature,
+            backend: self,
+        })
+    }
+}
+
+/// The domain's back end has no such thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// What was asked for.
+    pub feature: Feature,
+    /// Of which back end.
+    pub backend: Backend,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unsupported { feature, backend } = self;
+        write!(
+            f,
+            "the back end {backend} has no {}; make the domain with ",
+            feature.name()
+        )?;
+        let others = Backend::ALL.into_iter().filter(|b| b.offers(*feature));
+        for (i, other) in others.enumerate() {
+            write!(f, "{}{other}", if i > 0 { " or " } else { "" })?;
+        }
+        f.write_str(" (DomainOptions::backend)")
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// How a back end that has no gates tells the calling thread of a failed call.
+#[derive(Clone, Copy, Debug)]
+pub struct Reporting {
+    /// Where the thread's status is: an offset from `fs`. 0 there means that the last call succeeded.
+    pub status: i64,
+    /// Keeps why the thread's last call failed, and sets the status.
+    pub fail: fn(CallError),
+    /// Takes that away, and clears the status.
+    pub take: fn() -> Option<CallError>,
+}
+
 /// A domain, as its back end runs it. Everything may be called from any thread.
 ///
 /// What only some back ends can do is not here.
@@ -92,13 +223,19 @@ pub trait Instance: Send + Sync {
     fn thunk(&self, function: u64, signature: &Signature) -> Result<*const c_void, DomainError>;
 
     /// Ends all calls in progress.
-    fn interrupt(&self);
+    ///
+    /// # Errors
+    /// [`Unsupported`].
+    fn interrupt(&self) -> Result<(), Unsupported>;
 
     /// Whether the domain refuses calls until it is reset.
     fn faulted(&self) -> bool;
 
     /// The time limit of calls that start from now on.
-    fn set_time_limit(&self, limit: Option<Duration>);
+    ///
+    /// # Errors
+    /// [`Unsupported`].
+    fn set_time_limit(&self, limit: Option<Duration>) -> Result<(), Unsupported>;
 
     /// Puts the domain back to its initial state.
     ///
@@ -123,6 +260,9 @@ pub trait Instance: Send + Sync {
     /// # Errors
     /// [`HostError`].
     fn trim(&self) -> Result<usize, HostError>;
+
+    /// Keeps a number of the host's with the domain.
+    fn set_tag(&self, tag: u64);
 
     /// What the domain uses and has used.
     fn usage(&self) -> Usage;

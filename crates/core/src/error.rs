@@ -1,5 +1,6 @@
 //! Errors of loading, of making domains, of calls and of memory access.
 
+use crate::backend::{Backend, Unsupported};
 use crate::fault::Fault;
 use crate::host_cause::HostCause;
 use std::{fmt, io};
@@ -104,6 +105,12 @@ impl HostError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
+    /// The file is a fenced module, and was to be loaded for the back end `none`.
+    #[error("{name}: {}", not_for(Backend::None))]
+    Fenced {
+        /// The file.
+        name: String,
+    },
     /// The file cannot be read.
     #[error("{name}: {source}")]
     Read {
@@ -207,10 +214,45 @@ pub enum LoadError {
     Host(#[from] HostError),
 }
 
+/// What a file for another back end has to become.
+fn not_for(backend: Backend) -> String {
+    match backend {
+        Backend::None => "a fenced module, and the back end none runs ordinary shared objects: build one from the same sources with \
+                          'cc -shared -fPIC', and load it with LoadOptions::backend set to none"
+            .to_owned(),
+        other => format!(
+            "an ordinary shared object, loaded for the back end none, and the back end {other} runs verified modules: build one \
+             from the same sources with 'ringfence cc -shared'"
+        ),
+    }
+}
+
 /// Why a `Domain` was not made, not reset, or has no such entry.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DomainError {
+    /// The module's file is none that the back end runs.
+    #[error("{module}: {}", not_for(*.backend))]
+    NotFor {
+        /// The module.
+        module: String,
+        /// The back end that the domain was to have.
+        backend: Backend,
+    },
+    /// There is no such back end in this build.
+    #[error("there is no back end {0} in this build of Ringfence; there are window and none")]
+    Absent(Backend),
+    /// The system's dynamic linker did not load the shared object.
+    #[error("{module}: {reason}")]
+    Dlopen {
+        /// The shared object.
+        module: String,
+        /// What the linker said.
+        reason: String,
+    },
+    /// The domain's back end cannot do that.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// No module was given, or more than fit.
     #[error("the modules do not fit into one window: {reason}")]
     Layout {
@@ -325,6 +367,9 @@ pub enum DomainError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodeError {
+    /// The domain's back end cannot do that.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// The domain already has something of that name: an export of its modules, or linked code.
     #[error("the domain already has a {name:?}; unlink it first, or choose another name")]
     Exists {
@@ -407,6 +452,9 @@ pub enum CodeError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
+    /// The domain's back end cannot do that.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// The name is taken by a module that was added.
     #[error("the domain already has a module {name:?}; remove it first, or choose another name")]
     Exists {
@@ -734,6 +782,9 @@ pub enum MemoryError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantError {
+    /// The domain's back end cannot do that.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// The domain has no such slot.
     #[error(
         "the domain has no import {name:?} that takes entries of other domains; name it with Imports::slot or \
@@ -762,6 +813,9 @@ pub enum GrantError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
+    /// The domain's back end cannot do that.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// Several threads have been in the domain: whose thread-local variables would a new domain have?
     #[error(
         "{count} threads have been in the domain; only what one thread initialised can become a snapshot"

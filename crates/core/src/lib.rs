@@ -15,6 +15,7 @@ mod cancel;
 pub mod error;
 mod fault;
 mod frame;
+mod given;
 mod host_cause;
 mod limits;
 mod options;
@@ -22,11 +23,12 @@ pub mod policy;
 mod rights;
 mod signature;
 mod space;
+mod symbol;
 pub mod transfer;
 mod usage;
 pub mod work;
 
-pub use backend::{Backend, Instance};
+pub use backend::{Backend, Feature, Instance, Reporting, Unsupported};
 pub use cancel::Cancel;
 pub use error::{
     CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
@@ -34,6 +36,7 @@ pub use error::{
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
 pub use frame::{OutFrame, Verdict};
+pub use given::{Closure, Given, HostFunction, LimitHook};
 pub use host_cause::{HostCause, Panic};
 pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
@@ -41,6 +44,7 @@ pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};
 pub use rights::Rights;
 pub use signature::{Call, Narrow, Returned, Signature, Width};
 pub use space::{DomainRef, Ended, Space, SpawnError};
+pub use symbol::{Export, ExportKind, Import};
 pub use transfer::{Span, Transfer};
 pub use usage::Usage;
 pub use work::{Bound, Budget, Exceeded};

@@ -1,5 +1,6 @@
 //! Options of domains: one table, from which Rust, C, the command line and the pages have them.
 
+use crate::backend::Backend;
 use crate::cancel::Cancel;
 use crate::error::DomainError;
 use ringfence_isa::{PAGE, window};
@@ -18,6 +19,8 @@ pub enum OptionUnit {
     Count,
     /// 0 or 1.
     Flag,
+    /// One of these names, by its place.
+    Choice(&'static [&'static str]),
 }
 
 impl OptionUnit {
@@ -28,10 +31,17 @@ impl OptionUnit {
             Self::Bytes if number > 0 && number.is_multiple_of(1 << 30) => format!("{} GiB", number >> 30),
             Self::Bytes if number > 0 && number.is_multiple_of(1 << 20) => format!("{} MiB", number >> 20),
             Self::Bytes if number > 0 && number.is_multiple_of(1 << 10) => format!("{} KiB", number >> 10),
+            Self::Choice(names) => match usize::try_from(number).ok().and_then(|n| names.get(n)) {
+                Some(name) => (*name).to_owned(),
+                None => number.to_string(),
+            },
             _ => number.to_string(),
         }
     }
 }
+
+/// The back ends by their numbers.
+const BACKENDS: OptionUnit = OptionUnit::Choice(&["window", "process", "none"]);
 
 /// An option of domains, as the interfaces that are not Rust's have it: by its name, as a number.
 #[derive(Debug)]
@@ -72,6 +82,9 @@ impl OptionRow {
     #[must_use]
     pub fn accepted(&self) -> String {
         let number = |n| self.unit.text(n);
+        if let OptionUnit::Choice(names) = self.unit {
+            return names.join(", ");
+        }
         let pages = if self.step > 1 { "whole pages, " } else { "" };
         match (*self.range.start(), *self.range.end()) {
             (0, u64::MAX) => "any".to_owned(),
@@ -127,6 +140,16 @@ impl Number for bool {
     }
 }
 
+impl Number for Backend {
+    fn to_number(&self) -> Option<u64> {
+        Backend::ALL.iter().position(|b| b == self).map(|n| n as u64)
+    }
+    fn from_number(number: u64) -> Self {
+        let known = usize::try_from(number).ok().and_then(|n| Backend::ALL.get(n));
+        known.copied().unwrap_or_default()
+    }
+}
+
 impl Number for Duration {
     fn to_number(&self) -> Option<u64> {
         Some(u64::try_from(self.as_nanos()).unwrap_or(u64::MAX))
@@ -151,7 +174,7 @@ impl<T: Number> Number for Option<T> {
 /// The table. `name: type = default, unit, range, step, "summary"`, under what Rust's documentation says. In C, a number of 0 is
 /// the default, and the fields of `rf_domain_options` come in this order: new rows go to the end.
 macro_rules! options {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr, $unit:ident, $range:expr, $step:expr, $summary:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr, $unit:expr, $range:expr, $step:expr, $summary:literal;)*) => {
         /// Limits of a domain, and how it is made.
         ///
         /// # Examples
@@ -183,7 +206,7 @@ macro_rules! options {
             pub const TABLE: &'static [OptionRow] = &[$(OptionRow {
                 name: stringify!($name),
                 summary: $summary,
-                unit: OptionUnit::$unit,
+                unit: $unit,
                 range: $range,
                 step: $step,
                 get: |options| options.$name.to_number(),
@@ -195,40 +218,42 @@ macro_rules! options {
 
 options! {
     /// How long a call may take, time in host functions included. `None`: for ever.
-    time_limit: Option<Duration> = None, Time, 1..=u64::MAX, 1, "how long a call from the host may take";
+    time_limit: Option<Duration> = None, OptionUnit::Time, 1..=u64::MAX, 1, "how long a call from the host may take";
     /// Most processor time that the domain's own code may use in all its life. Calls that are in progress when it is used
     /// up, and all later ones, end with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit) within some milliseconds. `None`: no limit, and the
     /// time is not counted; [`Duration::MAX`]: no limit, and it is.
-    processor_time: Option<Duration> = None, Time, 0..=u64::MAX, 1, "processor time of the domain's own code, over all its life";
+    processor_time: Option<Duration> = None, OptionUnit::Time, 0..=u64::MAX, 1, "processor time of the domain's own code, over all its life";
     /// Most calls from outside that the domain may get ([`Usage::calls`](crate::Usage), constructors and what other domains call included);
     /// all later ones fail with [`CallError::Calls`](crate::CallError::Calls). It holds exactly, for all threads together. A pool's next
     /// user has them anew. `None`: no limit, and calls cost some nanoseconds less.
-    call_limit: Option<u64> = None, Count, 1..=u64::MAX, 1, "calls from outside, constructors included";
+    call_limit: Option<u64> = None, OptionUnit::Count, 1..=u64::MAX, 1, "calls from outside, constructors included";
     /// After so many faults the domain cannot be reset any more. `None`: no limit.
-    fault_limit: Option<u64> = None, Count, 0..=u64::MAX, 1, "faults, after which the domain cannot be reset";
+    fault_limit: Option<u64> = None, OptionUnit::Count, 0..=u64::MAX, 1, "faults, after which the domain cannot be reset";
     /// Most bytes of modules' writable data, heap, anonymous maps and host allocations together. Stacks have their own bound: `max_lanes`
     /// times `data_stack`, `control_stack` and the modules' thread-local variables.
-    memory_limit: u64 = 1 << 30, Bytes, 0..=u64::MAX, 1, "modules' data, heap, maps and host allocations together";
+    memory_limit: u64 = 1 << 30, OptionUnit::Bytes, 0..=u64::MAX, 1, "modules' data, heap, maps and host allocations together";
     /// Most bytes of code that may be added to the living domain; at most 16 MiB.
-    code_limit: u32 = 1 << 20, Bytes, 0..=(window::IMAGES_END - window::LINKED) as u64, 1, "code that is added later";
+    code_limit: u32 = 1 << 20, OptionUnit::Bytes, 0..=(window::IMAGES_END - window::LINKED) as u64, 1, "code that is added later";
     /// Most bytes of images of modules that may be added to the living domain. Their writable data counts
     /// as memory as well, see `memory_limit`.
-    module_limit: u64 = 64 << 20, Bytes, 0..=u64::MAX, 1, "images of modules that are added later";
+    module_limit: u64 = 64 << 20, OptionUnit::Bytes, 0..=u64::MAX, 1, "images of modules that are added later";
     /// How many threads may be in the domain, at most 63.
-    max_lanes: u32 = window::LANE_COUNT, Count, 1..=window::LANE_COUNT as u64, 1, "threads that may have stacks in the domain";
+    max_lanes: u32 = window::LANE_COUNT, OptionUnit::Count, 1..=window::LANE_COUNT as u64, 1, "threads that may have stacks in the domain";
     /// Bytes of data stack a lane has; at most 15 MiB.
-    data_stack: u32 = 8 << 20, Bytes, 64 << 10..=15 << 20, PAGE, "data stack of each thread";
+    data_stack: u32 = 8 << 20, OptionUnit::Bytes, 64 << 10..=15 << 20, PAGE, "data stack of each thread";
     /// Bytes of control stack a lane has.
-    control_stack: u32 = 1 << 20, Bytes, 16 << 10..=1 << 30, PAGE, "control stack of each thread";
+    control_stack: u32 = 1 << 20, OptionUnit::Bytes, 16 << 10..=1 << 30, PAGE, "control stack of each thread";
     /// Bytes that lanes keep for thread-local variables of modules that are added later, at most 1 MiB; at least 8 KiB if `extensible` is
     /// set. A module with the C or C++ library has about 2,400.
-    thread_local_reserve: u32 = 1 << 10, Bytes, 0..=1 << 20, 1, "thread-local variables of modules that are added later";
+    thread_local_reserve: u32 = 1 << 10, OptionUnit::Bytes, 0..=1 << 20, 1, "thread-local variables of modules that are added later";
     /// How many processors the domain is told of.
-    processors: u32 = 1, Count, 1..=u32::MAX as u64, 1, "processors that the domain is told of";
+    processors: u32 = 1, OptionUnit::Count, 1..=u32::MAX as u64, 1, "processors that the domain is told of";
     /// Whether code added later may use vector registers although no module that the domain starts with does: then
     /// gates look after them from the beginning. And whether modules added later may import any host
     /// function that the domain is made with, needed so far or not.
-    extensible: bool = false, Flag, 0..=1, 1, "code and modules that come later may use all that the host gives, and vector registers";
+    extensible: bool = false, OptionUnit::Flag, 0..=1, 1, "code and modules that come later may use all that the host gives, and vector registers";
+    /// What keeps the domain from the host.
+    backend: Backend = Backend::Window, BACKENDS, 0..=2, 1, "what keeps the domain from the host";
 }
 
 impl DomainOptions {
@@ -236,6 +261,13 @@ impl DomainOptions {
     pub fn thread_local_room(&self) -> u32 {
         let least = if self.extensible { 8 << 10 } else { 0 };
         self.thread_local_reserve.max(least)
+    }
+
+    /// Whether an option other than the back end is not its default.
+    #[must_use]
+    pub fn any_set(&self) -> bool {
+        let others = Self::TABLE.iter().filter(|row| row.name != "backend");
+        self.cancel.is_some() || others.into_iter().any(|row| (row.get)(self) != row.default())
     }
 
     /// Whether all values can work.

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use ringfence_runtime::{self as runtime, DomainOptions};
+use ringfence_core::{DomainOptions, Feature, Instance, Unsupported};
 
+use crate::backend::{self, Image, Kind, Target};
 use crate::dynamic::Function;
 use crate::value::{Arguments, Return};
 use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, ModuleError, Ptr, Usage};
@@ -25,9 +26,38 @@ use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, 
 /// # Ok::<(), ringfence::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Domain(pub(crate) runtime::Domain);
+pub struct Domain(pub(crate) Kind);
 
 impl Domain {
+    pub(crate) fn instance(&self) -> &dyn Instance {
+        self.0.instance()
+    }
+
+    fn target(&self, name: &str) -> Result<Target, DomainError> {
+        Ok(match &self.0 {
+            Kind::Window(domain) => Target::Window(domain.entry(name)?),
+            Kind::Other(instance) => Target::Other(instance.clone(), instance.function(name)?),
+        })
+    }
+
+    fn target_at(&self, address: u64) -> Result<Target, DomainError> {
+        Ok(match &self.0 {
+            Kind::Window(domain) => Target::Window(domain.entry_by_address(address)?),
+            Kind::Other(instance) => Target::Other(instance.clone(), instance.function_at(address)?),
+        })
+    }
+
+    fn target_in(&self, module: &str, name: &str) -> Result<Target, DomainError> {
+        let domain = self.0.window(Feature::Modules)?;
+        Ok(Target::Window(domain.entry_in(module, name)?))
+    }
+
+    /// Which back end runs it.
+    #[must_use]
+    pub fn backend(&self) -> crate::Backend {
+        self.instance().backend()
+    }
+
     /// Makes a domain of `module` with default options, and runs its constructors.
     ///
     /// # Errors
@@ -46,8 +76,9 @@ impl Domain {
         imports: Imports,
         options: &DomainOptions,
     ) -> Result<Self, DomainError> {
-        let modules: Vec<runtime::Module> = modules.iter().map(|m| m.0.clone()).collect();
-        runtime::Domain::new(&modules, imports.0, options).map(Self)
+        let images: Vec<Image> = modules.iter().map(|m| m.0.clone()).collect();
+        imports.1.map_or(Ok(()), Err)?;
+        backend::make(&images, imports.0, options).map(Self)
     }
 
     /// Runs the program (a module with a `main`) under a policy, with the policy's arguments and environment, and returns its
@@ -76,7 +107,7 @@ impl Domain {
         &self,
         monitor: &crate::policy::Monitor,
     ) -> Result<i32, crate::policy::program::RunError> {
-        crate::policy::program::run(&self.0, monitor)
+        crate::policy::program::run(self.instance(), monitor)
     }
 
     /// Finds an exported function. `A` is the tuple of its arguments and `R` its result, as the host claims them.
@@ -94,7 +125,7 @@ impl Domain {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn func<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, DomainError> {
-        Ok(Func::new(self.0.entry(name)?))
+        Ok(Func::new(self.target(name)?))
     }
 
     /// The function behind a pointer that the domain handed out, such as a callback that it registered.
@@ -107,7 +138,7 @@ impl Domain {
         &self,
         at: impl Into<Ptr<()>>,
     ) -> Result<Func<A, R>, DomainError> {
-        Ok(Func::new(self.0.entry_by_address(at.into().address())?))
+        Ok(Func::new(self.target_at(at.into().address())?))
     }
 
     /// Finds an exported function whose type is known at run time only.
@@ -115,7 +146,7 @@ impl Domain {
     /// # Errors
     /// [`DomainError::NoExport`] or [`DomainError::NotFunction`].
     pub fn function(&self, name: &str) -> Result<Function, DomainError> {
-        self.0.entry(name).map(Function::new)
+        self.target(name).map(Function::new)
     }
 
     /// As [`function`](Domain::function), of the module that was [added](Domain::add_module) under the name `module`.
@@ -123,7 +154,7 @@ impl Domain {
     /// # Errors
     /// [`DomainError::NoModule`], [`DomainError::NoExport`], [`DomainError::NotFunction`].
     pub fn function_in(&self, module: &str, name: &str) -> Result<Function, DomainError> {
-        self.0.entry_in(module, name).map(Function::new)
+        self.target_in(module, name).map(Function::new)
     }
 
     /// The function behind an address that the domain handed out; see [`func_at`](Domain::func_at).
@@ -131,32 +162,32 @@ impl Domain {
     /// # Errors
     /// [`DomainError::NoEntry`] if no function of the domain starts there.
     pub fn function_at(&self, address: u64) -> Result<Function, DomainError> {
-        self.0.entry_by_address(address).map(Function::new)
+        self.target_at(address).map(Function::new)
     }
 
     /// Address of a function or variable that a module exports: the one [added](Domain::add_module) under the name `module`, or
     /// any.
     #[must_use]
     pub fn symbol(&self, module: Option<&str>, name: &str) -> Option<u64> {
-        self.0.as_ref().find(module, name)
+        self.instance().space().find(module, name)
     }
 
     /// Keeps a number of the host's with the domain, which [`dynamic::current_tag`](crate::dynamic::current_tag) tells to host
     /// functions that get no [`Caller`](crate::Caller). 0 at first.
     pub fn set_tag(&self, tag: u64) {
-        self.0.set_tag(tag);
+        self.instance().set_tag(tag);
     }
 
     /// The domain's memory.
     #[must_use]
     pub fn memory(&self) -> Memory<'_> {
-        Memory::new(self.0.as_ref())
+        Memory::new(self.instance().space())
     }
 
     /// Address of an exported variable, or `None`.
     #[must_use]
     pub fn object<T>(&self, name: &str) -> Option<Ptr<T>> {
-        self.0.symbol(name).map(Ptr::from_address)
+        self.symbol(None, name).map(Ptr::from_address)
     }
 
     /// Puts the domain back to its initial state: data, heap, stacks, host allocations, fault. That is the state right after it
@@ -166,7 +197,7 @@ impl Domain {
     /// # Errors
     /// [`DomainError::Busy`] while a thread is inside.
     pub fn reset(&self) -> Result<(), DomainError> {
-        self.0.reset()
+        self.instance().reset()
     }
 
     /// Gives this domain the function `export` of another one, under the name of one of its [slots](Imports::slot), in place of
@@ -189,7 +220,8 @@ impl Domain {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn grant(&self, slot: &str, domain: &Domain, export: &str) -> Result<Grant, DomainError> {
-        Ok(self.0.grant(slot, &domain.0.entry(export)?)?)
+        let callee = domain.0.window(Feature::Grants)?.entry(export)?;
+        Ok(self.0.window(Feature::Grants)?.grant(slot, &callee)?)
     }
 
     /// Empties a slot, of what was granted or of what the domain was made with: calls that begin from now on fail, calls in
@@ -198,12 +230,15 @@ impl Domain {
     /// # Errors
     /// [`DomainError::Grant`] if there is no such slot.
     pub fn revoke(&self, slot: &str) -> Result<bool, DomainError> {
-        Ok(self.0.revoke(slot)?)
+        Ok(self.0.window(Feature::Grants)?.revoke(slot)?)
     }
 
     /// Revokes all functions of this domain that other domains have.
     pub fn revoke_all(&self) {
-        self.0.revoke_all();
+        // Others have none.
+        if let Kind::Window(domain) = &self.0 {
+            domain.revoke_all();
+        }
     }
 
     /// Makes the present state the one that [`reset`](Domain::reset) returns to: data, heap, and the thread-local variables of
@@ -224,7 +259,7 @@ impl Domain {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn checkpoint(&self) -> Result<(), crate::SnapshotError> {
-        self.0.checkpoint()
+        self.0.window(Feature::Checkpoints)?.checkpoint()
     }
 
     /// Links machine code into the living domain under a name: position-independent functions without relocations, data and
@@ -249,7 +284,8 @@ impl Domain {
         name: &str,
         code: &Code<'_>,
     ) -> Result<Func<A, R>, CodeError> {
-        Ok(Func::new(self.0.add_code(name, code)?))
+        let domain = self.0.window(Feature::Code)?;
+        Ok(Func::new(Target::Window(domain.add_code(name, code)?)))
     }
 
     /// Finds linked code by its name.
@@ -257,7 +293,8 @@ impl Domain {
     /// # Errors
     /// [`CodeError::Unknown`].
     pub fn find_code<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, CodeError> {
-        Ok(Func::new(self.0.find_code(name)?))
+        let domain = self.0.window(Feature::Code)?;
+        Ok(Func::new(Target::Window(domain.find_code(name)?)))
     }
 
     /// Unlinks code. Calls of it fail from now on. Needs a moment in which no other thread is in the domain.
@@ -265,7 +302,7 @@ impl Domain {
     /// # Errors
     /// [`CodeError::Unknown`], [`CodeError::OnStack`], [`CodeError::Busy`]; nothing has changed then.
     pub fn remove_code(&self, name: &str) -> Result<(), CodeError> {
-        self.0.remove_code(name)
+        self.0.window(Feature::Code)?.remove_code(name)
     }
 
     /// Adds a whole module to the living domain under a name, and runs its constructors. From any thread, while others run in the
@@ -295,7 +332,17 @@ impl Domain {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn add_module(&self, name: &str, module: &Module) -> Result<(), ModuleError> {
-        self.0.add(name, &module.0)
+        let domain = self.0.window(Feature::Modules)?;
+        match &module.0 {
+            Image::Verified(module) => domain.add(name, module),
+            Image::Plain(plain) => Err(ModuleError::Link {
+                name: name.to_owned(),
+                source: Box::new(DomainError::NotFor {
+                    module: plain.name().to_owned(),
+                    backend: self.backend(),
+                }),
+            }),
+        }
     }
 
     /// Runs the destructors of a module that was added, and takes it away. Calls of its functions fail from now on. Needs
@@ -305,7 +352,7 @@ impl Domain {
     /// [`ModuleError`]: it is on the calling thread's stack, another module needs it, other threads stay in the domain. Nothing has changed
     /// then, except as [`ModuleError::Busy`] and [`ModuleError::Fini`] say.
     pub fn remove_module(&self, name: &str) -> Result<(), ModuleError> {
-        self.0.remove(name)
+        self.0.window(Feature::Modules)?.remove(name)
     }
 
     /// Runs the destructors of the domain's modules, as a program's end or `dlclose` does: functions with the attribute, what was given to
@@ -324,13 +371,17 @@ impl Domain {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn run_destructors(&self) -> Result<(), DomainError> {
-        self.0.run_destructors()
+        self.instance().run_destructors()
     }
 
     /// Names of the modules that were added, in the order in which they came.
     #[must_use]
     pub fn module_names(&self) -> Vec<String> {
-        self.0.added_names()
+        match &self.0 {
+            Kind::Window(domain) => domain.added_names(),
+            // Modules cannot be added to others.
+            Kind::Other(_) => Vec::new(),
+        }
     }
 
     /// Finds a function of a module that was [added](Domain::add_module). [`func`](Domain::func) finds it too, behind those of
@@ -343,13 +394,16 @@ impl Domain {
         module: &str,
         name: &str,
     ) -> Result<Func<A, R>, DomainError> {
-        Ok(Func::new(self.0.entry_in(module, name)?))
+        Ok(Func::new(self.target_in(module, name)?))
     }
 
     /// Address of a variable that a module which was added exports, or `None`.
     #[must_use]
     pub fn object_in<T>(&self, module: &str, name: &str) -> Option<Ptr<T>> {
-        self.0.as_ref().find(Some(module), name).map(Ptr::from_address)
+        self.instance()
+            .space()
+            .find(Some(module), name)
+            .map(Ptr::from_address)
     }
 
     /// Gives back the stacks of threads that have no call in progress. Their next call makes them again, with fresh thread-local
@@ -359,7 +413,7 @@ impl Domain {
     /// # Errors
     /// [`HostError`](crate::HostError) if the system refuses.
     pub fn trim(&self) -> Result<usize, crate::HostError> {
-        self.0.trim()
+        self.instance().trim()
     }
 
     /// What the domain uses and has used: memory, time, calls, faults, descriptors.
@@ -374,37 +428,43 @@ impl Domain {
     /// ```
     #[must_use]
     pub fn usage(&self) -> Usage {
-        self.0.usage()
+        self.instance().usage()
     }
 
     /// Bytes of heap, anonymous maps and host allocations that the domain uses now; its limit is
     /// [`DomainOptions::memory_limit`].
     #[must_use]
     pub fn memory_used(&self) -> u64 {
-        self.0.as_ref().memory_used()
+        self.instance().space().memory_used()
     }
 
     /// How often the domain was reset.
     #[must_use]
     pub fn resets(&self) -> u64 {
-        self.0.as_ref().resets()
+        self.instance().space().resets()
     }
 
     /// Ends all calls in progress, from any thread. Does nothing if there are none.
-    pub fn interrupt(&self) {
-        self.0.interrupt();
+    ///
+    /// # Errors
+    /// [`Unsupported`] if the [back end](Domain::backend) cannot.
+    pub fn interrupt(&self) -> Result<(), Unsupported> {
+        self.instance().interrupt()
     }
 
     /// Whether the domain refuses calls until it is reset.
     #[must_use]
     pub fn faulted(&self) -> bool {
-        self.0.faulted()
+        self.instance().faulted()
     }
 
     /// How long each call that starts from now on may take, time in host functions included. A call that takes longer
     /// ends within 2 ms with [`FaultKind::TimeLimit`](crate::FaultKind::TimeLimit), or when the host function that it is in returns.
-    pub fn set_time_limit(&self, limit: Option<Duration>) {
-        self.0.set_time_limit(limit);
+    ///
+    /// # Errors
+    /// [`Unsupported`] if the [back end](Domain::backend) has no limits.
+    pub fn set_time_limit(&self, limit: Option<Duration>) -> Result<(), Unsupported> {
+        self.instance().set_time_limit(limit)
     }
 }
 

@@ -26,6 +26,9 @@ pub enum Error {
     /// A domain's memory could not be accessed.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// The domain's back end has no such thing.
+    #[error(transparent)]
+    Unsupported(#[from] crate::Unsupported),
     /// An operation on shared memory was refused.
     #[error(transparent)]
     Region(#[from] RegionError),

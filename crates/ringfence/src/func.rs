@@ -3,8 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use ringfence_runtime::{self as runtime, Entry};
+use ringfence_runtime as runtime;
 
+use crate::backend::Target;
 use crate::dynamic::Function;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return, Value, for_each_arity};
@@ -27,14 +28,14 @@ use crate::{CallError, Ptr, Signature, Untrusted};
 /// # Ok::<(), ringfence::Error>(())
 /// ```
 pub struct Func<A, R> {
-    entry: Entry,
+    entry: Target,
     /// Made for exactly this signature; good for ever, an error once the domain is gone.
     thunk: unsafe extern "C" fn(),
     types: PhantomData<fn(A) -> R>,
 }
 
 impl<A: Arguments, R: Return> Func<A, R> {
-    pub(crate) fn new(entry: Entry) -> Self {
+    pub(crate) fn new(entry: Target) -> Self {
         let thunk = entry.thunk(Self::SIGNATURE);
         // SAFETY: a thunk is the address of code with the C calling convention.
         let thunk = unsafe { std::mem::transmute::<*const std::ffi::c_void, unsafe extern "C" fn()>(thunk) };

@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::{self as runtime, HostCause, OutFrame, Panic, Verdict};
+use ringfence_runtime::{self as runtime, Feature, HostCause, OutFrame, Panic, Unsupported, Verdict};
 
+use crate::backend::Kind;
 use crate::error::leave_failure;
 use crate::value::{Class, Return, Value, for_each_arity};
 use crate::{Domain, Memory, OnFailure, Signature};
@@ -37,7 +38,11 @@ use crate::{Domain, Memory, OnFailure, Signature};
 /// assert_eq!(imports.names().count(), 2);
 /// ```
 #[derive(Default)]
-pub struct Imports(pub(crate) runtime::Imports);
+pub struct Imports(
+    pub(crate) runtime::Imports,
+    /// A function of a domain that cannot give any was among them.
+    pub(crate) Option<Unsupported>,
+);
 
 impl Imports {
     /// No functions.
@@ -52,24 +57,27 @@ impl Imports {
     #[must_use]
     pub fn func<M>(self, name: &str, function: impl HostFunction<M>) -> Self {
         let import = name.to_owned();
-        Self(self.0.closure(name, move |frame| {
-            // The closure's own state may be half-changed after a panic; it is the host's business, as it is with
-            // every `Fn` that is called again after a panic.
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                function.invoke(&mut Frame {
-                    frame,
-                    ints: 0,
-                    floats: 0,
-                    stacked: 0,
-                })
-            }));
-            let cause = match outcome {
-                Ok(Ok(())) => return Verdict::Return,
-                Ok(Err(error)) => HostCause::Error(error),
-                Err(payload) => HostCause::Panic(Panic::new(payload)),
-            };
-            Verdict::Fail(leave_failure(&import, cause))
-        }))
+        Self(
+            self.0.closure(name, move |frame| {
+                // The closure's own state may be half-changed after a panic; it is the host's business, as it is with
+                // every `Fn` that is called again after a panic.
+                let outcome = catch_unwind(AssertUnwindSafe(|| {
+                    function.invoke(&mut Frame {
+                        frame,
+                        ints: 0,
+                        floats: 0,
+                        stacked: 0,
+                    })
+                }));
+                let cause = match outcome {
+                    Ok(Ok(())) => return Verdict::Return,
+                    Ok(Err(error)) => HostCause::Error(error),
+                    Err(payload) => HostCause::Panic(Panic::new(payload)),
+                };
+                Verdict::Fail(leave_failure(&import, cause))
+            }),
+            self.1,
+        )
     }
 
     /// Gives the export `export` of another domain under `name`. Only arguments in registers pass. The other domain
@@ -78,7 +86,7 @@ impl Imports {
     /// If a call fails, it returns 0 in the calling domain, and `__rf_call_status` tells why; see [`OnFailure`].
     #[must_use]
     pub fn export(self, name: &str, domain: &Domain, export: &str, signature: Signature) -> Self {
-        Self(self.0.domain(name, &domain.0, export, signature))
+        self.export_or(name, domain, export, signature, OnFailure::default())
     }
 
     /// As [`export`](Imports::export), and says what becomes of the calling domain if a call fails.
@@ -91,14 +99,21 @@ impl Imports {
         signature: Signature,
         on_failure: OnFailure,
     ) -> Self {
-        Self(self.0.domain_or(name, &domain.0, export, signature, on_failure))
+        match domain.0.window(Feature::Grants) {
+            Ok(domain) => Self(
+                self.0.domain_or(name, domain, export, signature, on_failure),
+                self.1,
+            ),
+            // Whoever makes a domain with these is told.
+            Err(e) => Self(self.0, Some(e)),
+        }
     }
 
     /// Names an import that takes functions of other domains: given with [`Domain::grant`], taken away with
     /// [`Domain::revoke`], while both domains run. Until it is given one, calls fail.
     #[must_use]
     pub fn slot(self, name: &str, signature: Signature, on_failure: OnFailure) -> Self {
-        Self(self.0.slot(name, signature, on_failure))
+        Self(self.0.slot(name, signature, on_failure), self.1)
     }
 
     /// Sets what is called when a call of another domain has failed, on the thread that made it, before the calling domain
@@ -121,12 +136,19 @@ impl Imports {
         self,
         hook: impl Fn(&str, Option<Domain>, &runtime::CallError) -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
-        Self(self.0.on_callee_failure(move |failure| {
-            match hook(failure.import, failure.callee.clone().map(Domain), failure.error) {
-                Ok(()) => Verdict::Return,
-                Err(e) => Verdict::Fail(format!("after a failed call of {}: {e}", failure.import)),
-            }
-        }))
+        Self(
+            self.0.on_callee_failure(move |failure| {
+                match hook(
+                    failure.import,
+                    failure.callee.clone().map(|d| Domain(Kind::Window(d))),
+                    failure.error,
+                ) {
+                    Ok(()) => Verdict::Return,
+                    Err(e) => Verdict::Fail(format!("after a failed call of {}: {e}", failure.import)),
+                }
+            }),
+            self.1,
+        )
     }
 
     /// Sets what is called when the domain has reached a limit, besides the error that somebody gets for it. It runs on the thread that
@@ -158,6 +180,7 @@ impl Imports {
         Self(
             self.0
                 .on_limit(move |domain, hit| hook(&Caller { domain: *domain }, hit)),
+            self.1,
         )
     }
 
@@ -169,13 +192,13 @@ impl Imports {
     #[must_use]
     pub unsafe fn plain(self, name: &str, function: *const std::ffi::c_void, signature: Signature) -> Self {
         // SAFETY: the caller's promise is the one that is asked for.
-        Self(unsafe { self.0.plain(name, function, signature) })
+        Self(unsafe { self.0.plain(name, function, signature) }, self.1)
     }
 
     /// Sets who answers the domain's system calls.
     #[must_use]
     pub fn policy(self, policy: std::sync::Arc<dyn crate::SyscallHandler>) -> Self {
-        Self(self.0.policy(policy))
+        Self(self.0.policy(policy), self.1)
     }
 
     /// The names given so far.

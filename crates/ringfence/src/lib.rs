@@ -65,6 +65,7 @@
 
 #![deny(missing_docs)]
 
+mod backend;
 mod domain;
 pub mod dynamic;
 mod error;
@@ -95,10 +96,11 @@ pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};
 pub use ringfence_runtime::{
-    Access, Bound, Cancel, Code, CodeError, DomainOptions, Exceeded, Export, ExportKind, Fault, FaultKind,
-    Frame, FramesError, Grant, GrantError, HostCause, HostFailure, Import, InitOptions, Isolation, LimitHit,
-    LoadOptions, ModuleError, Narrow, OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError,
-    Registers, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Usage, Width, init,
+    Access, Backend, Bound, Cancel, Code, CodeError, DomainOptions, Exceeded, Export, ExportKind, Fault,
+    FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause, HostFailure, Import, InitOptions,
+    Isolation, LimitHit, LoadOptions, ModuleError, Narrow, OnFailure, OnLimit, OptionRow, OptionUnit, Panic,
+    RegionError, Registers, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Unsupported, Usage,
+    Width, init,
 };
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};

@@ -57,8 +57,8 @@ impl<T: Member, E> Shared<T, E> {
     }
 
     fn put(&self, member: T) {
-        let domain = &member.domain().0;
-        if !domain.is_unique() || domain.recycle().is_err() {
+        let domain = member.domain();
+        if !domain.0.is_unique() || domain.instance().recycle().is_err() {
             return;
         }
         member.cleaned();

@@ -5,9 +5,14 @@ use std::os::fd::OwnedFd;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use ringfence_runtime::supervisor::{self, Actor, Recipient};
-use ringfence_runtime::{RegionError, Rights};
+use ringfence_runtime::{self as runtime, Feature, RegionError, Rights, Unsupported};
 
 use crate::{Domain, MemoryError, Ptr, Untrusted};
+
+/// Of the back ends, only windows map regions.
+fn window(domain: &Domain) -> Result<&runtime::Domain, Unsupported> {
+    domain.0.window(Feature::Regions)
+}
 
 /// Memory that any number of domains map, each with rights of its own: none, read, read and write.
 ///
@@ -50,7 +55,7 @@ impl Region {
     /// # Errors
     /// As [`Region::new`].
     pub fn owned_by(owner: &Domain, len: u64) -> Result<Self, RegionError> {
-        supervisor::Region::owned_by(&owner.0, len).map(Self)
+        supervisor::Region::owned_by(window(owner)?, len).map(Self)
     }
 
     /// The first `len` bytes of a memory file, which is sealed against shrinking. Nobody gets more than `most`.
@@ -82,7 +87,7 @@ impl Region {
     /// Where it is in `domain`, whether the domain has rights to it or not.
     #[must_use]
     pub fn ptr_in<T>(&self, domain: &Domain) -> Ptr<T> {
-        Ptr::from_address(self.0.address_in(domain.0.as_ref()))
+        Ptr::from_address(self.0.address_in(domain.instance().space()))
     }
 
     /// Sets what `domain` may do, at once. [`Rights::None`] takes back what was given to it; what it owns, or has
@@ -91,7 +96,8 @@ impl Region {
     /// # Errors
     /// [`RegionError::Rights`] if that exceeds what anybody can have, [`RegionError::Host`].
     pub fn give(&self, domain: &Domain, rights: Rights) -> Result<(), RegionError> {
-        self.0.give(Actor::Host, Recipient::Domain(&domain.0), rights)
+        self.0
+            .give(Actor::Host, Recipient::Domain(window(domain)?), rights)
     }
 
     /// Sets what all members of `group` may do, present and future.
@@ -107,8 +113,11 @@ impl Region {
     /// # Errors
     /// [`RegionError::Rights`] if `giver` does not own the region or wants to give more than it has.
     pub fn give_as(&self, giver: &Domain, domain: &Domain, rights: Rights) -> Result<(), RegionError> {
-        self.0
-            .give(Actor::Domain(&giver.0), Recipient::Domain(&domain.0), rights)
+        self.0.give(
+            Actor::Domain(window(giver)?),
+            Recipient::Domain(window(domain)?),
+            rights,
+        )
     }
 
     /// As [`Region::give_group`], at the wish of the domain `giver`.
@@ -117,13 +126,13 @@ impl Region {
     /// As [`Region::give_as`].
     pub fn give_group_as(&self, giver: &Domain, group: &Group, rights: Rights) -> Result<(), RegionError> {
         self.0
-            .give(Actor::Domain(&giver.0), Recipient::Group(&group.0), rights)
+            .give(Actor::Domain(window(giver)?), Recipient::Group(&group.0), rights)
     }
 
     /// What `domain` may do, all taken together.
     #[must_use]
     pub fn rights_of(&self, domain: &Domain) -> Rights {
-        self.0.rights_of(&domain.0)
+        window(domain).map_or(Rights::None, |d| self.0.rights_of(d))
     }
 
     /// Takes the region from all domains. The host's view stays until the last handle goes.
@@ -139,7 +148,7 @@ impl Region {
     /// # Errors
     /// [`RegionError::Rights`] if it does not own the region.
     pub fn free_as(&self, owner: &Domain) -> Result<(), RegionError> {
-        self.0.free(Actor::Domain(&owner.0))
+        self.0.free(Actor::Domain(window(owner)?))
     }
 
     /// A copy of the value at `offset` of the host's view. Domains may change the original meanwhile.
@@ -232,7 +241,7 @@ impl Group {
     /// # Errors
     /// [`RegionError::Rights`].
     pub fn owned_by(owner: &Domain, open: bool) -> Result<Self, RegionError> {
-        supervisor::Group::owned_by(&owner.0, open).map(Self)
+        supervisor::Group::owned_by(window(owner)?, open).map(Self)
     }
 
     /// The host lets `domain` in.
@@ -240,7 +249,7 @@ impl Group {
     /// # Errors
     /// [`RegionError::Rights`] if the group has ended, [`RegionError::Host`].
     pub fn admit(&self, domain: &Domain) -> Result<(), RegionError> {
-        self.0.admit(Actor::Host, &domain.0)
+        self.0.admit(Actor::Host, window(domain)?)
     }
 
     /// `actor` lets `domain` in: itself, if the group is open, or anybody, if it owns the group.
@@ -248,7 +257,7 @@ impl Group {
     /// # Errors
     /// [`RegionError::Rights`] if the group is closed, or not `actor`'s.
     pub fn admit_as(&self, actor: &Domain, domain: &Domain) -> Result<(), RegionError> {
-        self.0.admit(Actor::Domain(&actor.0), &domain.0)
+        self.0.admit(Actor::Domain(window(actor)?), window(domain)?)
     }
 
     /// The host takes `domain` out.
@@ -256,7 +265,7 @@ impl Group {
     /// # Errors
     /// [`RegionError::Rights`] if it is not in.
     pub fn expel(&self, domain: &Domain) -> Result<(), RegionError> {
-        self.0.expel(Actor::Host, &domain.0)
+        self.0.expel(Actor::Host, window(domain)?)
     }
 
     /// `actor` takes `domain` out: itself, or anybody, if it owns the group.
@@ -264,7 +273,7 @@ impl Group {
     /// # Errors
     /// [`RegionError::Rights`].
     pub fn expel_as(&self, actor: &Domain, domain: &Domain) -> Result<(), RegionError> {
-        self.0.expel(Actor::Domain(&actor.0), &domain.0)
+        self.0.expel(Actor::Domain(window(actor)?), window(domain)?)
     }
 }
 

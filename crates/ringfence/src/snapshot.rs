@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use ringfence_runtime as runtime;
+use ringfence_runtime::{self as runtime, Feature};
 
+use crate::backend::Kind;
 use crate::{Domain, DomainError, Imports, SnapshotError};
 
 /// What an initialised domain looks like: the state that new domains start from.
@@ -45,8 +46,8 @@ impl Snapshot {
         make: impl Fn() -> Result<Domain, DomainError>,
         init: impl Fn(&Domain) -> Result<(), E>,
     ) -> Result<Self, SnapshotError> {
-        let made = || make().map(|domain| domain.0);
-        runtime::Snapshot::new(made, |domain| init(&Domain(domain.clone()))).map(Self)
+        let made = || Ok(make()?.0.window(Feature::Snapshots)?.clone());
+        runtime::Snapshot::new(made, |domain| init(&Domain(Kind::Window(domain.clone())))).map(Self)
     }
 
     /// A new domain in the snapshot's state, to which its [`reset`](Domain::reset) returns. `imports` must have the names that
@@ -56,7 +57,8 @@ impl Snapshot {
     /// # Errors
     /// [`SnapshotError::Imports`], [`SnapshotError::Domain`], [`SnapshotError::Host`].
     pub fn instantiate(&self, imports: Imports) -> Result<Domain, SnapshotError> {
-        self.0.instantiate(imports.0).map(Domain)
+        imports.1.map_or(Ok(()), Err)?;
+        Ok(Domain(Kind::Window(self.0.instantiate(imports.0)?)))
     }
 
     /// How many bytes the snapshot holds, and how many words of them are moved in each window.

@@ -82,7 +82,10 @@ fn every_call_with_wild_arguments() {
         .randomness(true)
         .connect("127.0.0.1:9".parse().unwrap());
     let guest = Guest::new(policy);
-    guest.domain.set_time_limit(Some(Duration::from_millis(20)));
+    guest
+        .domain
+        .set_time_limit(Some(Duration::from_millis(20)))
+        .unwrap();
     let base = guest.domain.memory().base() as i64;
     let wild = [
         0,
@@ -136,6 +139,6 @@ fn every_call_with_wild_arguments() {
     assert_eq!(std::fs::read(scratch.0.join("host")).unwrap(), b"untouched");
     host.write_all(b"!").unwrap();
     guest.domain.reset().unwrap();
-    guest.domain.set_time_limit(None);
+    guest.domain.set_time_limit(None).unwrap();
     assert_eq!(guest.sys(libc::SYS_getpid, &[]), 1);
 }

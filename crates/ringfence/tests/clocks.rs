@@ -112,7 +112,7 @@ fn there_are_no_time_outs() {
     assert_eq!(g.sys(libc::SYS_poll, &[asked, 1, -1]), 1);
     assert_eq!(g.sys(libc::SYS_select, &[8, set(), 0, 0, 0]), 1);
     // A wait for a word does not come back by itself either: slices of it would be ticks.
-    g.domain.set_time_limit(Some(Duration::from_millis(60)));
+    g.domain.set_time_limit(Some(Duration::from_millis(60))).unwrap();
     let error = g.raw(libc::SYS_futex, &[word, wait, 7, 0]).unwrap_err();
     assert!(matches!(
         error.fault().map(|f| &f.kind),
@@ -127,7 +127,7 @@ fn no_call_tells_the_time() {
     let scratch = Scratch::new("clock-all");
     let guest = || {
         let g = Guest::new(policy(&scratch));
-        g.domain.set_time_limit(Some(Duration::from_millis(50)));
+        g.domain.set_time_limit(Some(Duration::from_millis(50))).unwrap();
         g
     };
     let mut g = guest();

@@ -177,7 +177,7 @@ fn time_limits() -> Result<(), Error> {
     let d = basic();
     let spin = d.func::<(), ()>("spin")?;
     let add = d.func::<(i32, i32), i32>("add")?;
-    d.set_time_limit(Some(Duration::from_millis(20)));
+    d.set_time_limit(Some(Duration::from_millis(20))).unwrap();
     for _ in 0..3 {
         let start = Instant::now();
         let f = fault(spin.call());
@@ -195,7 +195,7 @@ fn time_limits() -> Result<(), Error> {
         assert_eq!(add.call(i, 1)?, i + 1);
         std::thread::sleep(Duration::from_millis(1));
     }
-    d.set_time_limit(None);
+    d.set_time_limit(None).unwrap();
     assert_eq!(d.func::<(u64,), i32>("spin_for")?.call(50_000_000)?, 1);
     Ok(())
 }
@@ -204,14 +204,14 @@ fn time_limits() -> Result<(), Error> {
 fn interrupts_from_another_thread() -> Result<(), Error> {
     let d = basic();
     let spin = d.func::<(), ()>("spin")?;
-    d.interrupt(); // nobody is inside: nothing happens
+    d.interrupt().unwrap(); // nobody is inside: nothing happens
     assert_eq!(d.func::<(i32, i32), i32>("add")?.call(1, 1)?, 2);
     for _ in 0..5 {
         std::thread::scope(|s| {
             let running = s.spawn(|| fault(spin.call()));
             while !running.is_finished() {
                 std::thread::sleep(Duration::from_millis(5));
-                d.interrupt();
+                d.interrupt().unwrap();
             }
             let f = running.join().unwrap();
             assert!(matches!(f.kind, FaultKind::Interrupted), "{f}");

@@ -24,7 +24,10 @@ fn time() -> Duration {
 /// slices each takes a second or so.
 #[track_caller]
 fn ends(guest: &Guest, what: &str, number: i64, args: &[i64]) {
-    guest.domain.set_time_limit(Some(Duration::from_millis(20)));
+    guest
+        .domain
+        .set_time_limit(Some(Duration::from_millis(20)))
+        .unwrap();
     let begin = time();
     let error = guest.raw(number, args).expect_err(what);
     let took = time() - begin;
@@ -33,7 +36,7 @@ fn ends(guest: &Guest, what: &str, number: i64, args: &[i64]) {
         "{what}: {error}"
     );
     assert!(took < Duration::from_millis(150), "{what}: {took:?}");
-    guest.domain.set_time_limit(None);
+    guest.domain.set_time_limit(None).unwrap();
     guest.domain.reset().unwrap();
 }
 

@@ -154,7 +154,8 @@ fn a_pool_takes_back_what_was_given() -> Result<(), Error> {
     let window = {
         let d = pool.take()?;
         region.give(&d, Rights::Write)?;
-        d.set_time_limit(Some(std::time::Duration::from_millis(1)));
+        d.set_time_limit(Some(std::time::Duration::from_millis(1)))
+            .unwrap();
         d.memory().base()
     };
     let d = pool.take()?;

@@ -163,13 +163,13 @@ fn time_is_told_when_the_call_has_ended() {
         d.reset().unwrap();
     }
     // Somebody else's interrupt is no limit.
-    d.set_time_limit(None);
+    d.set_time_limit(None).unwrap();
     std::thread::scope(|s| {
         let running = s.spawn(|| spin.call());
         while d.usage().active == 0 {
             std::thread::yield_now();
         }
-        d.interrupt();
+        d.interrupt().unwrap();
         assert!(running.join().unwrap().is_err());
     });
     assert!(told(&seen).is_empty());

@@ -17,7 +17,10 @@ use support::guest::{Guest, Scratch, errno};
 #[track_caller]
 fn ends(guest: &Guest, what: &str, number: i64, args: &[i64]) {
     let begin = Instant::now();
-    guest.domain.set_time_limit(Some(Duration::from_millis(40)));
+    guest
+        .domain
+        .set_time_limit(Some(Duration::from_millis(40)))
+        .unwrap();
     let error = guest.raw(number, args).expect_err(what);
     assert!(
         matches!(error.fault().map(|f| &f.kind), Some(FaultKind::TimeLimit)),
@@ -29,7 +32,7 @@ fn ends(guest: &Guest, what: &str, number: i64, args: &[i64]) {
         "{what}: {:?}",
         begin.elapsed()
     );
-    guest.domain.set_time_limit(None);
+    guest.domain.set_time_limit(None).unwrap();
 }
 
 #[track_caller]
@@ -38,7 +41,7 @@ fn interrupted(guest: &Guest, what: &str, number: i64, args: &[i64]) {
     let error = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(40));
-            guest.domain.interrupt();
+            guest.domain.interrupt().unwrap();
         });
         guest.raw(number, args).expect_err(what)
     });

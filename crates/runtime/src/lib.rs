@@ -43,11 +43,11 @@ pub use imports::Imports;
 pub use lanes::init::{InitOptions, init};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
-    Access, Answer, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions, Exceeded,
-    Fault, FaultKind, Frame, FramesError, GrantError, HostCause, HostError, HostFailure, LimitHit, LoadError,
-    MemoryError, ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers,
-    Returned, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Usage, Verdict, Width, error,
-    policy, work,
+    Access, Answer, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions,
+    Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause, HostError, HostFailure,
+    LimitHit, LoadError, MemoryError, ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit,
+    OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall, SyscallHandler,
+    Unsupported, Usage, Verdict, Width, error, policy, work,
 };
 pub use ringfence_isa::Isolation;
 pub use snapshot::Snapshot;

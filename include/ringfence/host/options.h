@@ -11,6 +11,14 @@ extern "C" {
 
 typedef struct rf_policy rf_policy;
 
+/* What keeps a domain from the host: rf_domain_options.backend. docs/backends.md has what each can do;
+ * what one cannot is RF_ERROR_UNSUPPORTED. */
+typedef enum rf_backend {
+    RF_BACKEND_WINDOW = 0,  /* a window of the host's own address space */
+    RF_BACKEND_PROCESS = 1, /* the same in a process of its own */
+    RF_BACKEND_NONE = 2     /* nothing: an ordinary shared object (RF_LOAD_UNFENCED), as with dlopen */
+} rf_backend;
+
 /* How to make a domain. Start from RF_DOMAIN_OPTIONS_INIT; 0 means the default everywhere. The struct may
  * grow at its end: `size` tells which of it the program knows, and a field that is set but unknown to an
  * older library is RF_ERROR_ARGUMENT. All that it names is copied, the policy too.
@@ -48,6 +56,7 @@ typedef struct rf_domain_options {
     uint64_t extensible;           /* 1: code and modules that come later may use vector registers even if
                                       the module has none, and modules may import any of `imports` and
                                       `slots`, needed so far or not */
+    uint64_t backend;              /* what keeps the domain from the host: an rf_backend */
     /* While it is not 0, calls end with RF_FAULT_INTERRUPT within some milliseconds; NULL: there is none. A
      * signal handler may set it; whoever set it puts it back. It stays for as long as the domain. */
     const volatile int *cancel;
@@ -55,7 +64,7 @@ typedef struct rf_domain_options {
 
 #ifdef __cplusplus
 #define RF_DOMAIN_OPTIONS_INIT \
-    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr }
+    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif

@@ -3,15 +3,16 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use ringfence_runtime::{self as runtime, Call, Entry};
+use ringfence_runtime::{self as runtime, Call};
 
+use crate::backend::Target;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return};
 use crate::{CallError, Func, Signature};
 
 /// A function of a domain whose type is known at run time only. From [`Domain::function`](crate::Domain::function).
 #[derive(Clone)]
-pub struct Function(Entry);
+pub struct Function(Target);
 
 /// An argument: its bits, and the kind of register that it travels in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Function {
     /// How many arguments pass at most, in registers and on the stack together.
     pub const MOST_ARGUMENTS: usize = 14 + runtime::domain::MAX_STACK_WORDS;
 
-    pub(crate) fn new(entry: Entry) -> Self {
+    pub(crate) fn new(entry: Target) -> Self {
         Self(entry)
     }
 

@@ -72,6 +72,7 @@ impl Imports {
                     Ok(()) => Verdict::Return,
                     Err(why) => Verdict::Fail(why),
                 }),
+            self.1,
         )
     }
 }

@@ -8,8 +8,10 @@ use crate::lanes::lane::{Target, gone};
 use crate::lanes::last_error;
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
+use ringfence_core::Reporting;
 use ringfence_core::error::{CallError, GrantError};
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -163,6 +165,16 @@ pub fn current_tag() -> u64 {
 pub fn last_status() -> u64 {
     // SAFETY: the calling thread's own words.
     unsafe { (*gate::tls()).status }
+}
+
+/// How other back ends set what [`last_status`] and [`take_error`] tell.
+#[must_use]
+pub fn reporting() -> Reporting {
+    Reporting {
+        status: i64::from(gate::tls_offset()) + offset_of!(gate::Tls, status) as i64,
+        fail: last_error::set_error,
+        take: last_error::take_error,
+    }
 }
 
 /// Why the last failed call through a thunk on this thread failed; empties the slot.

@@ -4,7 +4,8 @@ use crate::domain::limits::{LimitHit, LimitHook, OnLimit};
 use crate::domain::slot::{CalleeFailure, OnFailure};
 use crate::domain::{Domain, DomainRef, Signature};
 use ringfence_core::policy::SyscallHandler;
-pub use ringfence_core::{OutFrame, Verdict};
+use ringfence_core::{Backend, Feature, Given, HostFunction, Unsupported};
+pub use ringfence_core::{Closure, OutFrame, Verdict};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -20,9 +21,6 @@ pub struct Imports {
 
 /// What the host does when a call of another domain has failed.
 pub(crate) type Hook = dyn Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync;
-
-/// A closure as an import.
-pub type Closure = dyn Fn(&mut OutFrame) -> Verdict + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) enum Binding {
@@ -149,6 +147,44 @@ impl Imports {
     pub fn policy(mut self, policy: Arc<dyn SyscallHandler>) -> Self {
         self.policy = Some(policy);
         self
+    }
+
+    /// The same for a back end without windows.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if something among it is for windows only.
+    pub fn for_backend(self, backend: Backend) -> Result<Given, Unsupported> {
+        if self.hook.is_some() {
+            backend.require(Feature::Grants)?;
+        }
+        if self.policy.is_some() {
+            backend.require(Feature::Policy)?;
+        }
+        if self.limits.is_some() {
+            backend.require(Feature::OnLimit)?;
+        }
+        let mut functions = HashMap::with_capacity(self.functions.len());
+        for (name, binding) in self.functions {
+            let function = match binding {
+                Binding::Plain { function, signature } => {
+                    backend.require(Feature::Plain)?;
+                    HostFunction::Plain { function, signature }
+                }
+                Binding::Closure(closure) => HostFunction::Closure(closure),
+                Binding::Slot { .. } => {
+                    return Err(Unsupported {
+                        feature: Feature::Grants,
+                        backend,
+                    });
+                }
+            };
+            functions.insert(name, function);
+        }
+        Ok(Given {
+            functions,
+            policy: self.policy,
+            on_limit: self.limits,
+        })
     }
 
     /// The names given so far.

@@ -2,7 +2,7 @@
 
 use super::{Call, Domain, Returned, Signature};
 use ringfence_core::error::{CallError, DomainError, HostError};
-use ringfence_core::{Backend, DomainRef, Instance, Usage};
+use ringfence_core::{Backend, DomainRef, Instance, Unsupported, Usage};
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -33,16 +33,22 @@ impl Instance for Domain {
         Ok(self.entry_by_address(function)?.thunk(*signature))
     }
 
-    fn interrupt(&self) {
+    fn interrupt(&self) -> Result<(), Unsupported> {
         self.interrupt();
+        Ok(())
     }
 
     fn faulted(&self) -> bool {
         self.faulted()
     }
 
-    fn set_time_limit(&self, limit: Option<Duration>) {
+    fn set_time_limit(&self, limit: Option<Duration>) -> Result<(), Unsupported> {
         self.set_time_limit(limit);
+        Ok(())
+    }
+
+    fn set_tag(&self, tag: u64) {
+        self.set_tag(tag);
     }
 
     fn reset(&self) -> Result<(), DomainError> {

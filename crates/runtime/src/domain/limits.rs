@@ -8,10 +8,8 @@ use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 
+pub(crate) use ringfence_core::LimitHook;
 pub use ringfence_core::{LimitHit, OnLimit};
-
-/// The host's function.
-pub(crate) type LimitHook = dyn Fn(&DomainRef<'_>, &LimitHit) -> OnLimit + Send + Sync;
 
 thread_local! {
     static TELLING: Cell<bool> = const { Cell::new(false) };

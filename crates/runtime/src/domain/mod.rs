@@ -54,7 +54,7 @@ mod sweep;
 mod thread_block;
 mod usage;
 
-pub use call::{Entry, current_tag, last_status, take_error};
+pub use call::{Entry, current_tag, last_status, reporting, take_error};
 pub use code::Code;
 pub(crate) use retire::{Shared, WeakDomain};
 pub use ringfence_core::{Call, DomainOptions, DomainRef, Narrow, Returned, Signature, Usage, Width};

@@ -36,22 +36,30 @@ impl std::ops::Deref for Inner {
     }
 }
 
+/// A file's name for messages, and its bytes. It is a regular one, and not larger than the options say.
+///
+/// # Errors
+/// [`LoadError::Read`], [`LoadError::TooLarge`].
+pub fn read(path: &Path, options: &LoadOptions) -> Result<(String, Vec<u8>), LoadError> {
+    let name = path.display().to_string();
+    let limit = options.max_file_size.min(u32::MAX.into());
+    match file::read(path, limit) {
+        Ok(bytes) => Ok((name, bytes)),
+        Err(source) if source.kind() == std::io::ErrorKind::FileTooLarge => {
+            Err(LoadError::TooLarge { name, limit })
+        }
+        Err(source) => Err(LoadError::Read { name, source }),
+    }
+}
+
 impl Module {
     /// Reads and verifies a module file, which is a regular one: pipes and devices are refused.
     ///
     /// # Errors
     /// [`LoadError`] tells what is wrong with the file.
     pub fn open(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Module, LoadError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let limit = options.max_file_size.min(u32::MAX.into());
-        match file::read(path, limit) {
-            Ok(bytes) => Module::load(name, bytes, options),
-            Err(source) if source.kind() == std::io::ErrorKind::FileTooLarge => {
-                Err(LoadError::TooLarge { name, limit })
-            }
-            Err(source) => Err(LoadError::Read { name, source }),
-        }
+        let (name, bytes) = read(path.as_ref(), options)?;
+        Module::load(name, bytes, options)
     }
 
     /// Verifies a module file that is in memory. `name` is for messages.

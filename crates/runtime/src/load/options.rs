@@ -1,5 +1,7 @@
 //! What a host accepts of modules.
 
+use ringfence_core::Backend;
+
 /// What the host accepts.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -11,6 +13,8 @@ pub struct LoadOptions {
     /// Largest file in bytes, debug information included: 256 MiB; 4 GiB at most. A larger one is not read. Loading a file of
     /// *n* bytes takes no more than 64 MiB + 8 *n* of memory, whatever the file says.
     pub max_file_size: u64,
+    /// Which back end is to run it: verified modules for windows and processes, an ordinary shared object for [`Backend::None`].
+    pub backend: Backend,
     /// How many of the 65,533 label identifiers that a process has one module may take: 16,384.
     pub max_labels: usize,
 }
@@ -21,6 +25,7 @@ impl Default for LoadOptions {
             allow_integrity: false,
             allow_tsc: false,
             max_file_size: 256 << 20,
+            backend: Backend::Window,
             max_labels: 16 << 10,
         }
     }

@@ -13,6 +13,7 @@ use crate::lanes::signal;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{guarded, host, sys};
 use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
+use ringfence_core::Unsupported;
 use ringfence_core::error::{HostError, MemoryError};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +35,9 @@ pub use report::{GroupRow, Overview, Row, matrix, overview, region};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
+    /// The domain's back end has no regions.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// The rules do not allow it.
     #[error(transparent)]
     Rights(#[from] RightsError),

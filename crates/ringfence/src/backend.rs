@@ -1,0 +1,132 @@
+//! Which back end runs a domain. Windows are called directly, all others through [`Instance`].
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use ringfence_core::{Backend, CallError, DomainError, Feature, Instance, Signature, Unsupported};
+use ringfence_runtime as runtime;
+
+/// A module as its back end has it.
+#[derive(Clone)]
+pub(crate) enum Image {
+    /// Verified, for windows and processes.
+    Verified(runtime::Module),
+    /// For no fence.
+    Plain(ringfence_none::Module),
+}
+
+/// A domain as its back end has it.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    /// In a window of this process.
+    Window(runtime::Domain),
+    /// Anything else.
+    Other(Arc<dyn Instance>),
+}
+
+impl Kind {
+    pub(crate) fn instance(&self) -> &dyn Instance {
+        match self {
+            Kind::Window(domain) => domain,
+            Kind::Other(instance) => &**instance,
+        }
+    }
+
+    /// The domain, if it has a window: for what only such have.
+    pub(crate) fn window(&self, feature: Feature) -> Result<&runtime::Domain, Unsupported> {
+        match self {
+            Kind::Window(domain) => Ok(domain),
+            Kind::Other(instance) => Err(Unsupported {
+                feature,
+                backend: instance.backend(),
+            }),
+        }
+    }
+
+    /// Whether nobody else has a handle to it.
+    pub(crate) fn is_unique(&self) -> bool {
+        match self {
+            Kind::Window(domain) => domain.is_unique(),
+            Kind::Other(instance) => Arc::strong_count(instance) == 1,
+        }
+    }
+}
+
+/// A function of a domain, as its back end has it.
+#[derive(Clone)]
+pub(crate) enum Target {
+    /// In a window.
+    Window(runtime::Entry),
+    /// At this address of a domain elsewhere.
+    Other(Arc<dyn Instance>, u64),
+}
+
+impl Target {
+    pub(crate) fn address(&self) -> u64 {
+        match self {
+            Target::Window(entry) => entry.address(),
+            Target::Other(_, address) => *address,
+        }
+    }
+
+    /// A C function pointer for this type.
+    ///
+    /// # Panics
+    /// If there is no memory for one.
+    pub(crate) fn thunk(&self, signature: Signature) -> *const c_void {
+        match self {
+            Target::Window(entry) => entry.thunk(signature),
+            Target::Other(instance, address) => instance
+                .thunk(*address, &signature)
+                .expect("memory for a function pointer"),
+        }
+    }
+
+    pub(crate) fn call(&self, call: &mut runtime::Call<'_>) -> Result<runtime::Returned, CallError> {
+        match self {
+            Target::Window(entry) => entry.call(call),
+            Target::Other(instance, address) => instance.call(*address, call),
+        }
+    }
+}
+
+/// The modules as windows and processes take them.
+fn verified(images: &[Image], backend: Backend) -> Result<Vec<runtime::Module>, DomainError> {
+    let one = |image: &Image| match image {
+        Image::Verified(module) => Ok(module.clone()),
+        Image::Plain(module) => Err(DomainError::NotFor {
+            module: module.name().to_owned(),
+            backend,
+        }),
+    };
+    images.iter().map(one).collect()
+}
+
+/// Makes a domain with the back end that the options name.
+pub(crate) fn make(
+    images: &[Image],
+    imports: runtime::Imports,
+    options: &runtime::DomainOptions,
+) -> Result<Kind, DomainError> {
+    match options.backend {
+        Backend::Window => {
+            let modules = verified(images, Backend::Window)?;
+            runtime::Domain::new(&modules, imports, options).map(Kind::Window)
+        }
+        Backend::None => {
+            let one = |image: &Image| match image {
+                Image::Plain(module) => Ok(module.clone()),
+                Image::Verified(module) => Err(DomainError::NotFor {
+                    module: module.name().to_owned(),
+                    backend: Backend::None,
+                }),
+            };
+            let modules: Vec<_> = images.iter().map(one).collect::<Result<_, _>>()?;
+            let given = imports.for_backend(Backend::None)?;
+            let reporting = runtime::domain::reporting();
+            let domain = ringfence_none::Domain::new(&modules, &given, options, reporting)?;
+            Ok(Kind::Other(Arc::new(domain)))
+        }
+        other => Err(DomainError::Absent(other)),
+    }
+}
