@@ -230,7 +230,7 @@ mod tests {
                 3,
                 closed.clone(),
                 Arc::new(|_| {
-                    FAILED.set(Some(CallError::Faulted));
+                    FAILED.set(Some(CallError::Revoked));
                     Then::Return
                 }),
             )
@@ -248,7 +248,7 @@ mod tests {
         // SAFETY: as above.
         let got = unsafe { call(thunk.code(), &frame, &[10, 20, 30]) };
         assert_eq!((got.rax, got.xmm0), (0, 0.0));
-        assert!(matches!(FAILED.take(), Some(CallError::Faulted)));
+        assert!(matches!(FAILED.take(), Some(CallError::Revoked)));
         let code = thunk.code();
         drop(thunk);
         // SAFETY: the pointer's code stays.

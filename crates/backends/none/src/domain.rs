@@ -32,6 +32,8 @@ pub(crate) struct Inner {
     thunks: Mutex<HashMap<(u64, u8), Pointer>>,
     /// A call was given up: no more of them until the next reset.
     closed: Arc<AtomicBool>,
+    /// How.
+    first: Arc<Mutex<Option<CallError>>>,
     faults: AtomicU64,
     resets: AtomicU64,
     /// Whether destructors have run since the last reset.
@@ -79,6 +81,7 @@ impl Domain {
                 imports,
                 thunks: Mutex::default(),
                 closed: Arc::default(),
+                first: Arc::default(),
                 faults: AtomicU64::new(0),
                 resets: AtomicU64::new(0),
                 // Until constructors have run.
@@ -127,6 +130,7 @@ impl Domain {
 impl Inner {
     /// The call that is in progress on this thread has failed.
     pub(crate) fn fail(&self, error: CallError) {
+        lock(&self.first).get_or_insert_with(|| error.clone());
         self.closed.store(true, Ordering::Release);
         if !matches!(error, CallError::Exit(_)) {
             self.faults.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +143,7 @@ impl Inner {
         if let Some(known) = thunks.get(&(function, words)) {
             return Ok(known.code());
         }
-        let fail = self.reporting.fail;
+        let (fail, first) = (self.reporting.fail, self.first.clone());
         // SAFETY: the host says what is there and with what it may be called: that is what this back end is.
         let made = unsafe {
             Pointer::thunk(
@@ -148,7 +152,8 @@ impl Inner {
                 words,
                 self.closed.clone(),
                 Arc::new(move |_| {
-                    fail(CallError::Faulted);
+                    let first = lock(&first).clone().map(Box::new);
+                    fail(CallError::Faulted { first });
                     Then::Return
                 }),
             )
@@ -409,6 +414,7 @@ impl Instance for Domain {
         for library in &inner.libraries {
             library.restore()?;
         }
+        *lock(&inner.first) = None;
         inner.closed.store(false, Ordering::Release);
         inner.construct()
     }
