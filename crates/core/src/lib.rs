@@ -17,6 +17,7 @@ mod fault;
 mod frame;
 mod given;
 mod host_cause;
+mod instance;
 mod limits;
 mod options;
 pub mod policy;
@@ -28,7 +29,7 @@ pub mod transfer;
 mod usage;
 pub mod work;
 
-pub use backend::{Backend, Feature, Instance, Reporting, Unsupported};
+pub use backend::{Backend, Feature, Unsupported};
 pub use cancel::Cancel;
 pub use error::{
     CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
@@ -38,6 +39,7 @@ pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
 pub use frame::{OutFrame, Verdict};
 pub use given::{Closure, Given, HostFunction, LimitHook};
 pub use host_cause::{HostCause, Panic};
+pub use instance::{Instance, Reporting};
 pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
 pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};
