@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 mod arguments;
+mod call;
 mod caller;
 mod code;
 mod dl;
@@ -29,6 +30,7 @@ mod region;
 mod snapshot;
 mod status;
 
+pub use call::*;
 pub use caller::*;
 pub use code::*;
 pub use dl::*;

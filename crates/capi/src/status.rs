@@ -1,5 +1,6 @@
 //! What went wrong, as C has it: `rf_status`, and the one place where outcomes become statuses.
 
+use ringfence::dynamic::LastCall;
 use ringfence::policy::PolicyError;
 use ringfence::policy::program::RunError;
 use ringfence::{
@@ -220,6 +221,22 @@ impl From<CallError> for Failure {
             code,
             message: None,
             outcome: Some(e),
+        }
+    }
+}
+
+impl From<LastCall> for Status {
+    fn from(last: LastCall) -> Self {
+        match last {
+            LastCall::Returned => Status::OK,
+            LastCall::Fault(kind) => status_of(&kind).0,
+            LastCall::Exit(_) => Status::FAULT_EXIT,
+            LastCall::Faulted => Status::ERROR_FAULTED,
+            LastCall::Gone | LastCall::Revoked => Status::ERROR_HANDLE,
+            LastCall::Removed => Status::ERROR_NO_FUNCTION,
+            LastCall::Inside => Status::ERROR_NESTING,
+            LastCall::Refused => Status::ERROR_LIMIT,
+            _ => Status::FAULT_OTHER,
         }
     }
 }

@@ -4,6 +4,9 @@ use crate::work::Exceeded;
 use std::fmt;
 use std::sync::Arc;
 
+/// Bytes of a message or name that a fault has at most. What is longer is cut, and ends with `…`.
+pub const MOST_TEXT: usize = 512;
+
 /// What kind of access a fault was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -70,7 +73,7 @@ pub enum FaultKind {
     Nesting,
     /// A host function returned into the domain on another thread, or out of order (fibers, `longjmp`).
     OutOfOrder,
-    /// A host function asked to end the call, with this message.
+    /// A host function asked to end the call, with this message, of which [`MOST_TEXT`] bytes are kept.
     Host(String),
     /// A domain that this one called failed.
     Callee(Box<Fault>),

@@ -25,6 +25,7 @@ mod rights;
 mod signature;
 mod space;
 mod symbol;
+mod text;
 pub mod transfer;
 mod usage;
 pub mod work;
@@ -35,7 +36,7 @@ pub use error::{
     CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
     ModuleError, SnapshotError,
 };
-pub use fault::{Access, Fault, FaultKind, Frame, FramesError, Registers, Trace};
+pub use fault::{Access, Fault, FaultKind, Frame, FramesError, MOST_TEXT, Registers, Trace};
 pub use frame::{OutFrame, Verdict};
 pub use given::{Closure, Given, HostFunction, LimitHook};
 pub use host_cause::{HostCause, Panic};
@@ -47,6 +48,7 @@ pub use rights::Rights;
 pub use signature::{Call, Narrow, Returned, Signature, Width};
 pub use space::{DomainRef, Ended, Space, SpawnError};
 pub use symbol::{Export, ExportKind, Import};
+pub use text::Text;
 pub use transfer::{Span, Transfer};
 pub use usage::Usage;
 pub use work::{Bound, Budget, Exceeded};

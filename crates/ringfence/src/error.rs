@@ -1,9 +1,10 @@
 //! What a failed host function leaves for the call that it ends, and the one type that all errors convert to.
 
 use std::cell::RefCell;
+use std::fmt::Write;
 use std::sync::Arc;
 
-use ringfence_runtime::{FaultKind, HostCause, HostFailure, RegionError};
+use ringfence_runtime::{FaultKind, HostCause, HostFailure, MOST_TEXT, RegionError, Text};
 
 use crate::CheckError;
 pub use ringfence_runtime::{CallError, DomainError, HostError, LoadError, MemoryError};
@@ -92,10 +93,12 @@ fn ended_by_host(kind: &FaultKind) -> Option<&str> {
     }
 }
 
-/// The text by which a failure is found again: a domain may go on after a domain that it called was ended by a host function, and
+/// The text by which a failure is found again, as much of it as a fault has: a domain may go on after a domain that it called was ended by a host function, and
 /// what that left is nobody's then.
 fn failure_text(import: &str, cause: &HostCause) -> String {
-    format!("host function {import} {cause}")
+    let mut text = Text::<MOST_TEXT>::EMPTY;
+    let _ = write!(text, "host function {import} {cause}");
+    text.as_str().to_owned()
 }
 
 thread_local! {

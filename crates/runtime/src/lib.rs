@@ -41,13 +41,14 @@ pub use domain::{Code, Domain, Entry};
 pub use grant::Grant;
 pub use imports::Imports;
 pub use lanes::init::{InitOptions, init};
+pub use lanes::last_error::LastCall;
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
     Access, Answer, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions,
     Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause, HostError, HostFailure,
-    LimitHit, LoadError, MemoryError, ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit,
-    OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall, SyscallHandler,
-    Unsupported, Usage, Verdict, Width, error, policy, work,
+    LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow, NoPolicy, OnLimit, OptionRow,
+    OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall,
+    SyscallHandler, Text, Unsupported, Usage, Verdict, Width, error, policy, work,
 };
 pub use ringfence_isa::Isolation;
 pub use snapshot::Snapshot;

@@ -159,6 +159,8 @@ pub fn current_tag() -> u64 {
     world::innermost().map_or(0, |lane| lane.domain().tag.load(Ordering::Relaxed))
 }
 
+pub use last_error::{last_call, restore_call, save_call};
+
 /// Whether the last call through a thunk on this thread failed: 0 means it succeeded.
 #[inline]
 #[must_use]

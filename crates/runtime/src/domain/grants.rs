@@ -23,8 +23,8 @@ impl Inner {
     }
 
     /// Tells the host of a failed call through a slot.
-    pub(crate) fn tell(&self, slot: Option<&Slot>, error: &CallError) -> Verdict {
-        let (Some(hook), Some(slot)) = (&self.hook, slot) else {
+    pub(crate) fn tell(&self, slot: &Slot, error: &CallError) -> Verdict {
+        let Some(hook) = &self.hook else {
             return Verdict::Return;
         };
         let failure = CalleeFailure {
@@ -34,6 +34,11 @@ impl Inner {
         };
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&failure)))
             .unwrap_or_else(|_| Verdict::Fail("the host's hook for failed calls panicked".into()))
+    }
+
+    /// Whether the host wants to know of failed calls of other domains.
+    pub(crate) fn has_hook(&self) -> bool {
+        self.hook.is_some()
     }
 
     /// Whether no thread has a call in progress. The answer holds for threads that were in before it was asked.

@@ -4,7 +4,6 @@ use crate::domain::imports::{Binding, Closure, Hook, Imports};
 use crate::domain::limits::LimitHook;
 use crate::domain::relocate::{Layout, Resolver, Used};
 use crate::domain::snapshot::Frozen;
-use crate::lanes::first::First;
 use crate::lanes::gate;
 use crate::lanes::lane::{Import, Lane, Target, attention, gone};
 use crate::lanes::set::{LaneSet, Lanes};
@@ -54,7 +53,7 @@ mod sweep;
 mod thread_block;
 mod usage;
 
-pub use call::{Entry, current_tag, last_status, reporting, take_error};
+pub use call::{Entry, current_tag, last_call, last_status, reporting, restore_call, save_call, take_error};
 pub use code::Code;
 pub(crate) use retire::{Shared, WeakDomain};
 pub use ringfence_core::{Call, DomainOptions, DomainRef, Narrow, Returned, Signature, Usage, Width};
@@ -98,8 +97,6 @@ pub(crate) struct Inner {
     pub lanes: Lanes,
     memory: Lock<Memory>,
     faulted: AtomicBool,
-    /// Why, if it has.
-    pub(crate) first: Arc<First>,
     resets: AtomicU64,
     /// After how many resets its destructors have run.
     ended: AtomicU64,
@@ -161,7 +158,7 @@ impl Inner {
     }
 
     pub(crate) fn faulted(&self) -> bool {
-        self.faulted.load(Ordering::Acquire)
+        self.faulted.load(Ordering::SeqCst)
     }
 
     pub(crate) fn limit_hook(&self) -> Option<&Arc<LimitHook>> {
@@ -186,25 +183,12 @@ impl Inner {
         })
     }
 
-    /// All modules with their addresses.
-    ///
-    /// # Safety
-    /// As for [`image_at`](Self::image_at).
-    pub(crate) unsafe fn images(&self) -> Vec<(u64, Module)> {
-        // SAFETY: the caller's promise.
-        let added = unsafe { self.added.iter() };
-        let at = |p: &relocate::Placed| (self.base() + u64::from(p.offset), p.module.clone());
-        self.layout.placed.iter().chain(added).map(at).collect()
-    }
-
-    /// From now on the domain refuses calls, and calls in progress end.
+    /// From now on the domain refuses calls, and calls in progress end. Allocates and waits for nothing.
     pub(crate) fn set_faulted(&self, by: Option<*const Lane>) {
-        let set = self.lanes();
-        self.faulted.store(true, Ordering::Release);
+        // Sequentially consistent, as what a new lane does: it is in the table before it looks here.
+        self.faulted.store(true, Ordering::SeqCst);
         let mut kick = false;
-        for &lane in &set.lanes {
-            // SAFETY: lanes in the list are this domain's.
-            let lane = unsafe { &*lane };
+        self.lanes.each(|lane| {
             lane.attention.fetch_or(attention::FAULTED, Ordering::AcqRel);
             if by != Some(&raw const *lane) && lane.active() {
                 lane.expired
@@ -212,10 +196,9 @@ impl Inner {
                 lane.attention.fetch_or(attention::ELSEWHERE, Ordering::AcqRel);
                 kick = true;
             }
-        }
-        drop(set);
+        });
         if kick {
-            let _ = watchdog::wake();
+            watchdog::nudge();
         }
     }
 
@@ -422,7 +405,6 @@ impl Domain {
             ),
             memory: Lock::new(Rank::Memory, Memory::new(base, options.memory_limit, data)),
             faulted: AtomicBool::new(false),
-            first: Arc::default(),
             resets: AtomicU64::new(0),
             ended: AtomicU64::new(u64::MAX),
             faults: AtomicU64::new(0),
@@ -560,6 +542,10 @@ impl Domain {
     /// The time limit of calls that start from now on.
     pub fn set_time_limit(&self, limit: Option<Duration>) {
         let limit = nanoseconds(limit);
+        if limit != 0 {
+            // Ahead of need; if it cannot be, the next call says so.
+            let _ = watchdog::start();
+        }
         let set = self.0.lanes();
         self.0.time_limit.store(limit, Ordering::Relaxed);
         for &lane in &set.lanes {

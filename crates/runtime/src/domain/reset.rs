@@ -304,7 +304,7 @@ impl Domain {
             let mut set = inner.lanes();
             let poisoned: Vec<*mut Lane> = set.lanes.iter().copied().filter(disorder).collect();
             for lane in poisoned {
-                set.lanes.retain(|&l| l != lane);
+                inner.lanes.remove(&mut set, lane);
                 // SAFETY: as above.
                 let lost: &Lane = unsafe { &*lane };
                 set.lost.push(lost.slot);
@@ -325,7 +325,7 @@ impl Domain {
                     (*lane).rewind();
                 }
             }
-            inner.first.forget();
+            inner.lanes.first.forget();
             inner.faulted.store(false, Ordering::Release);
             inner.open(&set);
         }

@@ -10,6 +10,7 @@ use crate::domain::grant::{Grant, Granted};
 use crate::domain::{Domain, Signature};
 use crate::lanes::gate;
 use crate::lanes::lane::{Import, Target};
+use crate::lanes::last_error::LastCall;
 use crate::lanes::thunk::Thunk;
 use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::FaultKind;
@@ -157,17 +158,15 @@ impl Slot {
     }
 }
 
-/// What the calling domain is told.
-pub(crate) fn code(error: &CallError) -> u32 {
-    match error {
-        CallError::Fault(fault) => match fault.kind {
-            FaultKind::TimeLimit | FaultKind::Interrupted => call_status::TIME,
-            _ => call_status::FAULT,
-        },
-        CallError::Exit(_) => call_status::EXIT,
-        CallError::Faulted { .. } => call_status::FAULTED,
-        CallError::Gone => call_status::GONE,
-        CallError::Revoked | CallError::Removed => call_status::REVOKED,
+/// What the calling domain is told. `callee`: the call failed because of a further one.
+pub(crate) fn code(last: &LastCall, callee: bool) -> u32 {
+    match last {
+        LastCall::Fault(FaultKind::TimeLimit | FaultKind::Interrupted) if !callee => call_status::TIME,
+        LastCall::Fault(_) => call_status::FAULT,
+        LastCall::Exit(_) => call_status::EXIT,
+        LastCall::Faulted => call_status::FAULTED,
+        LastCall::Gone => call_status::GONE,
+        LastCall::Revoked | LastCall::Removed => call_status::REVOKED,
         _ => call_status::REFUSED,
     }
 }

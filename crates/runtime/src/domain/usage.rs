@@ -61,7 +61,7 @@ impl Domain {
             !(**lane).active() && (**lane).poisoned.load(Ordering::Acquire) == 0
         };
         for lane in set.lanes.iter().copied().filter(idle).collect::<Vec<_>>() {
-            set.lanes.retain(|&l| l != lane);
+            inner.lanes.remove(&mut set, lane);
             // SAFETY: as above; its thread is not in, and cannot come in by this lane any more.
             unsafe {
                 set.calls += (*lane).calls();

@@ -4,6 +4,8 @@ use crate::domain::imports::{OutFrame, Verdict};
 use crate::domain::{DomainRef, Inner};
 use crate::gates::fault;
 use crate::lanes::lane::{Import, Lane};
+use crate::lanes::note::MOST_TEXT;
+use ringfence_core::Text;
 use ringfence_core::policy::{Answer, Syscall};
 use ringfence_isa::window;
 
@@ -15,6 +17,11 @@ pub(crate) unsafe extern "C" fn dispatch(frame: *mut OutFrame) -> u32 {
     // SAFETY: the call is in progress, and so the domain stays.
     unsafe { frame.set_space(domain) };
     let number = (frame.origin[0] as usize - domain.imports().as_ptr() as usize) / size_of::<Import>();
+    if number == window::stub::UNCAUGHT as usize {
+        return end_with(lane, frame, || {
+            fault::end_uncaught(lane, frame, type_name(domain, frame).as_str())
+        });
+    }
     let verdict = if number < window::STUB_FIRST_IMPORT as usize {
         runtime_stub(domain, number as u32, frame)
     } else {
@@ -42,13 +49,18 @@ pub(crate) unsafe extern "C" fn dispatch(frame: *mut OutFrame) -> u32 {
 }
 
 fn end(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) -> u32 {
+    end_with(lane, frame, || fault::end_call(lane, frame, why))
+}
+
+/// Ends the call in, if this is the innermost call out.
+fn end_with(lane: &Lane, frame: &OutFrame, end: impl FnOnce()) -> u32 {
     // SAFETY: the gate's own frame is above this one.
     let above = unsafe { std::ptr::from_ref(frame).add(1) };
     // Out of order, the gate finds out next: this lane's call is another one, or none.
     if !fault::is_at(lane, above.cast()) {
         return 0;
     }
-    fault::end_call(lane, frame, why);
+    end();
     1
 }
 
@@ -76,7 +88,6 @@ fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Ver
             })
         }
         stub::ABORT => Some(Verdict::Abort(frame.ints[0] as i32)),
-        stub::UNCAUGHT => Some(Verdict::Uncaught(type_name(domain, frame))),
         stub::EXIT => Some(Verdict::Exit(frame.ints[0] as i32)),
         _ => None,
     }
@@ -86,12 +97,21 @@ fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Ver
 const NAME: usize = 256;
 
 /// What the domain calls its exception: text for a message, from a stranger.
-fn type_name(domain: &Inner, frame: &OutFrame) -> String {
+fn type_name(domain: &Inner, frame: &OutFrame) -> Text<MOST_TEXT> {
     let domain = DomainRef::of(domain);
-    let mut bytes = vec![0; NAME.min(frame.ints[1] as usize)];
-    if domain.read(domain.translate(frame.ints[0]), &mut bytes).is_err() {
-        bytes.clear();
+    let mut bytes = [0; NAME];
+    let bytes = &mut bytes[..NAME.min(frame.ints[1] as usize)];
+    let mut text = Text::EMPTY;
+    if domain.read(domain.translate(frame.ints[0]), bytes).is_ok() {
+        for chunk in bytes.utf8_chunks() {
+            chunk
+                .valid()
+                .split(char::is_control)
+                .for_each(|part| text.push(part));
+            if !chunk.invalid().is_empty() {
+                text.push("\u{FFFD}");
+            }
+        }
     }
-    let text = String::from_utf8_lossy(&bytes);
-    text.chars().filter(|c| !c.is_control()).collect()
+    text
 }

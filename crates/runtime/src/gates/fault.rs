@@ -1,53 +1,50 @@
 //! How calls end that fail: what the gates and the signal handler noted becomes an error.
 
-use crate::domain::DomainRef;
 use crate::domain::imports::{OutFrame, Verdict};
-use crate::domain::slot::{self, OnFailure};
+use crate::domain::slot::{self, OnFailure, Slot};
+use crate::domain::{DomainRef, Inner};
 use crate::gates::frames;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention, disorder};
-use crate::lanes::last_error::{set_error, take_error};
+use crate::lanes::last_error::{self, LastCall};
+use crate::lanes::note::{End, Fresh, MOST_TEXT, Note};
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::world;
-use crate::load::module::Module;
+use ringfence_core::Text;
 use ringfence_core::error::CallError;
 use ringfence_isa::window;
-use std::sync::Arc;
+use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-mod report;
-
-use report::Trace;
 pub use ringfence_core::{Access, Fault, FaultKind, Frame, Registers};
 
-/// Backtraces stop after so many frames, inlined ones included.
-const MOST_FRAMES: usize = 64;
-
-fn images(lane: &Lane) -> Vec<(u64, Module)> {
-    // SAFETY: the lane is the calling thread's, with the failed call still in progress.
-    unsafe { lane.domain().images() }
-}
+/// Why a call ends: the kind, whose texts are empty, and the text that belongs to it.
+pub(crate) type Why<'a> = (FaultKind, &'a str);
 
 /// Walks the control stack: the verifier knows how deep it is at every instruction.
-fn walk(lane: &Lane, images: &[(u64, Module)], rip: u64, rsp: u64, in_frame: &gate::InFrame) -> Vec<u64> {
-    let mut addresses = vec![rip];
+fn walk<'a>(lane: &'a Lane, note: &mut Fresh<'a>, first: u64, rsp: u64, in_frame: &gate::InFrame) {
     // The gate's own return address; nothing of the domain is above it.
     let end = in_frame.top - 24;
     let (low, high) = (lane.slot.control_low(), lane.slot.control_top());
-    let (mut rip, mut rsp) = (rip, rsp);
-    while addresses.len() < MOST_FRAMES {
-        let image = images
-            .iter()
-            .find(|(base, module)| (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip));
+    let domain = lane.domain();
+    let (mut rip, mut rsp) = (note.registers.rip, rsp);
+    loop {
+        // SAFETY: the lane is the calling thread's, with the failed call still in progress.
+        let image = rip
+            .checked_sub(lane.base)
+            .and_then(|o| unsafe { domain.image_at(o) });
+        let module = image.map(|(placed, _)| (lane.base + u64::from(placed.offset), &placed.module));
+        let is_first = note.count() == 0;
+        note.frame(if is_first { first } else { rip }, module);
         let depth = match image {
-            Some((base, module)) => module.0.depth_at((rip - base) as u32),
+            Some((placed, offset)) => placed.module.0.depth_at(offset),
             // In a stub, or nowhere after a jump to something that is no code.
-            None if addresses.len() == 1 => Some(0),
+            None if is_first => Some(0),
             None => None,
         };
         let Some(depth) = depth else { break };
         let at = rsp.wrapping_add(depth.into());
-        if at >= end || at < low || at + 8 > high || at % 8 != 0 {
+        if note.is_full() || at >= end || at < low || at + 8 > high || at % 8 != 0 {
             break;
         }
         // SAFETY: on the lane's control stack, which is mapped and which nobody but this thread uses.
@@ -60,38 +57,34 @@ fn walk(lane: &Lane, images: &[(u64, Module)], rip: u64, rsp: u64, in_frame: &ga
             }
         }
         rsp = at + 8;
-        addresses.push(rip);
     }
-    addresses
 }
 
 /// `first` is what the backtrace begins with.
-fn build(
-    lane: &Lane,
-    kind: FaultKind,
+fn build<'a>(
+    lane: &'a Lane,
+    end: End,
+    text: &str,
     registers: Registers,
     first: u64,
     rsp: u64,
     in_frame: &gate::InFrame,
-) -> Fault {
-    let images = images(lane);
-    let mut addresses = walk(lane, &images, registers.rip, rsp, in_frame);
-    addresses[0] = first;
-    let domain = lane.domain().name().to_string();
-    Fault::new(
-        kind,
-        registers,
-        domain,
-        Arc::new(Trace {
-            images,
-            addresses,
-            named: Default::default(),
-        }),
-    )
+) -> Fresh<'a> {
+    let mut note = Note::new(end, text, lane.domain().name());
+    note.registers = registers;
+    walk(lane, &mut note, first, rsp, in_frame);
+    note
 }
 
 /// A fault at a call out: `top` is where the domain's stack stands, its return address on it.
-fn at_call_out(lane: &Lane, kind: FaultKind, top: u64, general: [u64; 16], host_sp: u64) -> Fault {
+fn at_call_out<'a>(
+    lane: &'a Lane,
+    end: End,
+    text: &str,
+    top: u64,
+    general: [u64; 16],
+    host_sp: u64,
+) -> Fresh<'a> {
     // SAFETY: the gate saved the top of this lane's control stack; the word there is the return address into the domain.
     let rip = unsafe { (top as *const u64).read() };
     // SAFETY: the gate's frame at `host_sp`.
@@ -102,32 +95,38 @@ fn at_call_out(lane: &Lane, kind: FaultKind, top: u64, general: [u64; 16], host_
         rflags: 0,
     };
     // The address is a return address already, as those of the frames above are.
-    build(lane, kind, registers, rip - 1, top + 8, in_frame)
+    build(lane, end, text, registers, rip - 1, top + 8, in_frame)
 }
 
-fn fail(lane: &Lane, fault: Fault) {
+/// A failure where nothing is known of the domain's frames.
+fn without_trace<'a>(lane: &'a Lane, kind: FaultKind) -> Fresh<'a> {
+    Note::new(End::Fault(kind), "", lane.domain().name())
+}
+
+/// The call ends, and the domain is of no use any more. From here to the end of the call nothing is allocated and nobody waited for, but
+/// by hooks of the host's: the call may have been made by a signal handler.
+fn fail(lane: &Lane, note: &Fresh<'_>) {
+    fail_after(lane, note, 0);
+}
+
+/// The same; `callee`: the status word of the call of another domain because of which it ends.
+fn fail_after(lane: &Lane, note: &Fresh<'_>, callee: u64) {
     // No frame of this lane ever goes on.
     // SAFETY: the lane's own thread, outside the domain.
     unsafe { (*lane.records.get()).clear() };
-    if fault.kind != FaultKind::Elsewhere {
-        lane.domain().faults.fetch_add(1, Ordering::Relaxed);
+    let (domain, first) = (lane.domain(), &lane.domain().lanes.first);
+    let elsewhere = note.is_elsewhere();
+    if !elsewhere {
+        last_error::keep_first(first, Some(lane), note);
+        if !matches!(note.end, End::Exit(_)) {
+            domain.faults.fetch_add(1, Ordering::Relaxed);
+        }
     }
-    let timed_out = fault.kind == FaultKind::TimeLimit;
-    let elsewhere = fault.kind == FaultKind::Elsewhere;
-    fail_with(lane, CallError::Fault(Box::new(fault)), elsewhere);
-    if timed_out {
-        lane.domain().tell_time();
+    domain.set_faulted(Some(lane));
+    if matches!(note.end, End::Fault(FaultKind::TimeLimit)) {
+        domain.tell_time();
     }
-}
-
-/// The domain is of no use any more, and this is why. `elsewhere`: because of another call; if that was nested in this one, its failure is
-/// what is told.
-fn fail_with(lane: &Lane, error: CallError, elsewhere: bool) {
-    let first = &lane.domain().first;
-    let nested = elsewhere.then(|| first.get_of(lane)).flatten();
-    first.keep(Some(lane), &error);
-    lane.domain().set_faulted(Some(lane));
-    set_error(nested.unwrap_or(error));
+    last_error::note(note, callee, elsewhere.then_some((first, lane)));
 }
 
 /// Which of several reasons to end a call is told.
@@ -155,17 +154,23 @@ pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
     } else {
         kind_of(raw.bits)
     };
-    let fault = build(lane, kind, raw.registers, raw.registers.rip, raw.rsp, in_frame);
-    fail(lane, fault);
+    let end = End::Fault(kind);
+    let first = raw.registers.rip;
+    fail(
+        lane,
+        &build(lane, end, "", raw.registers, first, raw.rsp, in_frame),
+    );
 }
 
 /// Modules built with `--check` trap with the address in r11 when it lies outside the window.
 fn outside(lane: &Lane, raw: &RawFault) -> Option<FaultKind> {
     let (rip, address) = (raw.registers.rip, raw.registers.general[11]);
-    let checked = images(lane).iter().any(|(base, module)| {
-        (*base..*base + u64::from(module.0.parsed.image_len)).contains(&rip)
-            && module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK != 0
-    });
+    // SAFETY: the lane is the calling thread's, with the failed call still in progress.
+    let image = rip
+        .checked_sub(lane.base)
+        .and_then(|o| unsafe { lane.domain().image_at(o) });
+    let checked =
+        image.is_some_and(|(p, _)| p.module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK != 0);
     // Other traps of the module, `__builtin_trap` for one, have anything in r11.
     use ringfence_isa::sequence::CHECK_TRAP;
     let mut code = [0; CHECK_TRAP.len()];
@@ -237,45 +242,56 @@ pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u6
         gate::refused::NESTING => FaultKind::Nesting,
         _ => FaultKind::Unbound(stub as u32),
     };
-    fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+    let host_sp = out_frame as u64 + 32;
+    fail(
+        lane,
+        &at_call_out(lane, End::Fault(kind), "", top, [0; 16], host_sp),
+    );
 }
 
 /// A host function, or a runtime stub, ends the call in.
 pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) {
-    let kind = match why {
-        Ok(Verdict::Exit(status)) => {
-            return fail_with(lane, CallError::Exit(status), false);
-        }
-        Ok(Verdict::Abort(reason)) => FaultKind::Abort(reason),
-        Ok(Verdict::Uncaught(name)) => {
-            if frames::through_linked(lane, lane.top.load(Ordering::Relaxed)) {
-                FaultKind::NotUnwound(name)
-            } else {
-                FaultKind::Uncaught(name)
-            }
-        }
-        Ok(Verdict::Fail(why)) => FaultKind::Host(why),
-        Ok(Verdict::OutOfMemory) => FaultKind::OutOfMemory,
+    let none = String::new;
+    let (end, text) = match &why {
+        Ok(Verdict::Exit(status)) => (End::Exit(*status), ""),
+        Ok(Verdict::Abort(reason)) => (End::Fault(FaultKind::Abort(*reason)), ""),
+        Ok(Verdict::Uncaught(name)) => return end_uncaught(lane, frame, name),
+        Ok(Verdict::Fail(why)) => (End::Fault(FaultKind::Host(none())), &**why),
+        Ok(Verdict::OutOfMemory) => (End::Fault(FaultKind::OutOfMemory), ""),
         Ok(Verdict::Return) => return,
-        Err(stub) => FaultKind::Unbound(stub),
+        Err(stub) => (End::Fault(FaultKind::Unbound(*stub)), ""),
     };
+    end_at_call(lane, frame, end, text);
+}
+
+/// Nobody in the domain has caught an exception of the type `name`.
+pub(crate) fn end_uncaught(lane: &Lane, frame: &OutFrame, name: &str) {
+    let none = String::new();
+    let kind = if frames::through_linked(lane, lane.top.load(Ordering::Relaxed)) {
+        FaultKind::NotUnwound(none)
+    } else {
+        FaultKind::Uncaught(none)
+    };
+    end_at_call(lane, frame, End::Fault(kind), name);
+}
+
+fn end_at_call(lane: &Lane, frame: &OutFrame, end: End, text: &str) {
     let mut general = [0; 16];
     for (value, register) in frame.ints.iter().zip([7, 6, 2, 1, 8, 9]) {
         general[register] = *value;
     }
     (general[0], general[10], general[15]) = (frame.rax, frame.r10, frame.stack);
     let top = lane.top.load(Ordering::Relaxed);
-    fail(
-        lane,
-        at_call_out(lane, kind, top, general, lane.host_sp.load(Ordering::Relaxed)),
-    );
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    fail(lane, &at_call_out(lane, end, text, top, general, host_sp));
 }
 
 /// Ends the call in from a stub that knows its own frame.
-pub(crate) fn end_call_at(lane: &Lane, kind: FaultKind, top: u64) {
+pub(crate) fn end_call_at(lane: &Lane, (kind, text): Why<'_>, top: u64) {
+    let host_sp = lane.host_sp.load(Ordering::Relaxed);
     fail(
         lane,
-        at_call_out(lane, kind, top, [0; 16], lane.host_sp.load(Ordering::Relaxed)),
+        &at_call_out(lane, End::Fault(kind), text, top, [0; 16], host_sp),
     );
 }
 
@@ -306,35 +322,61 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
     if !is_at(lane, out_frame) {
         return goes_on(0);
     }
-    let error = take_error().unwrap_or(CallError::Gone);
     let domain = lane.domain();
     lane.linked.store(0, Ordering::Relaxed);
-    lane.call_status.store(slot::code(&error), Ordering::Relaxed);
+    let last = last_error::last_call();
+    let told = slot::code(&last, last_error::last_is_callees());
+    lane.call_status.store(told, Ordering::Relaxed);
     let number =
         (import - domain.imports().as_ptr() as u64) as usize / size_of::<crate::lanes::lane::Import>();
     let slot = domain.slot(number);
-    let verdict = domain.tell(slot, &error);
-    // The hook may have called domains itself.
-    // SAFETY: our own thread's words.
-    unsafe { (*gate::tls()).status = 0 };
-    let kind = match (verdict, slot.map(|s| s.on_failure)) {
+    let mut reason = Text::<MOST_TEXT>::EMPTY;
+    let noted = matches!(last, LastCall::Fault(_)) && last_error::last_is_noted();
+    if !noted {
+        let _ = last_error::with_reason(|error| write!(reason, "a domain that it called: {error}"));
+    }
+    let (verdict, callee) = match slot.filter(|_| domain.has_hook()) {
+        Some(slot) => ask_host(domain, slot),
+        None => (Verdict::Return, last_error::take_word()),
+    };
+    let none = String::new;
+    let mut text = Text::<MOST_TEXT>::EMPTY;
+    let end = match (&verdict, slot.map(|s| s.on_failure)) {
         (Verdict::Return, Some(OnFailure::Return(value))) => return goes_on(value),
         (Verdict::Return, Some(OnFailure::Tell)) if domain.asks_call_status() => return goes_on(0),
-        (Verdict::Return, _) => match error {
-            CallError::Fault(fault) => FaultKind::Callee(fault),
-            other => FaultKind::Host(format!("a domain that it called: {other}")),
-        },
-        (Verdict::Exit(status), _) => {
-            fail_with(lane, CallError::Exit(status), false);
-            return AfterFailure { end: 1, value: 0 };
+        (Verdict::Return, _) if noted => End::Callee,
+        (Verdict::Return, _) => {
+            text = reason;
+            End::Fault(FaultKind::Host(none()))
         }
-        (Verdict::Abort(reason), _) => FaultKind::Abort(reason),
-        (Verdict::Fail(why), _) => FaultKind::Host(why),
-        (Verdict::Uncaught(name), _) => FaultKind::Uncaught(name),
-        (Verdict::OutOfMemory, _) => FaultKind::OutOfMemory,
+        (Verdict::Exit(status), _) => End::Exit(*status),
+        (Verdict::Abort(reason), _) => End::Fault(FaultKind::Abort(*reason)),
+        (Verdict::Fail(why), _) => {
+            text.push(why);
+            End::Fault(FaultKind::Host(none()))
+        }
+        (Verdict::Uncaught(name), _) => {
+            text.push(name);
+            End::Fault(FaultKind::Uncaught(none()))
+        }
+        (Verdict::OutOfMemory, _) => End::Fault(FaultKind::OutOfMemory),
     };
-    fail(lane, at_call_out(lane, kind, top, [0; 16], out_frame as u64 + 32));
+    let host_sp = out_frame as u64 + 32;
+    let note = at_call_out(lane, end, text.as_str(), top, [0; 16], host_sp);
+    fail_after(lane, &note, callee);
     AfterFailure { end: 1, value: 0 }
+}
+
+/// What the host's hook says to a failed call. And the call's status word: the hook may have called domains itself, so what is noted of the
+/// call is kept for it. (The hook gets an error, which is allocated: domains that have one are no domains for signal handlers.)
+fn ask_host(domain: &Inner, slot: &Slot) -> (Verdict, u64) {
+    let notes = last_error::copy_notes();
+    let word = last_error::take_word();
+    let error = last_error::error_of(word).unwrap_or(CallError::Gone);
+    let verdict = domain.tell(slot, &error);
+    last_error::put_notes(&notes);
+    last_error::take_word();
+    (verdict, word)
 }
 
 /// On the way back into the domain something is amiss. 0: go on; 1: the call in ends.
@@ -358,9 +400,10 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
         FaultKind::Elsewhere
     };
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
+    let top = lane.top.load(Ordering::Relaxed);
     fail(
         lane,
-        at_call_out(lane, kind, lane.top.load(Ordering::Relaxed), [0; 16], host_sp),
+        &at_call_out(lane, End::Fault(kind), "", top, [0; 16], host_sp),
     );
     1
 }
@@ -369,7 +412,7 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
 pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gate::InFrame) {
     // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame.
     let (lane, in_frame) = unsafe { (&*lane, &*in_frame) };
-    let error = without_trace(lane, FaultKind::OutOfOrder);
+    let note = without_trace(lane, FaultKind::OutOfOrder);
     {
         // Another thread may be about to reset or to drop the domain. (A handler that interrupted the runtime goes without the lock.)
         let _world = world::lock();
@@ -385,19 +428,14 @@ pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gat
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );
-            lane.domain().first.keep(None, &error);
+            last_error::keep_first(&lane.domain().lanes.first, None, &note);
             lane.domain().set_faulted(None);
         }
     }
-    set_error(error);
+    last_error::note(&note, 0, None);
 }
 
 /// A frame of the domain has returned to a hook whose record a fault has ended. The call in ends.
 pub(crate) fn lost(lane: &Lane) {
-    fail_with(lane, without_trace(lane, FaultKind::Elsewhere), true);
-}
-
-/// A fault where nothing is known of the domain's frames.
-fn without_trace(lane: &Lane, kind: FaultKind) -> CallError {
-    CallError::Fault(Box::new(Fault::untraced(kind, lane.domain().name().to_string())))
+    fail(lane, &without_trace(lane, FaultKind::Elsewhere));
 }

@@ -976,7 +976,7 @@ __rf_gate_end:
 .type __rf_tls,@object
 .p2align 6
 __rf_tls:
-    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0, 0
+    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0, 0, 0
 .size __rf_tls,.-__rf_tls
 .popsection
 

@@ -45,14 +45,14 @@ pub(crate) unsafe extern "C" fn jump(
     // SAFETY: only the lane's own thread uses its records, and only with the lane's top at 0.
     let records = unsafe { &mut *lane.records.get() };
     frame.result = [0; 2];
-    let host = |why: &str| FaultKind::Host(why.into());
+    let host = |why: &'static str| (FaultKind::Host(String::new()), why);
     let done = match number as u32 {
         stub::SETJMP => set(lane, records, frame, out).map_err(host),
         stub::LONGJMP => long(lane, records, frame, out).map_err(host),
-        stub::UNWIND => frames::tell(lane, records, frame, out).map_err(FaultKind::Frames),
+        stub::UNWIND => frames::tell(lane, records, frame, out).map_err(|why| (FaultKind::Frames(why), "")),
         _ => frames::resume(lane, records, frame, out).map_err(|why| match why {
-            frames::Refused::Frames(why) => FaultKind::Frames(why),
-            frames::Refused::Ending(bits) => fault::kind_of(bits),
+            frames::Refused::Frames(why) => (FaultKind::Frames(why), ""),
+            frames::Refused::Ending(bits) => (fault::kind_of(bits), ""),
         }),
     };
     match done {

@@ -82,6 +82,10 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
     };
     let thread = world::this_thread(&mut world)?;
     let mut set = domain.lanes();
+    if !set.lanes.is_empty() {
+        // A call that faults ends those of other threads by the watchdog, and does not start it then.
+        watchdog::start().map_err(|e| CallError::Lane(e.to_string()))?;
+    }
     let slot = match set.free.pop() {
         Some(slot) => Ok((slot, true)),
         None if let Some(number) = set.empty.pop() => Slot::new(&domain.shape(), number)
@@ -135,6 +139,7 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
         l.domain = std::ptr::from_ref(domain).cast();
         l.shared = &raw const domain.lanes;
         l.slot = slot;
+        l.bound.fetch_add(1, Ordering::Relaxed);
         l.poisoned.store(0, Ordering::Relaxed);
         let limit = domain.time_limit.load(Ordering::Relaxed);
         l.limit.store(limit, Ordering::Relaxed);
@@ -148,7 +153,13 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
             .store(faulted | counted | attention::WAKE, Ordering::Relaxed);
         l.rewind();
     }
-    set.lanes.push(lane);
+    domain.lanes.first.prepare();
+    domain.lanes.enter(&mut set, lane);
+    if domain.faulted() {
+        // Since the attention was set: who made it so may not have seen the lane.
+        // SAFETY: as above.
+        unsafe { (*lane).attention.fetch_or(attention::FAULTED, Ordering::AcqRel) };
+    }
     thread.bind(domain.index, lane);
     Ok(Some(lane))
 }
@@ -247,12 +258,8 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             return 1;
         }
         if bits & attention::FAULTED != 0 {
-            if let Some(world) = world::lock()
-                && let Some(domain) = alive(target, &world)
-            {
-                last_error::refuse(&domain.first);
-            }
-            return fail(status::FAULTED);
+            last_error::refuse(lane);
+            return 0;
         }
         let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
         if bits & ending != 0 {

@@ -1,36 +1,139 @@
 //! Why a domain is of no use until its reset.
 
-use crate::lanes::lane::Lane;
+use crate::lanes::note::Notes;
 use ringfence_core::error::CallError;
-use std::sync::{Mutex, PoisonError};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The first failure of a domain since its last reset. Whoever finds it locked goes without: it may be this very thread, in code
-/// that a signal handler interrupted.
+/// A lane, told by its address; 0 for none.
+pub(crate) type LaneId = usize;
+
+/// The first failure of a domain since its last reset. Calls that fail never wait for it.
+///
+/// A lock of its own: calls that fail try it and go without, and a forked child can free it.
 #[derive(Default)]
-pub(crate) struct First(Mutex<Option<(usize, CallError)>>);
+pub(crate) struct First {
+    taken: AtomicBool,
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: whoever uses the state has taken the lock.
+unsafe impl Send for First {}
+// SAFETY: as above.
+unsafe impl Sync for First {}
+
+#[derive(Default)]
+struct State {
+    set: bool,
+    /// The lane of the call, if those around it end for the same reason; else none.
+    lane: LaneId,
+    /// There since the domain has a lane.
+    notes: Option<Box<Notes>>,
+}
+
+/// Looks at the lock so often. Whoever has it holds it for less than a microsecond, unless it is this very thread, in code that a
+/// signal handler has interrupted, or a thread that does not run.
+const TRIES: u32 = 1_000;
+
+/// The state, for the one who has taken the lock.
+struct Taken<'a>(&'a First);
+
+impl Deref for Taken<'_> {
+    type Target = State;
+    fn deref(&self) -> &State {
+        // SAFETY: the lock is taken.
+        unsafe { &*self.0.state.get() }
+    }
+}
+
+impl DerefMut for Taken<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        // SAFETY: as above.
+        unsafe { &mut *self.0.state.get() }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::Release);
+    }
+}
 
 impl First {
-    /// Keeps the error of a call, if it is the first. `lane`: the one of the call, if calls around it in the same lane end for the same reason.
-    pub(crate) fn keep(&self, lane: Option<&Lane>, error: &CallError) {
-        if let Ok(mut first) = self.0.try_lock() {
-            let lane = lane.map_or(0, |lane| std::ptr::from_ref(lane) as usize);
-            first.get_or_insert_with(|| (lane, error.clone()));
+    /// Not from signal handlers.
+    fn lock(&self) -> Taken<'_> {
+        loop {
+            match self.try_lock() {
+                Some(taken) => return taken,
+                None => std::thread::yield_now(),
+            }
         }
     }
 
-    pub(crate) fn get(&self) -> Option<CallError> {
-        Some(self.0.try_lock().ok()?.as_ref()?.1.clone())
+    fn try_lock(&self) -> Option<Taken<'_>> {
+        for _ in 0..TRIES {
+            if !self.taken.swap(true, Ordering::Acquire) {
+                return Some(Taken(self));
+            }
+            std::hint::spin_loop();
+        }
+        None
     }
 
-    /// The same, if it was in this lane, so on this thread.
-    pub(crate) fn get_of(&self, lane: &Lane) -> Option<CallError> {
-        let first = self.0.try_lock().ok()?;
-        let (of, error) = first.as_ref()?;
-        (*of == std::ptr::from_ref(lane) as usize).then(|| error.clone())
+    /// In a forked child: who had the lock is not there. That was a call that failed, and what it had written is no failure yet.
+    pub(crate) fn free(&self) {
+        self.taken.store(false, Ordering::Release);
+    }
+
+    /// Makes room for a failure, ahead of need.
+    pub(crate) fn prepare(&self) {
+        self.lock().notes.get_or_insert_with(Notes::new);
+    }
+
+    /// Keeps the failure of a call, which `fill` notes, if it is the first. `lane`: the one of the call, if calls around it in the
+    /// same lane end for the same reason; else 0.
+    ///
+    /// Allocates and waits for nothing. Goes without if the lock is not free: then there is a first failure already, which
+    /// somebody is looking at or about to keep.
+    pub(crate) fn keep(&self, lane: LaneId, fill: impl FnOnce(&mut Notes)) {
+        let Some(mut state) = self.try_lock() else { return };
+        let state = &mut *state;
+        if let Some(notes) = &mut state.notes
+            && !state.set
+        {
+            fill(notes);
+            state.lane = lane;
+            state.set = true;
+        }
+    }
+
+    /// Notes it in `to`, if it was in this lane, so on this thread. Whether it was.
+    pub(crate) fn copy_of(&self, lane: LaneId, to: &mut Notes) -> bool {
+        let Some(state) = self.try_lock() else {
+            return false;
+        };
+        match &state.notes {
+            Some(notes) if state.set && lane == state.lane => {
+                to.copy(notes);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The same, for the host.
+    pub(crate) fn error(&self) -> Option<CallError> {
+        let state = self.lock();
+        state.notes.as_ref().filter(|_| state.set)?.error()
     }
 
     /// The domain is as new.
     pub(crate) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut state = self.lock();
+        state.set = false;
+        let modules = state.notes.as_mut().map(|notes| notes.release());
+        drop(state);
+        drop(modules);
     }
 }

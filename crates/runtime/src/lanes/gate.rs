@@ -30,6 +30,8 @@ pub(crate) struct Tls {
     /// What gates of this thread have set `gs`'s base to last. Another value there, while the thread is outside, is somebody
     /// else's: `gates::prepare::foreign_gs`.
     pub gs: u64,
+    /// Where the thread notes failures, `lanes::last_error`'s `Record`; null until it has entered a domain.
+    pub record: *const c_void,
 }
 
 /// Values of [`Tls::status`].
@@ -45,6 +47,8 @@ pub(crate) mod status {
     pub const REVOKED: u64 = 7;
     /// The function was unlinked.
     pub const REMOVED: u64 = 8;
+    /// The thread's record tells more; the word's other bits are those of `lanes::last_error`.
+    pub const NOTED: u64 = 9;
 }
 
 /// Bits of [`Target::flags`].

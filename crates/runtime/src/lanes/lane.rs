@@ -102,6 +102,8 @@ pub(crate) struct Lane {
     pub poisoned: AtomicU32,
     /// The domain, an opaque address here; null while the lane is nobody's.
     pub domain: *const std::ffi::c_void,
+    /// How often it was given to a thread and a domain.
+    pub bound: AtomicU64,
     /// What it shares with the domain's other lanes. Alive while `domain` is not null.
     pub shared: *const Lanes,
     pub slot: Slot,

@@ -6,6 +6,7 @@ pub(crate) mod gate;
 pub(crate) mod init;
 pub(crate) mod lane;
 pub(crate) mod last_error;
+pub(crate) mod note;
 pub(crate) mod raw_fault;
 pub(crate) mod records;
 pub(crate) mod set;

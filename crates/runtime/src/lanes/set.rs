@@ -1,10 +1,13 @@
 //! What all lanes of a domain share.
 
 use crate::lanes::credit::CallCredit;
+use crate::lanes::first::First;
 use crate::lanes::lane::{Lane, Slot};
 use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::Cancel;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use ringfence_isa::window;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Lanes and what is left of lanes.
 #[derive(Default)]
@@ -36,6 +39,12 @@ impl LaneSet {
 /// What lanes need of their domain.
 pub(crate) struct Lanes {
     set: Lock<LaneSet>,
+    /// The set's lanes once more, by the number of their slots, for those who do not wait for its lock: a call that fails.
+    table: [AtomicPtr<Lane>; window::LANE_COUNT as usize],
+    /// How many threads are looking at the table.
+    looking: AtomicU32,
+    /// Why the domain is of no use, if it is not.
+    pub first: First,
     /// How many calls it may get.
     pub call_credit: CallCredit,
     /// Nanoseconds in the domain's code, as sampled, and how many there may be.
@@ -51,6 +60,9 @@ impl Lanes {
     pub(crate) fn new(calls: Option<u64>, time: Option<u64>, cancel: Option<Cancel>) -> Lanes {
         Lanes {
             set: Lock::new(Rank::Lanes, LaneSet::default()),
+            table: [const { AtomicPtr::new(null_mut()) }; _],
+            looking: AtomicU32::new(0),
+            first: First::default(),
             call_credit: CallCredit::new(calls),
             time_used: AtomicU64::new(0),
             time_budget: AtomicU64::new(time.unwrap_or(u64::MAX)),
@@ -66,6 +78,44 @@ impl Lanes {
     /// The same, for a thread that forks and holds those of other domains.
     pub(crate) fn lock_with_peers(&self) -> Locked<'_, LaneSet> {
         self.set.lock_with_peers()
+    }
+
+    /// Adds a lane to the set, which is locked. From now on [`each`](Self::each) has it.
+    pub(crate) fn enter(&self, set: &mut LaneSet, lane: *mut Lane) {
+        set.lanes.push(lane);
+        // SAFETY: the caller's own lane.
+        let number = unsafe { (*lane).slot.number };
+        self.table[number as usize].store(lane, Ordering::SeqCst);
+    }
+
+    /// Takes a lane out of the set, which is locked, and waits until nobody is looking at it any more.
+    pub(crate) fn remove(&self, set: &mut LaneSet, lane: *mut Lane) {
+        set.lanes.retain(|&l| l != lane);
+        // SAFETY: lanes are never unmapped; this one has its slot still.
+        let number = unsafe { (*lane).slot.number };
+        self.table[number as usize].store(null_mut(), Ordering::SeqCst);
+        // Who looks waits for nothing, so this ends.
+        while self.looking.load(Ordering::SeqCst) != 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets `f` see all lanes, without waiting. `f` neither waits nor allocates.
+    pub(crate) fn each(&self, mut f: impl FnMut(&Lane)) {
+        self.looking.fetch_add(1, Ordering::SeqCst);
+        for lane in &self.table {
+            // SAFETY: null, or a lane of this domain, and of no other one as long as we are looking.
+            if let Some(lane) = unsafe { lane.load(Ordering::SeqCst).as_ref() } {
+                f(lane);
+            }
+        }
+        self.looking.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// In a forked child: those who were looking, or noting a failure, are not there.
+    pub(crate) fn free(&self) {
+        self.looking.store(0, Ordering::SeqCst);
+        self.first.free();
     }
 
     /// Whether the watchdog has to look at calls for other reasons than their limit.

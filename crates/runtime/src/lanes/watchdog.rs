@@ -28,12 +28,15 @@ const QUIET: u32 = 50;
 
 /// Starts the watchdog or makes it look now.
 pub(crate) fn wake() -> Result<(), HostError> {
-    if STATE.load(Ordering::Acquire) == NONE {
-        start()?;
-    }
+    start()?;
+    nudge();
+    Ok(())
+}
+
+/// Makes the watchdog look now, if there is one: there is one if a domain has more than one lane, or a lane has a limit. Async-signal-safe.
+pub(crate) fn nudge() {
     let _ = STATE.compare_exchange(PARKED, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
     futex_wake();
-    Ok(())
 }
 
 /// In a child: its watchdog did not come along.
@@ -46,7 +49,11 @@ pub(crate) fn hold() -> Box<dyn std::any::Any> {
     Box::new(STARTING.lock())
 }
 
-fn start() -> Result<(), HostError> {
+/// Starts the watchdog, if it is not there.
+pub(crate) fn start() -> Result<(), HostError> {
+    if STATE.load(Ordering::Acquire) != NONE {
+        return Ok(());
+    }
     let _guard = STARTING.lock();
     if STATE.load(Ordering::Acquire) != NONE {
         return Ok(());

@@ -2,6 +2,7 @@
 
 use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder};
+use crate::lanes::last_error::Record;
 use crate::lanes::signal;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
@@ -103,6 +104,7 @@ pub(crate) struct Thread {
     /// Lanes that it had and gave back.
     blank: Vec<*mut Lane>,
     tid: i32,
+    _record: Box<Record>,
     _stack: Option<signal::AltStack>,
 }
 
@@ -115,14 +117,16 @@ impl Thread {
         let table = unsafe { sys::map_anonymous(0, bytes, libc::PROT_READ | libc::PROT_WRITE, false) }
             .map_err(os)? as *mut _;
         signal::install().map_err(os)?;
-        // SAFETY: our own thread's words; the table stays until the thread ends.
-        unsafe { (*gate::tls()).lanes = table };
+        let record = Record::new();
+        // SAFETY: our own thread's words; table and record stay until the thread ends.
+        unsafe { ((*gate::tls()).lanes, (*gate::tls()).record) = (table, (&raw const *record).cast()) };
         // SAFETY: asks for the thread's number.
         let tid = unsafe { libc::gettid() };
         Ok(Thread {
             table,
             blank: Vec::new(),
             tid,
+            _record: record,
             _stack: stack,
         })
     }
@@ -182,6 +186,7 @@ impl Drop for ThreadCell {
         unsafe {
             (*tls).lanes = gate::no_lanes();
             (*tls).current = gate::no_lane();
+            (*tls).record = std::ptr::null();
             (*tls).alt_size = 0;
             let used = world.next;
             for index in 1..used {
@@ -206,7 +211,7 @@ unsafe fn release(lane: *mut Lane, stacks: bool) -> bool {
     unsafe {
         let shared = (*lane).shared();
         let mut set = shared.lock();
-        set.lanes.retain(|&l| l != lane);
+        shared.remove(&mut set, lane);
         set.calls += (*lane).calls();
         shared.call_credit.take_back(&(*lane).credit);
         if !(*lane).in_disorder() {
@@ -336,6 +341,12 @@ pub(crate) fn after_fork(world: &mut World) {
     // The others' tables are left to lie: nobody will ever look at them again.
     if let Some(mut threads) = THREADS.try_lock() {
         threads.retain(|e| e.0 == mine);
+    }
+    for &lane in &world.all {
+        // SAFETY: lanes are never unmapped; those that somebody uses have a live domain.
+        if let Some(shared) = unsafe { (*lane).shared.as_ref() } {
+            shared.free();
+        }
     }
     for lane in world.all.clone() {
         // SAFETY: lanes are never unmapped; their threads are gone, but for ours.

@@ -9,3 +9,4 @@ pub(crate) mod options;
 mod steps;
 pub(crate) mod symbolize;
 pub mod symbols;
+pub(crate) mod trace;

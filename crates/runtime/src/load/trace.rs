@@ -1,28 +1,39 @@
-//! What a backtrace is made of.
+//! Backtraces: addresses, and names that are looked up when somebody asks.
 
-use super::MOST_FRAMES;
 use crate::load::module::Module;
 use crate::load::symbolize;
 use ringfence_core::{Exceeded, Frame};
 use std::sync::{Arc, OnceLock};
 
+/// Backtraces stop after so many frames, inlined ones included.
+pub(crate) const MOST_FRAMES: usize = 64;
+
 /// Where the modules were, and addresses: names are looked up when somebody asks.
 pub(crate) struct Trace {
-    /// Where the modules were.
-    pub(super) images: Vec<(u64, Module)>,
+    /// Where the modules were, those that the addresses are in.
+    images: Vec<(u64, Module)>,
     /// The failed instruction, then return addresses.
-    pub(super) addresses: Vec<u64>,
+    addresses: Vec<u64>,
     /// What somebody has asked for already.
-    pub(super) named: OnceLock<Named>,
+    named: OnceLock<Named>,
 }
 
 /// A backtrace with names.
-pub(super) struct Named {
+struct Named {
     frames: Vec<Frame>,
     cut: Option<Exceeded>,
 }
 
 impl Trace {
+    /// The modules that the addresses are in, with where they were; and the addresses.
+    pub(crate) fn new(images: Vec<(u64, Module)>, addresses: Vec<u64>) -> Trace {
+        Trace {
+            images,
+            addresses,
+            named: OnceLock::new(),
+        }
+    }
+
     fn named(&self) -> &Named {
         self.named.get_or_init(|| {
             let image_of = |address: u64| {

@@ -1,0 +1,59 @@
+/* ringfence/host/call.h - calls through plain function pointers (rf_dlsym): how the last one ended; and what may be
+ * done in signal handlers.
+ *
+ * Signal handlers. Async-signal-safe, so that a handler may use them whatever it has interrupted, `malloc` included:
+ *
+ *   calls through pointers of rf_dlsym and RF_DLSYM, those that fail included
+ *   rf_call_status, rf_call_save, rf_call_restore, rf_status_name
+ *
+ * and nothing else of this library. For such calls
+ *
+ *   - the thread has called a function of that domain before, outside of handlers, and again after rf_domain_trim;
+ *   - the handler does not run on an alternate signal stack (SA_ONSTACK), and has not interrupted a domain's code: there the
+ *     call fails with RF_ERROR_NESTING, and nothing has happened;
+ *   - the domain has no call_limit, no on_limit and no on_callee_failure: those take locks, or run code of the host's. Host
+ *     functions and policies that the domain calls are the host's to judge;
+ *   - while another thread resets, trims or ends that domain, or links code, they wait for it; and a limit of time acts only when
+ *     no other thread is making or ending domains while it waits for what the handler has interrupted;
+ *   - the handler begins with rf_call_save and ends with rf_call_restore, as it does with errno.
+ *
+ *     static void on_alarm(int signal) {
+ *         int e = errno;
+ *         uint64_t saved = rf_call_save();
+ *         tick(1);                                     // int (*tick)(int) = RF_DLSYM(...)
+ *         if (rf_call_status() != RF_OK) failed = 1;   // a volatile sig_atomic_t
+ *         rf_call_restore(saved);
+ *         errno = e;
+ *     }
+ *
+ * The rest of what is known of a failure in a handler, the domain tells afterwards: rf_error for the next call of it, which is
+ * refused with RF_ERROR_FAULTED. */
+#ifndef RINGFENCE_HOST_CALL_H
+#define RINGFENCE_HOST_CALL_H
+
+#include <ringfence/host/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How the calling thread's last call into a domain ended: RF_OK if it returned. Failures of calls by
+ * rf_function_call and of other functions are not told here but by what they return. Calling rf_error takes the failure over, and RF_OK is
+ * told from then on.
+ * Signals: may be called from a signal handler. */
+rf_status rf_call_status(void);
+
+/* For a signal handler that calls domains: keeps what the interrupted code has not asked for yet (rf_error, rf_call_status) from
+ * being overwritten, until rf_call_restore is given what this returns. Pairs nest. In between rf_call_status tells of the handler's
+ * own calls, and rf_error is not to be called.
+ * Signals: may be called from a signal handler. */
+uint64_t rf_call_save(void) RF_WARN_UNUSED;
+
+/* Ends what rf_call_save has begun.
+ * Signals: may be called from a signal handler. */
+void rf_call_restore(uint64_t saved);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
