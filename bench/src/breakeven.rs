@@ -9,6 +9,7 @@ use std::fmt::Write;
 use crate::Results;
 use crate::calls::process;
 use crate::figures::{Line, cost, mean_and_worst, ratios};
+use crate::workloads::BEST;
 
 /// One comparison.
 struct Case {
@@ -30,7 +31,7 @@ fn cases(results: &Results) -> Vec<Case> {
     let Some(fence) = seconds("null call by the checked interface") else {
         return Vec::new();
     };
-    let added = |of: &str| mean_and_worst(&ratios(results, of, "native")).map(|m| (m.0 - 1.0, m.2 - 1.0));
+    let added = |of: &str| mean_and_worst(&ratios(results, of, BEST)).map(|m| (m.0 - 1.0, m.2 - 1.0));
     let (shared, pipe) = (process::SHARED, process::PIPE);
     let mut list = Vec::new();
     let mut push = |what: &str, inside: Option<f64>, other: &str, crossing: Option<f64>| {

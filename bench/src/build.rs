@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::configuration::{Configuration, Kind};
-use crate::program::{Program, here};
+use crate::program::{self, Program, here};
 use crate::step::{Step, run_all};
 use crate::wasm;
 
@@ -101,7 +101,7 @@ impl Kitchen {
                 let cxx = source.extension().is_some_and(|e| e == "cpp");
                 let mut command = self.compiler(configuration, cxx);
                 command.args(["-O2", "-fno-math-errno", "-w"]);
-                if kind == Kind::Native {
+                if kind == Kind::Native && configuration != Configuration::Executable {
                     // As a plug-in is built when it is meant to be fast: its own calls are direct.
                     command.args(["-fPIC", "-fno-semantic-interposition"]);
                 }
@@ -117,6 +117,7 @@ impl Kitchen {
                 if i == 0 {
                     let headers = ["kernels/kernel.h", "../modules/common/rfcheck.h"];
                     inputs.extend(headers.map(|h| here().join(h)));
+                    inputs.extend(program::headers_beside(source)?);
                 }
                 inputs.extend(runtime.clone());
                 steps.push(Step::new(command, &object, &inputs));
@@ -131,7 +132,11 @@ impl Kitchen {
             let file = wasm::engine(self.dir(), program, configuration, &file)?;
             return Ok(Built { file, text: 0 });
         }
-        let extension = if kind == Kind::Fenced { "rf" } else { "so" };
+        let extension = match configuration {
+            Configuration::Executable => "peer",
+            _ if kind == Kind::Fenced => "rf",
+            _ => "so",
+        };
         let kind_of_work = if counted { "counted." } else { "" };
         let file = out.join(format!(
             "{}.{}.{kind_of_work}{extension}",
@@ -139,13 +144,19 @@ impl Kitchen {
             configuration.name()
         ));
         let mut command = self.compiler(configuration, program.cxx());
-        command.args(["-O2", "-shared"]).args(&objects);
-        if kind == Kind::Native {
-            command.args(["-Wl,-Bsymbolic", "-lm"]);
-        } else if configuration == Configuration::Integrity {
-            command.args(configuration.flags());
+        let mut inputs: Vec<_> = objects.iter().cloned().chain(runtime).collect();
+        command.arg("-O2").args(&objects);
+        match configuration {
+            Configuration::Executable => {
+                let main = here().join("executable.c");
+                // It finds workloads by their names, so they have to be in its table of symbols.
+                command.args(["-rdynamic", "-x", "c"]).arg(&main).arg("-lm");
+                inputs.push(main);
+            }
+            _ if kind == Kind::Native => drop(command.args(["-shared", "-Wl,-Bsymbolic", "-lm"])),
+            Configuration::Integrity => drop(command.arg("-shared").args(configuration.flags())),
+            _ => drop(command.arg("-shared")),
         }
-        let inputs: Vec<_> = objects.iter().cloned().chain(runtime).collect();
         Step::new(command, &file, &inputs).run()?;
         let text = objects.iter().map(|o| text_size(o)).sum::<Result<u64, _>>()?;
         Ok(Built { file, text })

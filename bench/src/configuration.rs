@@ -3,8 +3,10 @@
 /// One way to build and run a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Configuration {
-    /// `gcc -O2`, loaded by `dlopen`.
+    /// `gcc -O2` as a shared object whose own calls are direct, loaded by `dlopen`.
     Native,
+    /// `gcc -O2` as an executable, in a process of its own: what most users have.
+    Executable,
     /// The same with the loop alignment of a fenced build, so that layout luck is the same on both sides.
     Aligned,
     /// `gcc -O3`.
@@ -40,8 +42,9 @@ pub enum Kind {
 
 impl Configuration {
     /// All of them, in the order of the tables.
-    pub const ALL: [Configuration; 11] = [
+    pub const ALL: [Configuration; 12] = [
         Configuration::Native,
+        Configuration::Executable,
         Configuration::Aligned,
         Configuration::O3,
         Configuration::V3,
@@ -58,6 +61,7 @@ impl Configuration {
     pub const fn name(self) -> &'static str {
         match self {
             Configuration::Native => "native",
+            Configuration::Executable => "executable",
             Configuration::Aligned => "aligned",
             Configuration::O3 => "o3",
             Configuration::V3 => "v3",
@@ -82,9 +86,11 @@ impl Configuration {
     /// Which tools build it.
     pub const fn kind(self) -> Kind {
         match self {
-            Configuration::Native | Configuration::Aligned | Configuration::O3 | Configuration::V3 => {
-                Kind::Native
-            }
+            Configuration::Native
+            | Configuration::Executable
+            | Configuration::Aligned
+            | Configuration::O3
+            | Configuration::V3 => Kind::Native,
             Configuration::Wasm2c | Configuration::Wasmtime => Kind::Wasm,
             _ => Kind::Fenced,
         }
@@ -93,9 +99,11 @@ impl Configuration {
     /// What its compiler is told beyond what all are told. Both engines run the same WebAssembly.
     pub const fn flags(self) -> &'static [&'static str] {
         match self {
-            Configuration::Native | Configuration::Full | Configuration::Wasm2c | Configuration::Wasmtime => {
-                &[]
-            }
+            Configuration::Native
+            | Configuration::Executable
+            | Configuration::Full
+            | Configuration::Wasm2c
+            | Configuration::Wasmtime => &[],
             Configuration::Aligned => &["-falign-loops=64:32:32:16"],
             Configuration::O3 | Configuration::FullO3 => &["-O3"],
             Configuration::V3 | Configuration::FullV3 => &["-march=x86-64-v3"],
@@ -117,7 +125,7 @@ mod tests {
         assert!(
             Configuration::named("fast")
                 .unwrap_err()
-                .contains("native, aligned")
+                .contains("native, executable, aligned")
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Results;
 use crate::measure::geometric_mean;
-use crate::workloads::Row;
+use crate::workloads::{Row, Size};
 
 /// A line of points with a name.
 pub struct Line {
@@ -28,4 +28,18 @@ pub fn mean_and_worst<'a>(list: &[(&'a str, f64)]) -> Option<(f64, &'a str, f64)
 /// The line of this name in the table of costs.
 pub fn cost<'a>(results: &'a Results, name: &str) -> Option<&'a crate::Cost> {
     results.costs.iter().find(|c| c.name == name)
+}
+
+/// How many times faster than a peer in the mean, on how many workloads, of how many.
+pub fn against(results: &Results, peer: &str) -> Option<(f64, usize, usize)> {
+    let list = ratios(results, peer, "full");
+    let (mean, ..) = mean_and_worst(&list)?;
+    Some((mean, list.iter().filter(|r| r.1 > 1.0).count(), list.len()))
+}
+
+/// Growth of the text, geometric mean over all programs.
+pub fn text_growth(results: &Results) -> Option<f64> {
+    let growth = |s: &Size| Some(*s.text.get("full")? as f64 / *s.text.get("native")? as f64);
+    let values: Vec<f64> = results.workloads.sizes.iter().filter_map(growth).collect();
+    (!values.is_empty()).then(|| geometric_mean(&values))
 }

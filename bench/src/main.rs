@@ -24,6 +24,7 @@ mod report;
 mod rpc;
 mod step;
 mod strings;
+mod targets;
 mod verifier;
 mod wasm;
 mod workloads;

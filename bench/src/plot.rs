@@ -12,6 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::Results;
 use crate::breakeven;
 use crate::figures::Line;
+use crate::workloads::BEST;
 
 type Failure = Box<dyn std::error::Error>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
@@ -87,7 +88,7 @@ fn bars(
         .workloads
         .rows
         .iter()
-        .filter(|r| columns.iter().any(|c| r.ratio(c.0, "native").is_some()))
+        .filter(|r| columns.iter().any(|c| r.ratio(c.0, BEST).is_some()))
         .collect();
     if rows.is_empty() {
         return Ok(());
@@ -129,7 +130,7 @@ fn bars(
             (left - 8, middle),
         )?;
         for (i, (configuration, _)) in columns.iter().enumerate() {
-            let Some(ratio) = row.ratio(configuration, "native") else {
+            let Some(ratio) = row.ratio(configuration, BEST) else {
                 continue;
             };
             let y = y + 8 * i as i32;

@@ -80,31 +80,63 @@ fn include(dir: &Path) -> String {
     format!("-I{}", dir.display())
 }
 
-/// The files of a directory of sources, sorted, with the workloads that each defines.
-fn drivers(dir: &str) -> Result<Vec<(String, PathBuf, Vec<String>)>, String> {
-    let dir = here().join(dir);
-    let entries = std::fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+/// A driver: its name, its sources, and the workloads that they define.
+struct Driver {
+    name: String,
+    sources: Vec<PathBuf>,
+    workloads: Vec<String>,
+}
+
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "c" || e == "cpp")
+}
+
+/// What is in a directory, sorted.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut paths: Vec<_> = entries.flatten().map(|e| e.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// The headers in a source's folder.
+pub fn headers_beside(source: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut paths = entries(source.parent().unwrap_or(Path::new(".")))?;
+    paths.retain(|p| p.extension().is_some_and(|e| e == "h"));
+    Ok(paths)
+}
+
+/// The drivers of a directory, sorted. A folder is one of several translation units.
+fn drivers(dir: &str) -> Result<Vec<Driver>, String> {
     let mut found = Vec::new();
-    for path in entries.flatten().map(|e| e.path()) {
-        if !path.extension().is_some_and(|e| e == "c" || e == "cpp") {
+    for path in entries(&here().join(dir))? {
+        let mut sources = if path.is_dir() {
+            entries(&path)?
+        } else {
+            vec![path.clone()]
+        };
+        sources.retain(|s| is_source(s));
+        if sources.is_empty() {
             continue;
         }
-        let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let workloads: Vec<String> = text
-            .lines()
-            .filter_map(|line| Some(line.strip_prefix("WORKLOAD(")?.split_once(')')?.0.to_owned()))
-            .collect();
+        let mut workloads = Vec::new();
+        for source in &sources {
+            let text = std::fs::read_to_string(source).map_err(|e| format!("{}: {e}", source.display()))?;
+            let lines = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("WORKLOAD(")?.split_once(')'));
+            workloads.extend(lines.map(|(name, _)| name.to_owned()));
+        }
         if workloads.is_empty() {
             return Err(format!("{}: no line starts with WORKLOAD(name)", path.display()));
         }
-        let name = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        found.push((name, path, workloads));
+        let stem = path.file_stem().unwrap_or_default();
+        found.push(Driver {
+            name: stem.to_string_lossy().into_owned(),
+            sources,
+            workloads,
+        });
     }
-    found.sort();
     Ok(found)
 }
 
@@ -112,7 +144,12 @@ fn drivers(dir: &str) -> Result<Vec<(String, PathBuf, Vec<String>)>, String> {
 pub fn all() -> Result<Vec<Program>, String> {
     let mut programs = Vec::new();
     for (dir, recipe) in [("kernels", false), ("recipes", true)] {
-        for (name, path, symbols) in drivers(dir)? {
+        for Driver {
+            name,
+            sources,
+            workloads: symbols,
+        } in drivers(dir)?
+        {
             let mut flags = vec![include(&here().join("kernels"))];
             if recipe {
                 flags.push(include(&here().join("../modules/common")));
@@ -132,7 +169,7 @@ pub fn all() -> Result<Vec<Program>, String> {
                 groups: vec![Group {
                     name: format!("{name}-driver"),
                     flags,
-                    sources: vec![path],
+                    sources,
                     ..Group::default()
                 }],
                 name,

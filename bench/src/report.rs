@@ -8,17 +8,17 @@ use std::path::Path;
 
 use crate::Results;
 use crate::calls::process;
-use crate::figures::{cost, mean_and_worst, ratios};
+use crate::figures::{against, cost, mean_and_worst, ratios, text_growth};
 use crate::measure::geometric_mean;
-use crate::{breakeven, plot};
+use crate::workloads::BEST;
+use crate::{breakeven, plot, targets};
 
 /// Renders a part, if there are figures for it.
 type Part = fn(&Results) -> Option<String>;
 
 /// The parts of the page, each made from the figures.
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 10] = [
     ("machine", machine),
-    ("targets", targets),
     ("calls", calls),
     ("strings", strings),
     ("workloads", workloads),
@@ -29,6 +29,12 @@ const PARTS: [(&str, Part); 11] = [
     ("loading", loading),
     ("instructions", instructions),
 ];
+
+/// Renders a part out of the figures of all machines.
+type Across = fn(&[Results]) -> Option<String>;
+
+/// Those parts.
+const ACROSS: [(&str, Across); 2] = [("targets", targets::table), ("machines", targets::workloads)];
 
 /// The plots that stand above tables: part, file, and what they show.
 const PLOTS: [(&str, &str, &str); 4] = [
@@ -57,8 +63,9 @@ const PLOTS: [(&str, &str, &str); 4] = [
 /// The means, for the terminal.
 pub fn summary(results: &Results) -> String {
     let mut text = String::new();
-    for over in ["native", "aligned"] {
+    for over in [BEST, "native", "executable", "aligned"] {
         for of in [
+            "executable",
             "aligned",
             "o3",
             "v3",
@@ -74,7 +81,7 @@ pub fn summary(results: &Results) -> String {
             if let (true, Some((mean, name, worst))) = (of != over, mean_and_worst(&list)) {
                 let _ = writeln!(
                     text,
-                    "{of:>9} over {over:<8} geometric mean {mean:.3}, worst {worst:.3} ({name}), of {}",
+                    "{of:>10} over {over:<13} geometric mean {mean:.3}, worst {worst:.3} ({name}), of {}",
                     list.len()
                 );
             }
@@ -84,7 +91,7 @@ pub fn summary(results: &Results) -> String {
         if let Some((mean, name, worst)) = mean_and_worst(&ratios(results, of, over)) {
             let _ = writeln!(
                 text,
-                "{of:>9} over {over:<8} geometric mean {mean:.3}, worst {worst:.3} ({name})"
+                "{of:>10} over {over:<13} geometric mean {mean:.3}, worst {worst:.3} ({name})"
             );
         }
     }
@@ -115,6 +122,11 @@ pub fn update(json: &Path, counts: &Path, docs: &Path) -> Result<(), String> {
             None => println!("{name}: the figures have nothing for it; left as it is"),
         }
     }
+    let all = with_others(&results, &docs.join("performance"))?;
+    for (name, part) in ACROSS {
+        let made = part(&all).ok_or_else(|| format!("{name}: there are no figures"))?;
+        text = replace(&text, name, &made)?;
+    }
     std::fs::write(&page, text).map_err(|e| format!("{}: {e}", page.display()))?;
     plot::draw(docs, &results)?;
     println!(
@@ -123,6 +135,17 @@ pub fn update(json: &Path, counts: &Path, docs: &Path) -> Result<(), String> {
         json.display()
     );
     Ok(())
+}
+
+/// Keeps this machine's figures in `dir`, and reads those of the others. In the order of their files.
+fn with_others(results: &Results, dir: &Path) -> Result<Vec<Results>, String> {
+    std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    results.write(&dir.join(format!("{}.json", results.machine.slug())))?;
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut files: Vec<_> = entries.flatten().map(|e| e.path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "json"));
+    files.sort();
+    files.iter().map(|f| Results::read(f)).collect()
 }
 
 fn replace(text: &str, name: &str, made: &str) -> Result<String, String> {
@@ -158,136 +181,6 @@ fn machine(results: &Results) -> Option<String> {
         100.0 * spreads[spreads.len() / 2],
         100.0 * spreads[spreads.len() * 9 / 10]
     ))
-}
-
-/// What issue and README ask for, and what was reached.
-fn targets(results: &Results) -> Option<String> {
-    let full = ratios(results, "full", "native");
-    let (mean, worst_name, worst) = mean_and_worst(&full)?;
-    let mut text = String::from("| figure | at most | measured | |\n|---|---|---|---|\n");
-    let mut line = |what: &str, limit: &str, measured: String, reached: bool| {
-        let verdict = if reached { "reached" } else { "**not reached**" };
-        let _ = writeln!(text, "| {what} | {limit} | {measured} | {verdict} |");
-    };
-    line(
-        "full isolation over native, geometric mean",
-        "1.015",
-        format!("{mean:.3}"),
-        mean <= 1.015,
-    );
-    line(
-        "full isolation over native, worst",
-        "1.10",
-        format!("{worst:.2} ({worst_name})"),
-        worst <= 1.10,
-    );
-    if let Some((mean, ..)) = mean_and_worst(&ratios(results, "full", "aligned")) {
-        line(
-            "the same over native with aligned loops, geometric mean",
-            "1.015",
-            format!("{mean:.3}"),
-            mean <= 1.015,
-        );
-    }
-    if let Some((mean, ..)) = mean_and_worst(&ratios(results, "integrity", "native")) {
-        line(
-            "integrity only, geometric mean",
-            "1.008",
-            format!("{mean:.3}"),
-            mean <= 1.008,
-        );
-    }
-    for (what, name, limit) in [
-        ("recursive Fibonacci", "fib", 1.05),
-        ("indirect calls", "virtual_calls", 1.25),
-    ] {
-        if let Some((_, ratio)) = full.iter().find(|r| r.0 == name) {
-            line(
-                what,
-                &format!("{limit:.2}"),
-                format!("{ratio:.2}"),
-                *ratio <= limit,
-            );
-        }
-    }
-    if let Some(c) = cost(results, "null call, window selected") {
-        let ratio = c.ratio.unwrap_or(f64::NAN);
-        line(
-            "null call, over a plain indirect call",
-            "4 ×",
-            format!("{ratio:.1} ×, {:.1} ns", c.summary.median),
-            ratio <= 4.0,
-        );
-    }
-    for (what, name, limit, unit) in [
-        (
-            "call with one callback",
-            "call with one callback, C function",
-            11.0,
-            "ns",
-        ),
-        (
-            "null call with window switch",
-            "null call with window switch",
-            20.0,
-            "ns",
-        ),
-        (
-            "fault delivered to the caller",
-            "fault delivered to the caller",
-            10.0,
-            "µs",
-        ),
-        ("domain created", "domain created, 1 MiB module", 100.0, "µs"),
-        ("domain reset", "domain reset, 16 pages dirty", 50.0, "µs"),
-    ] {
-        if let Some(c) = cost(results, name) {
-            let m = c.summary.median;
-            line(
-                what,
-                &format!("{limit} {unit}"),
-                format!("{m:.1} {unit}"),
-                m <= limit,
-            );
-        }
-    }
-    if let Some(ratio) = text_growth(results) {
-        line(
-            "text, fenced over native",
-            "1.25 ×",
-            format!("{ratio:.2} ×"),
-            ratio <= 1.25,
-        );
-    }
-    if let Some(c) = cost(results, "verifier") {
-        let m = c.summary.median;
-        line(
-            "verifier (at least)",
-            "200 MB/s",
-            format!("{m:.0} MB/s"),
-            m >= 200.0,
-        );
-    }
-    for peer in ["wasm2c", "wasmtime"] {
-        if let Some((mean, wins, count)) = against(results, peer) {
-            let reached = mean >= 1.25 && wins * 10 >= count * 9;
-            let measured = format!("{wins} of {count}, {mean:.2} ×");
-            line(
-                &format!("faster than {peer} (at least)"),
-                "9 of 10, 1.25 ×",
-                measured,
-                reached,
-            );
-        }
-    }
-    Some(text)
-}
-
-/// How many times faster than a peer in the mean, on how many workloads, of how many.
-fn against(results: &Results, peer: &str) -> Option<(f64, usize, usize)> {
-    let list = ratios(results, peer, "full");
-    let (mean, ..) = mean_and_worst(&list)?;
-    Some((mean, list.iter().filter(|r| r.1 > 1.0).count(), list.len()))
 }
 
 fn calls(results: &Results) -> Option<String> {
@@ -394,14 +287,15 @@ fn ratio_table(results: &Results, columns: &[(&str, &str, &str)]) -> String {
 }
 
 fn workloads(results: &Results) -> Option<String> {
-    mean_and_worst(&ratios(results, "full", "native"))?;
+    mean_and_worst(&ratios(results, "full", BEST))?;
     let all = [
+        ("executable", "executable", "native"),
         ("aligned", "aligned", "native"),
-        ("full", "full", "native"),
+        ("full", "full", BEST),
         ("full over aligned", "full", "aligned"),
-        ("integrity", "integrity", "native"),
+        ("integrity", "integrity", BEST),
         ("integrity over aligned", "integrity", "aligned"),
-        ("check", "check", "native"),
+        ("check", "check", BEST),
     ];
     let present = |c: &&(&str, &str, &str)| !ratios(results, c.1, c.2).is_empty();
     let columns: Vec<_> = all.iter().filter(present).copied().collect();
@@ -410,9 +304,9 @@ fn workloads(results: &Results) -> Option<String> {
 
 fn peers(results: &Results) -> Option<String> {
     let all = [
-        ("full", "full", "native"),
-        ("wasm2c", "wasm2c", "native"),
-        ("Wasmtime", "wasmtime", "native"),
+        ("full", "full", BEST),
+        ("wasm2c", "wasm2c", BEST),
+        ("Wasmtime", "wasmtime", BEST),
         ("wasm2c over full", "wasm2c", "full"),
         ("Wasmtime over full", "wasmtime", "full"),
     ];
@@ -438,14 +332,6 @@ fn peers(results: &Results) -> Option<String> {
         }
     }
     Some(text)
-}
-
-/// Growth of the text, geometric mean over all programs.
-fn text_growth(results: &Results) -> Option<f64> {
-    let growth =
-        |s: &crate::workloads::Size| Some(*s.text.get("full")? as f64 / *s.text.get("native")? as f64);
-    let values: Vec<f64> = results.workloads.sizes.iter().filter_map(growth).collect();
-    (!values.is_empty()).then(|| geometric_mean(&values))
 }
 
 fn sizes(results: &Results) -> Option<String> {
