@@ -78,12 +78,12 @@ pub(crate) struct Ranks(Vec<u32>);
 
 impl Ranks {
     pub fn new(set: &Bitmap) -> Result<Ranks, NoMemory> {
-        let mut ranks = reserved(set.0.len())?;
+        let mut ranks = filled(set.0.len(), 0)?;
         let mut before = 0;
-        ranks.extend(set.0.iter().map(|word| {
+        for (rank, word) in ranks.iter_mut().zip(&set.0) {
+            *rank = before;
             before += word.count_ones();
-            before - word.count_ones()
-        }));
+        }
         Ok(Ranks(ranks))
     }
 
@@ -97,10 +97,17 @@ impl Ranks {
     }
 }
 
-/// A set that gives one of its members in a constant time: each level has a bit for every word of the one below that is not 0.
-pub(crate) struct Pending(Vec<Vec<u64>>);
+/// A set that gives one of its members in a constant time, to which nothing is added twice.
+pub(crate) struct Pending {
+    /// The latest members, as many as [`Pending::RECENT`].
+    recent: Vec<u32>,
+    /// The others: each level has a bit for every word of the one below that is not 0.
+    levels: Vec<Vec<u64>>,
+}
 
 impl Pending {
+    const RECENT: usize = 256;
+
     pub fn new(len: usize) -> Result<Pending, NoMemory> {
         let mut levels = reserved(6)?;
         let mut words = len.div_ceil(64);
@@ -109,11 +116,15 @@ impl Pending {
             words = words.div_ceil(64);
         }
         levels.push(filled(1, 0)?);
-        Ok(Pending(levels))
+        let recent = reserved(Pending::RECENT)?;
+        Ok(Pending { recent, levels })
     }
 
     pub fn insert(&mut self, mut at: usize) {
-        for level in &mut self.0 {
+        if self.recent.len() < Pending::RECENT {
+            return self.recent.push(at as u32);
+        }
+        for level in &mut self.levels {
             let word = &mut level[at / 64];
             let before = *word;
             *word |= 1 << (at % 64);
@@ -125,8 +136,11 @@ impl Pending {
     }
 
     pub fn take(&mut self) -> Option<usize> {
+        if let Some(at) = self.recent.pop() {
+            return Some(at as usize);
+        }
         let mut at = 0;
-        for level in self.0.iter().rev() {
+        for level in self.levels.iter().rev() {
             let word = level[at];
             if word == 0 {
                 return None;
@@ -134,7 +148,7 @@ impl Pending {
             at = at * 64 + word.trailing_zeros() as usize;
         }
         let mut place = at;
-        for level in &mut self.0 {
+        for level in &mut self.levels {
             let word = &mut level[place / 64];
             *word &= !(1 << (place % 64));
             if *word != 0 {

@@ -119,14 +119,15 @@ fn check(
     };
     let pads = rule_4_direct::pads(&mut check)?;
     rule_4_direct::entries(&mut check);
-    rules_of_functions(&mut check, &jumps, &tables);
+    let places = core::mem::take(&mut check.facts.labels);
+    rules_of_functions(&mut check, &jumps, &tables, &places);
     // To follow control relies on all this.
     if let Err(rejected) = check.rejections.verdict() {
         return Ok(Err(rejected));
     }
 
     // Rule 3: what is reached, and how deep.
-    drop(jumps);
+    drop((jumps, places));
     check.facts.held = Bitmap::default();
     let mut walker = Walker::new(&check, tables)?;
     let mut report = Report {
@@ -150,8 +151,7 @@ fn check(
     }
     // Rule 10, that text stays text, is the loader's.
     report.pads = pads;
-    report.labels = reserved(labels.numbers().count())?;
-    report.labels.extend(labels.numbers());
+    report.labels = labels.numbers()?;
     report.features = facts.features;
     report.uses_vector = facts.vector;
     report.uses_x87 = facts.x87;
@@ -161,9 +161,9 @@ fn check(
 }
 
 /// The rules about functions in order of address, and about what precedes the first: nothing reaches it, but its jumps are checked too.
-fn rules_of_functions(check: &mut Check, jumps: &Bitmap, tables: &Bitmap) {
+fn rules_of_functions(check: &mut Check, jumps: &Bitmap, tables: &Bitmap, labels: &Bitmap) {
     let (mut jumps, mut tables) = (jumps.iter().peekable(), tables.iter().peekable());
-    let mut labels = check.labels.markers(check.image).peekable();
+    let mut labels = labels.iter().peekable();
     let mut function = check.facts.function_from(0);
     while let Some(f) = function {
         while let Some(at) = jumps.next_if(|&at| at < f.end) {
@@ -172,8 +172,8 @@ fn rules_of_functions(check: &mut Check, jumps: &Bitmap, tables: &Bitmap) {
         while let Some(at) = tables.next_if(|&at| at < f.end) {
             rule_5_tables::table(check, at, &f);
         }
-        while let Some((at, id)) = labels.next_if(|&(at, _)| at < f.end) {
-            rule_6_identifiers::label(check, at, id, &f);
+        while let Some(at) = labels.next_if(|&at| at < f.end) {
+            rule_6_identifiers::label(check, at, &f);
         }
         function = check.facts.function_from(f.end);
     }

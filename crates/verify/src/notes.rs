@@ -87,8 +87,8 @@ pub(crate) struct Facts {
     pub looks: Bitmap,
     /// Where jumps through tables stand.
     pub tables: Bitmap,
-    /// Whether there are labels.
-    pub labels: bool,
+    /// Where the markers of labels stand. Known after the first pass.
+    pub labels: Bitmap,
     pub features: u32,
     pub vector: bool,
     pub x87: bool,
@@ -107,7 +107,7 @@ impl Facts {
             leaders: Bitmap::new(len)?,
             looks: Bitmap::default(),
             tables: Bitmap::new(len)?,
-            labels: false,
+            labels: Bitmap::new(len)?,
             features: 0,
             vector: false,
             x87: false,

@@ -51,14 +51,14 @@ mod state {
     pub const REX: u32 = 1 << 12;
     /// A REX without any bit set.
     pub const EMPTY_REX: u32 = 1 << 13;
-    /// ModRM.reg is `rsp`, `r11` or `r14`, if it is a general register, and 4 to 7 without REX, which is another if it has 8 bits.
+    /// ModRM.reg is `rsp` or `r14`, if it is a general register, and 4 to 7 without REX, which is another if it has 8 bits.
     pub const REG_RSP: u32 = 1 << 14;
-    pub const REG_R11: u32 = 1 << 15;
+    /// 66, F2 or F3.
+    pub const SELECTOR: u32 = 1 << 15;
     pub const REG_R14: u32 = 1 << 16;
     pub const REG_HIGH: u32 = 1 << 17;
     /// The same for ModRM.rm, in the register form.
     pub const RM_RSP: u32 = 1 << 18;
-    pub const RM_R11: u32 = 1 << 19;
     pub const RM_R14: u32 = 1 << 20;
     pub const RM_HIGH: u32 = 1 << 21;
     /// The memory form.
@@ -71,12 +71,14 @@ mod state {
     /// Behind 65 67; not behind them.
     pub const CONFINED: u32 = 1 << 26;
     pub const BARE: u32 = 1 << 27;
-    /// 66, F2 or F3.
-    pub const SELECTOR: u32 = 1 << 28;
+    // The upper byte: what may have to do with `r11`.
+    pub const B_AGAIN: u32 = 1 << 28;
     /// Every instruction has it.
     pub const ANY: u32 = 1 << 29;
+    pub const REG_R11: u32 = 1 << 30;
+    pub const RM_R11: u32 = 1 << 31;
     /// What is from REX, and so means something without ModRM too.
-    pub const FROM_REX: u32 = R | NOT_B | W | NOT_W | X | B | REX | EMPTY_REX;
+    pub const FROM_REX: u32 = R | NOT_B | W | NOT_W | X | B | B_AGAIN | REX | EMPTY_REX;
 }
 use state::*;
 
@@ -87,8 +89,8 @@ struct Entry {
     refused: [u32; 2],
     /// The states of REX and ModRM that mean something.
     keep: u32,
-    /// Those in which nothing is known of `r11` behind it.
-    lost: u32,
+    /// Those in which nothing is known of `r11` behind it: their upper byte.
+    lost: u8,
     /// Bytes from the opcode on, but for [`state::LEN`].
     len: u8,
     /// The [`Note`], but for the length.
@@ -185,7 +187,7 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     Entry {
         refused: [register | w, memory | w | marker],
         keep: if modrm { u32::MAX } else { FROM_REX },
-        lost: written | if ends { ANY } else { 0 },
+        lost: ((written | if ends { ANY } else { 0 }) >> 24) as u8,
         len: 1 + modrm as u8 + immediate,
         note: Note::of_class(class),
         bits: read
@@ -207,7 +209,7 @@ const fn forms(op: &Op, low: u32) -> Option<(u32, u32, u32)> {
             let r14 = if low == 6 && written { B } else { 0 };
             // Without REX, the byte registers 4 to 7 are others: the slow decoder knows.
             let high = if low >= 4 && other & RM_HIGH != 0 { ANY } else { 0 };
-            let r11 = if low == 3 && written { B } else { 0 };
+            let r11 = if low == 3 && written { B_AGAIN } else { 0 };
             (X | R | CONFINED | rsp | r14 | high, ANY, r11)
         }
         Form::ModRm => {
@@ -273,7 +275,7 @@ const fn layout(rex: usize, modrm: u32) -> u32 {
         | if w { W } else { NOT_W }
         | if r { R } else { 0 }
         | if x { X } else { 0 }
-        | if b { B } else { NOT_B };
+        | if b { B | B_AGAIN } else { NOT_B };
     let of_reg = register(reg, r, rex == 16, [REG_RSP, REG_R11, REG_R14, REG_HIGH]);
     if mode == 3 {
         let of_rm = register(rm, b, rex == 16, [RM_RSP, RM_R11, RM_R14, RM_HIGH]);
@@ -406,7 +408,11 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
         }
     }
     if wrong | u32::from(sib & SIB_REFUSED) != 0 {
-        return None;
+        // What assemblers fill gaps with is no marker.
+        let filler = wrong == FAR_SIB && word >> 32 == 0 && sib & SIB_REFUSED == 0;
+        if !filler {
+            return None;
+        }
     }
     Some(Quick {
         len,
@@ -414,7 +420,7 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
         bits: entry.bits,
         r11: R11 {
             relies,
-            lost: state & entry.lost != 0,
+            lost: (state >> 24) as u8 & entry.lost != 0,
             holds: entry.bits & HOLDS != 0 && state & NOT_W != 0,
         },
     })

@@ -10,7 +10,7 @@ use crate::bitmap::Bitmap;
 use crate::decode::{Flow, Instruction, WINDOW, decode, decode_window};
 use crate::notes::{Class, Note, dword};
 use crate::pass::{Part, Pass};
-use crate::quick::{self, quick};
+use crate::quick::{self, AHEAD, quick};
 use crate::rules::rule_1_held::{Line, R11};
 use crate::rules::{
     rule_1_memory, rule_4_direct, rule_5_indirect, rule_6_identifiers, rule_7_strings, rule_8_state,
@@ -37,21 +37,17 @@ pub(crate) fn scan(pass: &mut Pass) {
 
 /// Whether the first part ends where the second begins.
 fn scan_parts(pass: &mut Pass, mut first: Part, mut second: Part) -> bool {
-    loop {
-        if pass.rules.isolation == Isolation::Integrity {
-            usual::<true>(pass, &mut first, &mut second);
-        } else {
-            usual::<false>(pass, &mut first, &mut second);
-        }
-        if first.at >= first.end && second.at >= second.end {
-            return first.at == first.end && second.at == second.end;
-        }
-        for part in [&mut first, &mut second] {
-            if part.at < part.end {
-                next(pass, part);
-            }
+    while first.at < first.end || second.at < second.end {
+        let in_first = match pass.rules.isolation {
+            Isolation::Integrity => usual::<true>(pass, &mut first, &mut second),
+            Isolation::Full => usual::<false>(pass, &mut first, &mut second),
+        };
+        let part = if in_first { &mut first } else { &mut second };
+        if part.at < part.end {
+            next(pass, part);
         }
     }
+    first.at == first.end && second.at == second.end
 }
 
 /// Where the first marker of a function stands behind `from`, or the end. Of code that does not decode the verdict is clear; to go on
@@ -141,8 +137,8 @@ struct Usual<'a> {
     bits: u8,
 }
 
-/// Takes what the quick decoder knows, until one of the parts has something else or both have ended. `FREE`: in integrity mode.
-fn usual<const FREE: bool>(pass: &mut Pass, first: &mut Part, second: &mut Part) {
+/// Takes what the quick decoder knows, until a part has something else, or ends. Whether it is the first. `FREE`: in integrity mode.
+fn usual<const FREE: bool>(pass: &mut Pass, first: &mut Part, second: &mut Part) -> bool {
     let mut usual = Usual {
         text: pass.image.text,
         notes: &mut pass.facts.notes,
@@ -151,28 +147,40 @@ fn usual<const FREE: bool>(pass: &mut Pass, first: &mut Part, second: &mut Part)
         instructions: 0,
         bits: 0,
     };
+    // Nothing that is looked at starts behind a part's end.
+    let (text, most) = (pass.image.text, AHEAD - 1);
+    let text_of = |part: &Part| text.get(..part.end + most).unwrap_or(text);
+    let (text_a, text_b) = (text_of(first), text_of(second));
     let (mut a, mut b) = (*first, *second);
-    if a.at < a.end && b.at < b.end {
-        while usual.step::<FREE>(&mut a) && usual.step::<FREE>(&mut b) {}
+    let in_first = if a.at < a.end && b.at < b.end {
+        loop {
+            if !usual.step::<FREE>(text_a, &mut a) {
+                break true;
+            }
+            if !usual.step::<FREE>(text_b, &mut b) {
+                break false;
+            }
+        }
+    } else if a.at < a.end {
+        while usual.step::<FREE>(text_a, &mut a) {}
+        true
     } else {
-        let left = if a.at < a.end { &mut a } else { &mut b };
-        while usual.step::<FREE>(left) {}
-    }
+        while usual.step::<FREE>(text_b, &mut b) {}
+        false
+    };
     (*first, *second) = (a, b);
     let (instructions, vector) = (usual.instructions, usual.bits & quick::VECTOR != 0);
     pass.facts.instructions += instructions;
     pass.facts.vector |= vector;
+    in_first
 }
 
 impl Usual<'_> {
     /// One instruction or a run of `int3`. Whether there was one for the quick decoder.
     #[inline(always)]
-    fn step<const FREE: bool>(&mut self, c: &mut Part) -> bool {
+    fn step<const FREE: bool>(&mut self, text: &[u8], c: &mut Part) -> bool {
         let at = c.at;
-        if at >= c.end {
-            return false;
-        }
-        let Some(ahead) = self.text.get(at..).and_then(|rest| rest.first_chunk()) else {
+        let Some(ahead) = text.get(at..).and_then(|rest| rest.first_chunk()) else {
             return false;
         };
         // Padding comes in long runs, and makes up most of a small function's page.
@@ -191,8 +199,11 @@ impl Usual<'_> {
         let Some(q) = quick(ahead, FREE) else {
             return false;
         };
-        if q.r11.relies && !c.line.holds() {
-            return false;
+        if q.r11.relies {
+            if !c.line.holds() {
+                return false;
+            }
+            c.line = c.line.rely(self.held, at);
         }
         let next = at + q.len;
         if q.bits & quick::CALL != 0 {
@@ -202,9 +213,6 @@ impl Usual<'_> {
                 return false;
             };
             self.entries.insert(to);
-        }
-        if q.r11.relies {
-            c.line = c.line.rely(self.held, at);
         }
         if let Some(note) = self.notes.get_mut(at) {
             *note = q.note.0;

@@ -68,7 +68,7 @@ def rule3():
     bad("indirect-tail-call-deep", "checked jump to functions with a pushed register", ["push %rax"] + checked("jmp"), "TailCallDepth", 0x1000 + 22)
     bad("to-own-entry-deep", "jump back to the function's first instruction with a pushed register", ["nop", "push %rax", ("75 fc", "jne to the start"), "pop %rax", RET], "DepthMismatch", 0x1000)
     bad("label-two-depths", "one label identifier jumped to from two depths", ["nop", "je 1f"] + checked("jmp", 0x629A0001) + ["1: push %rax"] + checked("jmp", 0x629A0001) + ["@ 0x40", label(1), RET], "DepthMismatch")
-    bad("label-reached-at-other-depth", "label reached by falling through at another depth than by the jump", ["nop", "je 1f"] + checked("jmp", 0x629A0001) + ["1: push %rax", "jmp 2f", "@ 0x40", "2: " + label(1), "pop %rax", RET], "DepthMismatch")
+    bad("label-reached-at-other-depth", "label reached by falling through at another depth than by the jump", ["nop", "je 1f"] + checked("jmp", 0x629A0001) + ["1: push %rax", "jmp 2f", "@ 0x40", "2: " + label(1), "pop %rax", RET], "DepthUnderflow")
     ok("label-depth-8", "labels at the depth of their jump", ["push %rbx"] + checked("jmp", 0x629A0001) + ["@ 0x20", label(1), "pop %rbx", RET, "@ 0x30", label(1), "pop %rbx", RET], report="depth=8 labels=1")
     bad("label-pops-too-much", "code behind a label pops more than there is at the jump", ["push %rbx"] + checked("jmp", 0x629A0001) + ["@ 0x20", label(1), "pop %rbx", "pop %rbx", RET], "DepthUnderflow")
     bad("label-returns-deep", "code behind a label returns with the jump's pushed bytes", ["push %rbx"] + checked("jmp", 0x629A0001) + ["@ 0x20", label(1), RET], "ReturnDepth", 0x1028)

@@ -119,7 +119,9 @@ impl Walker {
         loop {
             let (from, note) = (at, check.facts.note(at));
             match note.class() {
+                // Most are these two.
                 Class::Plain => {}
+                Class::Branch => self.jump(check, from, depth, walk),
                 Class::Push if depth >= MAX_SLOTS => return check.reject(from, Reason::DepthOverflow),
                 Class::Push => {
                     depth += 1;
@@ -138,7 +140,6 @@ impl Walker {
                     return;
                 }
                 Class::Trap => return,
-                Class::Branch => self.jump(check, from, depth, walk),
                 Class::Jump => return self.jump(check, from, depth, walk),
                 // Only a jump is looked at, or what precedes a sequence.
                 Class::Sequence => return self.indirect_jump(check, from, depth, walk),

@@ -3,7 +3,7 @@
 use crate::check::Check;
 use crate::decode::Instruction;
 use crate::image::{Image, Rules};
-use crate::notes::{Facts, NoMemory, dword, filled};
+use crate::notes::{Facts, NoMemory, dword, filled, reserved};
 use crate::pass::Pass;
 use crate::reason::Reason;
 use alloc::vec::Vec;
@@ -57,10 +57,6 @@ pub(crate) fn places(text: &[u8]) -> impl Iterator<Item = (usize, u32)> + '_ {
     })
 }
 
-fn labels(text: &[u8]) -> impl Iterator<Item = (usize, u32)> + '_ {
-    places(text).filter(|&(_, id)| id != identifier::FUNCTION)
-}
-
 /// Whatever looks like an identifier where identifiers stand must be in a marker that the module may have.
 pub(crate) fn markers(pass: &mut Pass) {
     for (at, id) in places(pass.image.text) {
@@ -68,7 +64,7 @@ pub(crate) fn markers(pass: &mut Pass) {
         if marker && id == identifier::FUNCTION {
             pass.facts.entries.insert(at);
         } else if marker && may_use(pass, id as u16) {
-            pass.facts.labels = true;
+            pass.facts.labels.insert(at);
         } else {
             let (place, len, reason) = match marker {
                 true => (at, identifier::MARKER_LEN, Reason::MarkerIdentifier),
@@ -91,26 +87,27 @@ pub(crate) struct Labels {
 
 impl Labels {
     pub fn new(image: &Image, facts: &Facts, rules: &Rules) -> Result<Labels, NoMemory> {
-        if !facts.labels {
+        if facts.labels.next(0).is_none() {
             return Ok(Labels::default());
         }
         let first = *rules.label_numbers.start();
         let mut starts = filled(rules.label_numbers.len() + 2, 0u32)?;
         let all = || {
-            labels(image.text).map(move |(at, id)| (at as u32, usize::from((id as u16).wrapping_sub(first))))
+            facts
+                .labels
+                .iter()
+                .map(|at| (at as u32, usize::from(number(image.text, at).wrapping_sub(first))))
         };
         // First how many there are of each, two further on; then where they begin, one further on, which moves while places are filled in.
-        let mut count = 0;
         for (_, slot) in all() {
             if let Some(number) = starts.get_mut(slot + 2) {
                 *number += 1;
-                count += 1;
             }
         }
         for slot in 2..starts.len() {
             starts[slot] += starts[slot - 1];
         }
-        let mut places = filled(count, 0)?;
+        let mut places = filled(facts.labels.count(), 0)?;
         for (at, slot) in all() {
             let Some(next) = starts.get_mut(slot + 1) else {
                 continue;
@@ -141,21 +138,26 @@ impl Labels {
         self.starts.len().saturating_sub(2)
     }
 
-    /// All markers of labels, in order of address, and their identifiers.
-    pub fn markers<'a>(&self, image: &'a Image) -> impl Iterator<Item = (usize, u32)> + use<'a> {
-        labels(image.text).take(self.places.len())
-    }
-
     /// All numbers that occur, ascending.
-    pub fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
-        let all = (self.first..=u16::MAX).take(self.slots());
-        all.filter(|&number| !self.of(number).1.is_empty())
+    pub fn numbers(&self) -> Result<Vec<u16>, NoMemory> {
+        let mut numbers = reserved(self.slots().min(self.places.len()))?;
+        for (ends, number) in self.starts.windows(2).zip(self.first..=u16::MAX) {
+            if ends[0] != ends[1] {
+                numbers.push(number);
+            }
+        }
+        Ok(numbers)
     }
 }
 
+/// The number of the label at `at`.
+fn number(text: &[u8], at: usize) -> u16 {
+    dword(text, at + identifier::MARKER_HEAD.len()) as u16
+}
+
 /// All labels of one number are in one function: `function`, which has the marker at `at`.
-pub(crate) fn label(check: &mut Check, at: usize, id: u32, function: &Range<usize>) {
-    let first = check.labels.of(id as u16).1.first();
+pub(crate) fn label(check: &mut Check, at: usize, function: &Range<usize>) {
+    let first = check.labels.of(number(check.image.text, at)).1.first();
     if first.is_some_and(|&first| (first as usize) < function.start) {
         check.reject(at, Reason::SharedLabel);
     }
