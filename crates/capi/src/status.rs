@@ -213,7 +213,7 @@ impl From<CallError> for Failure {
                 (Status::ERROR_LIMIT, 0)
             }
             CallError::Arguments { .. } => (Status::ERROR_TOO_LONG, 0),
-            CallError::Inside | CallError::SignalStack => (Status::ERROR_NESTING, 0),
+            CallError::Inside | CallError::SignalStack | CallError::Nesting => (Status::ERROR_NESTING, 0),
             _ => (Status::FAULT_OTHER, 0),
         };
         Self {
@@ -234,7 +234,7 @@ impl From<LastCall> for Status {
             LastCall::Faulted => Status::ERROR_FAULTED,
             LastCall::Gone | LastCall::Revoked => Status::ERROR_HANDLE,
             LastCall::Removed => Status::ERROR_NO_FUNCTION,
-            LastCall::Inside => Status::ERROR_NESTING,
+            LastCall::Inside | LastCall::Nesting => Status::ERROR_NESTING,
             LastCall::Refused => Status::ERROR_LIMIT,
             _ => Status::FAULT_OTHER,
         }
@@ -255,7 +255,7 @@ fn status_of(kind: &FaultKind) -> (Status, i32) {
         FaultKind::OutOfMemory => Status::FAULT_MEMORY,
         FaultKind::Abort(reason) => return (Status::FAULT_ABORT, *reason),
         FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => Status::FAULT_EXCEPTION,
-        FaultKind::Nesting | FaultKind::OutOfOrder => Status::ERROR_NESTING,
+        FaultKind::OutOfOrder => Status::ERROR_NESTING,
         FaultKind::Host(_) => Status::FAULT_HOST,
         FaultKind::Callee(inner) => return status_of(&inner.kind),
         FaultKind::Elsewhere => Status::FAULT_ELSEWHERE,

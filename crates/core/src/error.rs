@@ -618,6 +618,12 @@ pub enum CallError {
     /// The caller runs on the alternate signal stack, which a fault would overwrite.
     #[error("a domain cannot be entered from a handler that runs on the alternate signal stack")]
     SignalStack,
+    /// Too many calls are nested in each other on this lane, or too little of the thread's stack is left for what the domain may call.
+    /// The domain is as it was.
+    #[error(
+        "host and domains call each other too deeply: more than 100 calls of this domain, or 16 KiB of the thread's stack left"
+    )]
+    Nesting,
     /// The call that this one is nested in has run out of time, or was interrupted.
     #[error("the call in progress on this thread has to end")]
     Ending,

@@ -69,8 +69,6 @@ pub enum FaultKind {
     Frames(FramesError),
     /// An import that was not bound, or a stub that does not exist, was called.
     Unbound(u32),
-    /// Host and domain called each other more deeply than a hundred levels.
-    Nesting,
     /// A host function returned into the domain on another thread, or out of order (fibers, `longjmp`).
     OutOfOrder,
     /// A host function asked to end the call, with this message, of which [`MOST_TEXT`] bytes are kept.
@@ -236,7 +234,6 @@ impl fmt::Display for FaultKind {
             ),
             FaultKind::Frames(why) => write!(f, "exception handling: {why}"),
             FaultKind::Unbound(stub) => write!(f, "call of import {stub}, which is not bound"),
-            FaultKind::Nesting => f.write_str("host and domain call each other too deeply"),
             FaultKind::OutOfOrder => {
                 f.write_str("a host function returned out of order or on another thread")
             }

@@ -58,7 +58,8 @@ typedef enum rf_status {
     RF_ERROR_FAULTED = 48,     /* the domain faulted before and has not been reset; the message and the
                                   backtrace are those of the first fault since its last reset */
     RF_ERROR_BUSY = 49,        /* not while a thread is inside the domain */
-    RF_ERROR_NESTING = 50,     /* calls nested too deeply, or a lane entered out of order */
+    RF_ERROR_NESTING = 50,     /* calls nested too deeply (100 of one domain, or less than 16 KiB of the
+                                  thread's stack left): the domain is as it was; or a lane entered out of order */
     RF_ERROR_RIGHTS = 51,      /* the rules of shared memory or of a policy do not allow it */
     RF_ERROR_EXISTS = 52,      /* the name is taken */
     RF_ERROR_INTERNAL = 63     /* a defect in Ringfence; please report it */

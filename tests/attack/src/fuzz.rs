@@ -505,7 +505,6 @@ fn judge(error: Option<&CallError>, base: u64) -> (&'static str, Option<String>)
                 FaultKind::OutOfMemory => "out of memory",
                 FaultKind::Abort(_) => "abort",
                 FaultKind::Unbound(_) => "unbound",
-                FaultKind::Nesting => "nesting",
                 FaultKind::OutOfOrder => "out of order",
                 FaultKind::Host(_) => "host",
                 _ => "other fault",

@@ -27,6 +27,8 @@ global_asm!(
     t_alt = const offset_of!(Tls, alt),
     t_alt_size = const offset_of!(Tls, alt_size),
     t_gs = const offset_of!(Tls, gs),
+    t_stack = const offset_of!(Tls, stack),
+    t_stack_reserve = const offset_of!(Tls, stack_reserve),
     l_top = const offset_of!(Lane, top),
     l_host_sp = const offset_of!(Lane, host_sp),
     l_data_top = const offset_of!(Lane, data_top),

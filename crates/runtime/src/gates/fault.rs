@@ -239,7 +239,6 @@ pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u6
     let (lane, top) = unsafe { (&*lane, *out_frame.add(1)) };
     let kind = match reason {
         gate::refused::DATA_STACK => FaultKind::DataStack,
-        gate::refused::NESTING => FaultKind::Nesting,
         _ => FaultKind::Unbound(stub as u32),
     };
     let host_sp = out_frame as u64 + 32;

@@ -124,6 +124,12 @@ __rf_gate_begin:
     subq %fs:{t_alt}(%rbx), %r14
     cmpq %fs:{t_alt_size}(%rbx), %r14
     jb .Lin_slow_\name
+    movq %rsp, %r14                     // near the end of the thread's own stack?
+    subq %fs:{t_stack}(%rbx), %r14
+    cmpq %fs:{t_stack_reserve}(%rbx), %r14
+    jb .Lin_slow_\name
+    cmpl ${max_nesting}, {l_depth}(%r12)
+    jae .Lin_slow_\name
     movq {l_host_sp}(%r12), %rbp
     pushq %r11
     .cfi_adjust_cfa_offset 8
@@ -377,8 +383,6 @@ __rf_out:
     addq {l_base}(%r14), %rax
     movq %rax, {l_data_top}(%r14)
     incl {l_depth}(%r14)
-    cmpl ${max_nesting}, {l_depth}(%r14)
-    ja .Lout_too_deep
     cmpq {l_import_count}(%r14), %r11
     jae .Lout_no_import
     movq 8(%rsp), %rax
@@ -600,9 +604,6 @@ __rf_out:
 .Lout_bad_stack:    // r15 is not on the lane's data stack
     incl {l_depth}(%r14)
     xorl %esi, %esi
-    jmp .Lout_refused
-.Lout_too_deep:    // too deep
-    movl $1, %esi
     jmp .Lout_refused
 .Lout_no_import:    // no such import
     movl $2, %esi
@@ -976,7 +977,7 @@ __rf_gate_end:
 .type __rf_tls,@object
 .p2align 6
 __rf_tls:
-    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0, 0, 0
+    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0, 0, 0, 0, 0
 .size __rf_tls,.-__rf_tls
 .popsection
 

@@ -1,8 +1,8 @@
 //! The slow way in: makes lanes, and says why a call cannot begin.
 
-use crate::domain::Inner;
 use crate::domain::limits::LimitHit;
 use crate::domain::stay::Stay;
+use crate::domain::{Inner, MAX_NESTING};
 use crate::lanes::gate::{self, status};
 use crate::lanes::lane::{Lane, Slot, Target, attention, gone};
 use crate::lanes::last_error::{self, set_error};
@@ -244,6 +244,10 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             signal::check_installed();
         }
         let lane = &*lane;
+        let shallow = sp.wrapping_sub((*tls).stack) >= (*tls).stack_reserve;
+        if !shallow || lane.depth.load(Ordering::Relaxed) >= MAX_NESTING {
+            return fail(status::NESTING);
+        }
         let bits = lane.attention.load(Ordering::Acquire);
         if bits & attention::HOLD != 0 {
             // Whoever unlinks or resets holds the world. Afterwards the gate starts again, and finds out whether its target still is one.

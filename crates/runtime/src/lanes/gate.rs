@@ -30,6 +30,9 @@ pub(crate) struct Tls {
     /// What gates of this thread have set `gs`'s base to last. Another value there, while the thread is outside, is somebody
     /// else's: `gates::prepare::foreign_gs`.
     pub gs: u64,
+    /// The lowest address of the thread's stack, and how much of it must be free for a call to begin; 0 until it has entered a domain.
+    pub stack: u64,
+    pub stack_reserve: u64,
     /// Where the thread notes failures, `lanes::last_error`'s `Record`; null until it has entered a domain.
     pub record: *const c_void,
 }
@@ -49,6 +52,7 @@ pub(crate) mod status {
     pub const REMOVED: u64 = 8;
     /// The thread's record tells more; the word's other bits are those of `lanes::last_error`.
     pub const NOTED: u64 = 9;
+    pub const NESTING: u64 = 10;
 }
 
 /// Bits of [`Target::flags`].
@@ -86,7 +90,6 @@ pub(crate) mod vectors {
 /// Why the gate out refused, for `__rf_out_refused`.
 pub(crate) mod refused {
     pub const DATA_STACK: u64 = 0;
-    pub const NESTING: u64 = 1;
 }
 
 // The gate clears both in one store.

@@ -79,7 +79,7 @@ fn set_status(word: u64) {
 }
 
 /// Numbers of endings in the status word.
-static KINDS: [FaultKind; 20] = [
+static KINDS: [FaultKind; 19] = [
     FaultKind::BadAccess {
         address: 0,
         access: ringfence_core::Access::Read,
@@ -98,7 +98,6 @@ static KINDS: [FaultKind; 20] = [
     FaultKind::OutOfMemory,
     FaultKind::Uncaught(String::new()),
     FaultKind::NotUnwound(String::new()),
-    FaultKind::Nesting,
     FaultKind::OutOfOrder,
     FaultKind::Host(String::new()),
     FaultKind::Elsewhere,
@@ -159,6 +158,8 @@ pub enum LastCall {
     Removed,
     /// Calls are not possible here: on an alternate signal stack, or in a handler that interrupted a domain.
     Inside,
+    /// Too many calls are nested, or too little of the thread's stack is left.
+    Nesting,
     /// The call that this one is nested in has to end.
     Ending,
     /// Any other reason not to begin, a limit for instance.
@@ -178,6 +179,7 @@ pub fn last_call() -> LastCall {
         status::REMOVED => LastCall::Removed,
         status::INSIDE | status::SIGNAL_STACK => LastCall::Inside,
         status::ENDING => LastCall::Ending,
+        status::NESTING => LastCall::Nesting,
         status::NOTED => {
             let code = (word >> CODE) as i32;
             match word >> NUMBER & 0xFF & !CALLEE {
@@ -208,6 +210,7 @@ fn last_of(error: &CallError) -> LastCall {
         CallError::Removed => LastCall::Removed,
         CallError::Inside | CallError::SignalStack => LastCall::Inside,
         CallError::Ending => LastCall::Ending,
+        CallError::Nesting => LastCall::Nesting,
         _ => LastCall::Refused,
     }
 }
@@ -252,6 +255,7 @@ fn plain_error(word: u64) -> Option<CallError> {
         status::INSIDE => Some(CallError::Inside),
         status::SIGNAL_STACK => Some(CallError::SignalStack),
         status::ENDING => Some(CallError::Ending),
+        status::NESTING => Some(CallError::Nesting),
         status::REMOVED => Some(CallError::Removed),
         _ => None,
     }

@@ -120,6 +120,9 @@ impl Thread {
         let record = Record::new();
         // SAFETY: our own thread's words; table and record stay until the thread ends.
         unsafe { ((*gate::tls()).lanes, (*gate::tls()).record) = (table, (&raw const *record).cast()) };
+        let (own, reserve) = own_stack();
+        // SAFETY: our own thread's words.
+        unsafe { ((*gate::tls()).stack, (*gate::tls()).stack_reserve) = (own, reserve) };
         // SAFETY: asks for the thread's number.
         let tid = unsafe { libc::gettid() };
         Ok(Thread {
@@ -129,6 +132,28 @@ impl Thread {
             _record: record,
             _stack: stack,
         })
+    }
+}
+
+/// What must be free of a thread's stack for a call to begin: host functions that a domain calls have it. A quarter of stacks that are
+/// smaller than four times that.
+const STACK_RESERVE: u64 = 16 << 10;
+
+/// The lowest address of the calling thread's stack, and what must be free above it; nothing if the system does not tell.
+fn own_stack() -> (u64, u64) {
+    // SAFETY: asks the C library for the calling thread's attributes, into memory of ours.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        let (mut low, mut size) = (std::ptr::null_mut(), 0);
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return (0, 0);
+        }
+        let e = libc::pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut size);
+        libc::pthread_attr_destroy(&raw mut attributes);
+        match e {
+            0 => (low as u64, STACK_RESERVE.min(size as u64 / 4)),
+            _ => (0, 0),
+        }
     }
 }
 
