@@ -110,6 +110,7 @@ static void failing(void *m) {
     CHECK(add(1, 1) == 0 && rf_error() && rf_error()->status == RF_ERROR_FAULTED);
     CHECK(strstr(rf_error()->message, "the first failure: ") && strstr(rf_error()->message, "bad read at"));
     CHECK(rf_error()->function && !strcmp(rf_error()->function, "wild_read"));
+    CHECK(!strcmp(rf_error()->public_message, "failed before: basic.rf: bad read in wild_read"));
     CHECK((rf_error()->address & 0xFFFFFFFF) == 0x1234 && rf_error()->frame_count >= 1);
     CHECK_STATUS(rf_domain_state(rf_dldomain(m)), RF_ERROR_FAULTED);
     CHECK_STATUS(rf_domain_reset(rf_dldomain(m)), RF_OK);

@@ -33,12 +33,14 @@ pub struct Info {
     line: u32,
     frame_count: u32,
     frames: *const CFrame,
+    public_message: *const c_char,
 }
 
 /// What `Info` points into.
 struct Stored {
     info: Info,
     _message: CString,
+    _public: CString,
     _strings: Vec<CString>,
     _frames: Vec<CFrame>,
 }
@@ -60,6 +62,7 @@ fn c_string(text: &str) -> CString {
 
 fn store(failure: &Failure) -> Box<Stored> {
     let message = c_string(&failure.to_string());
+    let public = c_string(&failure.public());
     let fault = failure.fault();
     let mut strings = Vec::new();
     let mut keep = |text: &Option<String>| match text {
@@ -99,10 +102,12 @@ fn store(failure: &Failure) -> Box<Stored> {
         } else {
             frames.as_ptr()
         },
+        public_message: public.as_ptr(),
     };
     Box::new(Stored {
         info,
         _message: message,
+        _public: public,
         _strings: strings,
         _frames: frames,
     })

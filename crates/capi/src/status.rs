@@ -102,6 +102,14 @@ impl Failure {
         }
     }
 
+    /// What strangers may be shown: without addresses, paths and the host's own words.
+    pub(crate) fn public(&self) -> String {
+        match &self.outcome {
+            Some(error) => error.public().to_string(),
+            None => self.status.meaning().into(),
+        }
+    }
+
     /// The same, as what happened to a constructor or destructor.
     pub(crate) fn in_constructor(self, message: String) -> Self {
         Self {
@@ -372,6 +380,23 @@ impl From<TextError> for Failure {
         match e {
             TextError::Memory(e) => e.into(),
             other => Failure::new(Status::ERROR_TOO_LONG, other.to_string()),
+        }
+    }
+}
+
+impl Status {
+    /// The class of failure, for people.
+    fn meaning(self) -> &'static str {
+        match self.0 {
+            1..=9 => "the host made a mistake",
+            16..=20 => "the module cannot be used",
+            21 => "a limit was reached",
+            22..=23 => "the module could not be prepared",
+            32..=47 => "the module failed",
+            48 => "the module failed before",
+            49..=50 => "the module is busy",
+            51..=52 => "not allowed",
+            _ => "internal error",
         }
     }
 }

@@ -660,6 +660,29 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// What a server may show to its users, as [`Fault::public`] has it.
+    #[must_use]
+    pub fn public(&self) -> impl fmt::Display + '_ {
+        struct Public<'a>(&'a CallError);
+        impl fmt::Display for Public<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.0 {
+                    CallError::Faulted { first: Some(first) } => {
+                        write!(f, "failed before: {}", first.public())
+                    }
+                    CallError::Faulted { first: None } => f.write_str("failed before"),
+                    // The text of the system's may name what is the host's.
+                    CallError::Lane(_) => f.write_str("no room for the call"),
+                    error => match error.fault() {
+                        Some(fault) => write!(f, "{}", fault.public()),
+                        None => write!(f, "{error}"),
+                    },
+                }
+            }
+        }
+        Public(self)
+    }
+
     /// The fault, if the domain's code failed, or a host function ended it.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {

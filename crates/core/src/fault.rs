@@ -193,6 +193,82 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What a server may show to its users: what failed and in which function of which module, without addresses and without paths of
+    /// the host's, and without what the host's own functions said. One line. Names are text of the module's author, of which only letters,
+    /// digits and the signs of names are shown.
+    #[must_use]
+    pub fn public(&self) -> impl fmt::Display + '_ {
+        Public(self)
+    }
+}
+
+struct Public<'a>(&'a Fault);
+
+/// A name as strangers may see it.
+struct Plain<'a>(&'a str);
+
+/// Characters of a name in a public message.
+const MOST_PUBLIC: usize = 100;
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.0;
+        // What reads like an address is none of ours, and is not shown either.
+        let is_address = |at: usize| {
+            let run = |c: &char| c.is_ascii_hexdigit();
+            let before = name[..at].chars().rev().take_while(run);
+            let digits: String = before.chain(name[at..].chars().take_while(run)).collect();
+            digits.len() > 4 && digits.contains(|c: char| c.is_ascii_digit())
+        };
+        for (at, c) in name.char_indices().take(MOST_PUBLIC) {
+            if c.is_ascii_hexdigit() && is_address(at) {
+                f.write_str("?")?;
+                continue;
+            }
+            let shown = c.is_alphanumeric() || "_.:<>,~$@ ()[]{}*&+-=#".contains(c);
+            write!(f, "{}", if shown { c } else { '?' })?;
+        }
+        if name.chars().count() > MOST_PUBLIC {
+            f.write_str("…")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl fmt::Display for Public<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = self.0;
+        let module = fault.domain.rsplit('/').next().unwrap_or_default();
+        write!(f, "{}: ", Plain(module))?;
+        match &fault.kind {
+            FaultKind::BadAccess { access, .. } => f.write_str(match access {
+                Access::Read => "bad read",
+                Access::Write => "bad write",
+                Access::Execute => "jump to data",
+            })?,
+            FaultKind::OutsideWindow { .. } => f.write_str("access outside of its memory")?,
+            FaultKind::Uncaught(name) | FaultKind::NotUnwound(name) if !name.is_empty() => {
+                write!(f, "uncaught exception of type {}", Plain(name))?;
+            }
+            FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => f.write_str("uncaught exception")?,
+            FaultKind::Host(_) => f.write_str("a function of the host ended the call")?,
+            FaultKind::Callee(callee) => write!(f, "a domain that it called failed: {}", callee.public())?,
+            FaultKind::Unbound(_) => f.write_str("call of an import that is not bound")?,
+            kind => write!(f, "{kind}")?,
+        }
+        match fault
+            .backtrace()
+            .first()
+            .and_then(|frame| frame.function.as_deref())
+        {
+            Some(function) => write!(f, " in {}", Plain(function)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl PartialEq for Fault {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind && self.registers == other.registers && self.domain == other.domain

@@ -31,6 +31,8 @@ typedef struct rf_error_info {
     uint32_t line;          /* faults: source line, or 0 */
     uint32_t frame_count;
     const rf_frame *frames; /* faults: backtrace of the module's frames, innermost first */
+    const char *public_message; /* one line that a server may show to its users: no addresses, no paths, nothing
+                               that host functions said; never NULL */
 } rf_error_info;
 
 /* The calling thread's pending error, or NULL if there is none. An error is pending until
