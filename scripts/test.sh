@@ -94,6 +94,7 @@ totals() {
 step format cargo fmt --all --check
 # rooms import one way only, and files do not import each other in circles
 step imports scripts/check_imports.py
+step trusted scripts/count_trusted.py
 step clippy cargo clippy --workspace --all-targets --quiet -- -D warnings
 if needs shellcheck shell; then step shell check_shell; fi
 step pages scripts/check_docs.py

@@ -3,11 +3,11 @@
 //! It accepts encodings, not mnemonics: prefixes in the wrong place, redundant ones, and bits that processors ignore or
 //! manuals reserve are refused, because that is where decoders and vendors differ.
 
-use crate::op::{Form, Op, Role, SIZE_BY_L, SIZE_V, SIZES, flag, imm};
+use crate::op::{Form, Op, Role, SIZE_BY_L, SIZE_V, flag, imm};
 use crate::reason::Reason;
 use crate::report::RegSet;
 use crate::rules::rule_2_stack::names_rsp;
-use crate::table::{M0F, M3A, M38, ONE, TABLES, VEX, X87_REGISTER};
+use crate::table::{M0F, M3A, M38, ONE, SIZES, TABLES, VEX, X87_REGISTER};
 use ringfence_isa::window::HELD_REACH;
 
 pub use crate::op::{Access, Flow};

@@ -6,7 +6,7 @@
 //! input, time and memory linear in the size of the text, and an error where there is no memory.
 //!
 //! Read in this order: [`verify`], `scan` (the first pass), `rules/` (one file for each), `decode` with `table`, and `quick`.
-//! `identifiers`, `messages`, `reason` and `report` decide nothing.
+//! `depths`, `identifiers`, `messages`, `reason`, `report` and `summary` decide nothing.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -32,6 +32,7 @@ mod rejections;
 mod report;
 mod rules;
 mod scan;
+mod summary;
 mod table;
 
 use bitmap::Bitmap;
@@ -150,14 +151,7 @@ fn check(
         return Ok(Err(rejected));
     }
     // Rule 10, that text stays text, is the loader's.
-    report.pads = pads;
-    report.labels = labels.numbers()?;
-    report.features = facts.features;
-    report.uses_vector = facts.vector;
-    report.uses_x87 = facts.x87;
-    report.instructions = facts.instructions;
-    report.depths = walker.found(facts.into_leaders(), len)?;
-    Ok(Ok(report))
+    summary::complete(report, facts, &labels, walker, pads).map(Ok)
 }
 
 /// The rules about functions in order of address, and about what precedes the first: nothing reaches it, but its jumps are checked too.

@@ -1,6 +1,7 @@
 //! What the first pass notes of the text for the second: a byte for each of it, and sets.
 
 use crate::bitmap::Bitmap;
+use crate::op::Flow;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -19,6 +20,22 @@ pub(crate) enum Class {
     Pop,
     Jump,
     Branch,
+}
+
+impl Class {
+    /// The class of an instruction after which control goes on like this.
+    pub const fn of(flow: Flow) -> Class {
+        match flow {
+            Flow::Next | Flow::Call => Class::Plain,
+            Flow::Push => Class::Push,
+            Flow::Pop => Class::Pop,
+            Flow::Return => Class::Return,
+            Flow::Trap => Class::Trap,
+            Flow::Jump => Class::Jump,
+            Flow::Branch => Class::Branch,
+            Flow::IndirectJump | Flow::IndirectCall | Flow::String => Class::Sequence,
+        }
+    }
 }
 
 /// What is noted for one byte of text: 0 inside an instruction; where one starts its length (bits 0 to 3), its [`Class`] (4 to 6),

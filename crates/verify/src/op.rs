@@ -129,7 +129,7 @@ pub(crate) mod flag {
     pub const REPNE: u32 = 1 << 16;
 }
 
-/// Sizes of operands. The numbers index [`SIZES`].
+/// Sizes of operands. The numbers index [`crate::table::SIZES`].
 mod size {
     pub const NONE: u8 = 0;
     pub const V: u8 = 7;
@@ -138,25 +138,6 @@ mod size {
     pub const BY_L: u8 = 10; // this and all above depend on VEX.L
 }
 
-/// Bytes accessed, by size code and by VEX.L or W, whichever matters. For `v`, 66 halves the first.
-pub(crate) const SIZES: [[u8; 2]; 16] = [
-    [0, 0],
-    [1, 1],
-    [2, 2],
-    [4, 4],
-    [8, 8],
-    [16, 16],
-    [10, 10],
-    [4, 8],
-    [4, 8],
-    [8, 16],
-    [16, 32],
-    [8, 16],
-    [4, 8],
-    [2, 4],
-    [8, 32],
-    [0, 0],
-];
 pub(crate) const SIZE_V: u8 = size::V;
 pub(crate) const SIZE_BY_L: u8 = size::BY_L;
 
@@ -210,105 +191,76 @@ impl Op {
 
     /// Compiles a line of [`crate::table`]. Runs at compile time only.
     pub(crate) const fn parse(line: &str, features: u32) -> Op {
-        let s = line.as_bytes();
         let mut op = Op::refused(Reason::NotAccepted);
         op.form = Form::Plain;
         op.features = features as u16;
-        let mut i = 0;
-        while i < s.len() {
-            let mut end = i;
-            while end < s.len() && s[end] != b' ' {
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            let mut end = 0;
+            while end < rest.len() && rest[end] != b' ' {
                 end += 1;
             }
-            op = op.word(s, i, end);
-            i = end + 1;
+            let (word, behind) = rest.split_at(end);
+            op = op.word(word);
+            rest = match behind {
+                [_, next @ ..] => next,
+                [] => &[],
+            };
         }
         op
     }
 
-    const fn word(mut self, s: &[u8], start: usize, end: usize) -> Op {
-        let first = s[start];
-        if first.is_ascii_uppercase() && !matches!(first, b'W' | b'L') || matches!(first, b'=' | b'+') {
-            return self.operand(s, start, end);
-        }
-        if first == b'W' && end - start == 2 && !matches!(s[start + 1], b'1' | b'*') {
-            return self.operand(s, start, end);
-        }
-        if is(s, start, end, b"L") {
-            self.flags |= flag::IS4 | flag::VECTOR;
-            self.imm = imm::BYTE;
-            return self;
-        }
-        self.flags |= if is(s, start, end, b"v") {
-            flag::OPSIZE | flag::W_ANY
-        } else if is(s, start, end, b"y") || is(s, start, end, b"W*") {
-            flag::W_ANY
-        } else if is(s, start, end, b"W1") {
-            flag::W_ANY | flag::W1
-        } else if is(s, start, end, b"L*") {
-            flag::L_ANY
-        } else if is(s, start, end, b"L1") {
-            flag::L_ANY | flag::L1
-        } else if is(s, start, end, b"lock") {
-            flag::LOCK
-        } else if is(s, start, end, b"rep") {
-            flag::REP
-        } else if is(s, start, end, b"repne") {
-            flag::REPNE
-        } else if is(s, start, end, b"a32") {
-            flag::ADDR32
-        } else if is(s, start, end, b"rm0") {
-            flag::RM0
-        } else if is(s, start, end, b"rbx") {
-            flag::RBX
-        } else if is(s, start, end, b"vec") {
-            flag::VECTOR
-        } else if is(s, start, end, b"x87") {
-            flag::X87
-        } else if is(s, start, end, b"tsc") {
-            flag::TSC
-        } else if is(s, start, end, b"i") {
-            flag::INT256
-        } else {
-            self.flow = if is(s, start, end, b"push") {
-                Flow::Push
-            } else if is(s, start, end, b"pop") {
-                Flow::Pop
-            } else if is(s, start, end, b"ret") {
-                Flow::Return
-            } else if is(s, start, end, b"jmp") {
-                Flow::Jump
-            } else if is(s, start, end, b"jcc") {
-                Flow::Branch
-            } else if is(s, start, end, b"call") {
-                Flow::Call
-            } else if is(s, start, end, b"trap") {
-                Flow::Trap
-            } else if is(s, start, end, b"icall") {
-                Flow::IndirectCall
-            } else if is(s, start, end, b"ijmp") {
-                Flow::IndirectJump
-            } else if is(s, start, end, b"str") {
-                Flow::String
-            } else {
-                panic!("unknown word in an opcode table")
-            };
-            if matches!(self.flow, Flow::Return | Flow::Trap) {
-                self.form = Form::Branch;
+    const fn word(mut self, word: &[u8]) -> Op {
+        self.flags |= match word {
+            b"v" => flag::OPSIZE | flag::W_ANY,
+            b"y" | b"W*" => flag::W_ANY,
+            b"W1" => flag::W_ANY | flag::W1,
+            b"L*" => flag::L_ANY,
+            b"L1" => flag::L_ANY | flag::L1,
+            b"L" => {
+                self.imm = imm::BYTE;
+                flag::IS4 | flag::VECTOR
             }
-            0
+            b"lock" => flag::LOCK,
+            b"rep" => flag::REP,
+            b"repne" => flag::REPNE,
+            b"a32" => flag::ADDR32,
+            b"rm0" => flag::RM0,
+            b"rbx" => flag::RBX,
+            b"vec" => flag::VECTOR,
+            b"x87" => flag::X87,
+            b"tsc" => flag::TSC,
+            b"i" => flag::INT256,
+            _ => {
+                self.flow = match word {
+                    b"push" => Flow::Push,
+                    b"pop" => Flow::Pop,
+                    b"ret" => Flow::Return,
+                    b"jmp" => Flow::Jump,
+                    b"jcc" => Flow::Branch,
+                    b"call" => Flow::Call,
+                    b"trap" => Flow::Trap,
+                    b"icall" => Flow::IndirectCall,
+                    b"ijmp" => Flow::IndirectJump,
+                    b"str" => Flow::String,
+                    _ => return self.operand(word),
+                };
+                if matches!(self.flow, Flow::Return | Flow::Trap) {
+                    self.form = Form::Branch;
+                }
+                0
+            }
         };
         self
     }
 
-    const fn operand(mut self, s: &[u8], start: usize, end: usize) -> Op {
-        let (at, writes) = match s[start] {
-            b'=' | b'+' => (start + 1, true),
-            _ => (start, false),
+    const fn operand(mut self, word: &[u8]) -> Op {
+        let (writes, letter, unit) = match *word {
+            [b'=' | b'+', letter, unit] => (true, letter, unit),
+            [letter, unit] => (false, letter, unit),
+            _ => panic!("unknown word in an opcode table"),
         };
-        assert!(end == at + 2, "an operand is a letter and a size");
-        let letter = s[at];
-        let code = match s[at + 1] {
+        let code = match unit {
             b'b' | b'1' => 1,
             b'w' => 2,
             b'd' => 3,
@@ -333,7 +285,7 @@ impl Op {
         } else if code >= size::BY_L {
             self.flags |= flag::L_ANY;
         }
-        let general = match (writes, s[at + 1] == b'b') {
+        let general = match (writes, unit == b'b') {
             (false, false) => Role::Read,
             (true, false) => Role::Write,
             (false, true) => Role::ReadByte,
@@ -366,14 +318,14 @@ impl Op {
             b'G' => self.reg = general,
             b'V' => self.reg = Role::Vector,
             b'B' => self.other = general,
-            b'H' if s[at + 1] == b'r' => self.other = Role::VectorIfRegister,
+            b'H' if unit == b'r' => self.other = Role::VectorIfRegister,
             b'H' => self.other = Role::Vector,
             b'Z' => {
                 self.form = Form::LowBits;
                 self.other = general;
             }
             b'I' => {
-                self.imm = match s[at + 1] {
+                self.imm = match unit {
                     b'b' => imm::BYTE,
                     b'z' => imm::Z,
                     b'v' => imm::V,
@@ -382,24 +334,10 @@ impl Op {
             }
             b'J' => {
                 self.form = Form::Branch;
-                self.imm = if s[at + 1] == b'b' { imm::BYTE } else { imm::Z };
+                self.imm = if unit == b'b' { imm::BYTE } else { imm::Z };
             }
             _ => panic!("unknown operand in an opcode table"),
         }
         self
     }
-}
-
-const fn is(s: &[u8], start: usize, end: usize, word: &[u8]) -> bool {
-    if end - start != word.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < word.len() {
-        if s[start + i] != word[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
 }

@@ -128,12 +128,8 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     if !two && selected > 1 || two && matches!(opcode, 0x1E | 0x38 | 0x3A) {
         return UNKNOWN;
     }
-    let table = if two {
-        M0F as usize + selected
-    } else {
-        ONE as usize
-    };
-    let mut op = TABLES.ops[table * 256 + opcode];
+    let table = if two { M0F + selected as u8 } else { ONE };
+    let mut op = TABLES.ops[table as usize * 256 + opcode];
     if matches!(op.form, Form::Group) {
         op = TABLES.groups[op.group as usize][digit];
     }
@@ -143,57 +139,38 @@ const fn entry(page: usize, opcode: usize, digit: usize) -> Entry {
     if op.features != 0 || op.flags & unusual != 0 || !two && selected == 1 && !opsize {
         return UNKNOWN;
     }
-    let class = match op.flow {
-        Flow::Next | Flow::Call => Class::Plain,
-        Flow::Push => Class::Push,
-        Flow::Pop => Class::Pop,
-        Flow::Return => Class::Return,
-        Flow::Jump => Class::Jump,
-        Flow::Branch => Class::Branch,
-        Flow::Trap => Class::Trap,
-        Flow::IndirectJump | Flow::IndirectCall | Flow::String => return UNKNOWN,
-    };
+    let class = Class::of(op.flow);
+    if matches!(class, Class::Sequence) {
+        return UNKNOWN;
+    }
     // 66 as the size of an operand excludes W.
     let w_set = op.flags & flag::W_ANY != 0 && !(selected == 1 && opsize);
-    let mut w = if w_set { 0 } else { W } | if op.flags & flag::W1 == 0 { 0 } else { NOT_W };
     let immediate = match op.imm {
         imm::NONE => 0,
         imm::BYTE => 1,
         _ if selected == 1 => 2,
-        imm::Z => 4,
-        // With W, eight.
-        _ => {
-            w = W;
-            4
-        }
+        _ => 4,
     };
+    // With W, an immediate of kind V has eight bytes.
+    let w = when(!w_set || op.imm == imm::V, W) | when(op.flags & flag::W1 != 0, NOT_W);
     let Some((register, memory, written)) = forms(&op, opcode as u32 & 7) else {
         return UNKNOWN;
     };
     // A no-op that may be a marker.
-    let marker = if two && opcode == 0x1F && selected == 0 {
-        FAR_SIB
-    } else {
-        0
-    };
+    let marker = when(two && opcode == 0x1F && selected == 0, FAR_SIB);
     let modrm = matches!(op.form, Form::ModRm);
-    let read = if matches!(op.access, Access::Read) {
-        READ
-    } else {
-        0
-    };
     let holds = !two && selected == 0 && matches!(opcode, 0x89 | 0x8B | 0x8D);
-    let ends = rule_1_held::ends(op.flow);
+    let bits = when(matches!(op.access, Access::Read), READ as u32)
+        | when(op.flags & flag::VECTOR != 0, VECTOR as u32)
+        | when(matches!(op.flow, Flow::Call), CALL as u32)
+        | when(holds, HOLDS as u32);
     Entry {
         refused: [register | w, memory | w | marker],
         keep: if modrm { u32::MAX } else { FROM_REX },
-        lost: ((written | if ends { ANY } else { 0 }) >> 24) as u8,
+        lost: ((written | when(rule_1_held::ends(op.flow), ANY)) >> 24) as u8,
         len: 1 + modrm as u8 + immediate,
         note: Note::of_class(class),
-        bits: read
-            | if op.flags & flag::VECTOR != 0 { VECTOR } else { 0 }
-            | if matches!(op.flow, Flow::Call) { CALL } else { 0 }
-            | if holds { HOLDS } else { 0 },
+        bits: bits as u8,
     }
 }
 
@@ -205,37 +182,29 @@ const fn forms(op: &Op, low: u32) -> Option<(u32, u32, u32)> {
         Form::Branch => (REX | CONFINED | SELECTOR, ANY, 0),
         Form::Plain => (B | X | R | EMPTY_REX | CONFINED, ANY, 0),
         Form::LowBits => {
-            let rsp = if low == 4 { NOT_B } else { 0 };
-            let r14 = if low == 6 && written { B } else { 0 };
+            let rsp = when(low == 4, NOT_B);
+            let r14 = when(low == 6 && written, B);
             // Without REX, the byte registers 4 to 7 are others: the slow decoder knows.
-            let high = if low >= 4 && other & RM_HIGH != 0 { ANY } else { 0 };
-            let r11 = if low == 3 && written { B_AGAIN } else { 0 };
+            let high = when(low >= 4 && other & RM_HIGH != 0, ANY);
+            let r11 = when(low == 3 && written, B_AGAIN);
             (X | R | CONFINED | rsp | r14 | high, ANY, r11)
         }
         Form::ModRm => {
             let ((reg, reg_written), (rm, rm_written)) = (role(op.reg), role(op.rm));
-            let of_reg = REG_RSP | REG_HIGH | if reg_written { REG_R14 } else { 0 };
-            let of_rm = RM_RSP | RM_HIGH | if rm_written { RM_R14 } else { 0 };
-            let spare = SPARE | if matches!(op.reg, Role::Absent) { R } else { 0 };
-            let both = spare | reg & of_reg;
-            let register = if matches!(op.rm, Role::Absent) {
-                ANY
-            } else {
-                both | CONFINED | rm & of_rm
-            };
+            let of_reg = REG_RSP | REG_HIGH | when(reg_written, REG_R14);
+            let of_rm = RM_RSP | RM_HIGH | when(rm_written, RM_R14);
+            let both = SPARE | when(matches!(op.reg, Role::Absent), R) | reg & of_reg;
+            let no_register = when(matches!(op.rm, Role::Absent), ANY);
+            let no_memory = when(op.flags & flag::MEMORY == 0, ANY);
             // An address that is only computed has no prefixes, and may be relative to RIP.
-            let place = if matches!(op.access, Access::Address) {
-                CONFINED
-            } else {
-                BARE | RIP
-            };
-            let memory = if op.flags & flag::MEMORY == 0 {
-                ANY
-            } else {
-                both | place
-            };
-            let r11 = if reg_written { REG_R11 } else { 0 } | if rm_written { RM_R11 } else { 0 };
-            (register, memory, r11)
+            let computed = matches!(op.access, Access::Address);
+            let place = if computed { CONFINED } else { BARE | RIP };
+            let r11 = when(reg_written, REG_R11) | when(rm_written, RM_R11);
+            (
+                both | CONFINED | rm & of_rm | no_register,
+                both | place | no_memory,
+                r11,
+            )
         }
     })
 }
@@ -266,20 +235,16 @@ static LAYOUTS: [u32; 32 << 8] = {
 const fn layout(rex: usize, modrm: u32) -> u32 {
     let (mode, reg, rm) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
     let (w, r, x, b) = (rex & 24 == 8, rex & 20 == 4, rex & 18 == 2, rex & 17 == 1);
-    let prefix = if rex == 16 {
-        0
-    } else {
-        REX | if rex == 0 { EMPTY_REX } else { 0 }
-    };
-    let rex_bits = prefix
+    let rex_bits = when(rex < 16, REX)
+        | when(rex == 0, EMPTY_REX)
+        | when(r, R)
+        | when(x, X)
         | if w { W } else { NOT_W }
-        | if r { R } else { 0 }
-        | if x { X } else { 0 }
         | if b { B | B_AGAIN } else { NOT_B };
     let of_reg = register(reg, r, rex == 16, [REG_RSP, REG_R11, REG_R14, REG_HIGH]);
     if mode == 3 {
         let of_rm = register(rm, b, rex == 16, [RM_RSP, RM_R11, RM_R14, RM_HIGH]);
-        return rex_bits | of_reg | of_rm | if x { SPARE } else { 0 };
+        return rex_bits | of_reg | of_rm | when(x, SPARE);
     }
     let (sib, rip) = (rm == 4, mode == 0 && rm == 5);
     let displacement = if mode == 2 || rip { 4 } else { mode };
@@ -287,17 +252,22 @@ const fn layout(rex: usize, modrm: u32) -> u32 {
         | of_reg
         | MEMORY
         | (displacement + sib as u32)
-        | if mode == 0 { NEAR } else { 0 }
-        | if sib { SIB } else { 0 }
-        | if sib && mode == 2 { FAR_SIB } else { 0 }
-        | if rip { RIP } else { 0 }
-        | if x && !sib || b && rip { SPARE } else { 0 }
+        | when(mode == 0, NEAR)
+        | when(sib, SIB)
+        | when(sib && mode == 2, FAR_SIB)
+        | when(rip, RIP)
+        | when(x && !sib || b && rip, SPARE)
+}
+
+/// `bits` under a condition.
+const fn when(condition: bool, bits: u32) -> u32 {
+    if condition { bits } else { 0 }
 }
 
 /// The states of a register: `rsp`, `r11`, `r14`, and whether it has another meaning as one of 8 bits.
 const fn register(number: u32, fourth: bool, no_rex: bool, [rsp, r11, r14, high]: [u32; 4]) -> u32 {
     match (number, fourth) {
-        (4, false) => rsp | if no_rex { high } else { 0 },
+        (4, false) => rsp | when(no_rex, high),
         (5..=7, false) if no_rex => high,
         (3, true) => r11,
         (6, true) => r14,
@@ -316,9 +286,8 @@ static SIBS: [u8; 16 << 8] = {
         // A base that is `rsp`, or a bit of REX that extends nothing.
         let refused = base == 4 && !b || no_base && b;
         let held = x && b && i & 0xFF == HELD_SIB as usize;
-        sibs[i] = if no_base { SIB_DISPLACEMENT } else { 0 }
-            | if refused { SIB_REFUSED } else { 0 }
-            | if held { SIB_HELD } else { 0 };
+        let bits = when(no_base, SIB_DISPLACEMENT as u32) | when(refused, SIB_REFUSED as u32);
+        sibs[i] = (bits | when(held, SIB_HELD as u32)) as u8;
         i += 1;
     }
     sibs

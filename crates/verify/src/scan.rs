@@ -96,31 +96,20 @@ fn instruction(pass: &mut Pass, part: &mut Part, i: &Instruction) {
     rule_1_memory::operand(pass, part, i, free);
     rule_8_state::allowed(pass, at, i);
     let mut r11 = R11::of(i, free);
-    let mut class = Class::Plain;
     match i.flow {
         Flow::Next => r11.lost |= rule_6_identifiers::control_may_arrive(pass, at, i),
-        Flow::Push => class = Class::Push,
-        Flow::Pop => class = Class::Pop,
-        Flow::Return => class = Class::Return,
-        Flow::Trap => class = Class::Trap,
-        Flow::Jump => class = Class::Jump,
-        Flow::Branch => class = Class::Branch,
         Flow::Call => rule_4_direct::call(pass, at, i),
-        Flow::IndirectJump | Flow::IndirectCall => {
-            rule_5_indirect::checked(pass, at, i);
-            class = Class::Sequence;
-        }
-        Flow::String => {
-            rule_7_strings::string(pass, at, i);
-            class = Class::Sequence;
-        }
+        Flow::IndirectJump | Flow::IndirectCall => rule_5_indirect::checked(pass, at, i),
+        Flow::String => rule_7_strings::string(pass, at, i),
+        _ => {}
     }
     let look = if i.flow == Flow::IndirectJump {
         Note::LOOK
     } else {
         0
     };
-    pass.facts.set(at, Note(i.len | Note::of_class(class) | look));
+    pass.facts
+        .set(at, Note(i.len | Note::of_class(Class::of(i.flow)) | look));
     if r11.relies {
         part.line = part.line.rely(&mut pass.facts.held, at);
     }

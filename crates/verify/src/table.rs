@@ -36,6 +36,25 @@ const V2_F2: u8 = VEX + 7;
 const V3_66: u8 = VEX + 9;
 const V3_F2: u8 = VEX + 11;
 
+/// Bytes accessed, by size code and by VEX.L or W, whichever matters. For `v`, 66 halves the first.
+pub(crate) const SIZES: [[u8; 2]; 16] = [
+    [0, 0],
+    [1, 1],
+    [2, 2],
+    [4, 4],
+    [8, 8],
+    [16, 16],
+    [10, 10],
+    [4, 8],
+    [4, 8],
+    [8, 16],
+    [16, 32],
+    [8, 16],
+    [4, 8],
+    [2, 4],
+    [8, 32],
+    [0, 0],
+];
 /// The pages with no prefix and with 66, of either encoding.
 const PACKED: &[u8] = &[NP, P66];
 const VPACKED: &[u8] = &[V1, V1_66];

@@ -5,20 +5,6 @@ use crate::decode::{Memory, decode};
 use ringfence_isa::{identifier, pad};
 use std::println;
 
-/// What the scan makes of an instruction that is no marker and no part of a sequence.
-fn class(flow: Flow) -> Option<Class> {
-    Some(match flow {
-        Flow::Next | Flow::Call => Class::Plain,
-        Flow::Push => Class::Push,
-        Flow::Pop => Class::Pop,
-        Flow::Return => Class::Return,
-        Flow::Jump => Class::Jump,
-        Flow::Branch => Class::Branch,
-        Flow::Trap => Class::Trap,
-        Flow::IndirectJump | Flow::IndirectCall | Flow::String => return None,
-    })
-}
-
 /// What the decoder says, where it is something that the quick one may say: the note, whether it is a call and has vector registers,
 /// and what it does to `r11`.
 fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, bool, bool, [bool; 3])> {
@@ -31,12 +17,13 @@ fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, bool, bool, [bool; 3])>
     let filler = code[4..8] == [0; 4];
     let marker = code.starts_with(&identifier::MARKER_HEAD) && !filler || pad::claim(code).is_some();
     let usual = memory && !marker && !i.x87 && !i.time_stamp && i.features == 0;
-    if !usual || i.written.contains(14) || i.mentioned.contains(4) {
+    let class = Class::of(i.flow);
+    if !usual || i.written.contains(14) || i.mentioned.contains(4) || class == Class::Sequence {
         return None;
     }
     let r11 = R11::of(&i, free && i.access == Access::Read);
     Some((
-        Note(Note::of_class(class(i.flow)?) | i.len),
+        Note(Note::of_class(class) | i.len),
         i.flow == Flow::Call,
         i.vector,
         effects(r11),

@@ -2,34 +2,34 @@
 
 use crate::bitmap::{Bitmap, Pending, Ranks};
 use crate::check::Check;
-use crate::depths::Depths;
-use crate::notes::{Class, Facts, NoMemory, dword, filled};
+use crate::notes::{Class, NoMemory, dword, filled};
 use crate::reason::Reason;
 use crate::report::{Function, Pad};
 use crate::rules::rule_4_direct::{self, MAX_DEPTH};
 use crate::rules::rule_5_tables::Table;
 use crate::rules::rule_6_identifiers;
+use crate::summary;
 use alloc::vec::Vec;
 use core::ops::Range;
 use ringfence_isa::identifier;
 
 /// Depths are kept in slots of 8 bytes.
-const UNKNOWN: u16 = u16::MAX;
+pub(crate) const UNKNOWN: u16 = u16::MAX;
 const MAX_SLOTS: u16 = (MAX_DEPTH / 8) as u16;
 
 /// Follows control. It has to look only where control does not just go on, and at *leaders*, where it may come from elsewhere: what
 /// is between has the depth of what precedes it.
 pub(crate) struct Walker {
     /// Where jumps through tables stand.
-    tables: Bitmap,
-    leaders: Ranks,
+    pub tables: Bitmap,
+    pub leaders: Ranks,
     /// The depth at each leader, once control has been seen to arrive there.
-    depths: Vec<u16>,
+    pub depths: Vec<u16>,
     /// Where the depth changes: `push` and `pop` that are reached.
-    pushes: Bitmap,
-    pops: Bitmap,
+    pub pushes: Bitmap,
+    pub pops: Bitmap,
     /// Leaders from where control is yet to be followed.
-    pending: Pending,
+    pub pending: Pending,
     /// For each label number whose jumps have been met: their depth.
     label_depths: Vec<u16>,
     /// How many of the pads belong to the functions so far.
@@ -146,7 +146,8 @@ impl Walker {
             }
             at = check.facts.looks.next(from + note.len()).unwrap_or(usize::MAX);
             if at >= walk.function.end {
-                return check.reject(last_before(check.facts, walk.function.end), Reason::FallsOff);
+                let last = summary::last_before(check.facts, walk.function.end);
+                return check.reject(last, Reason::FallsOff);
             }
             if check.facts.leaders.contains(at) && !self.arrives(check, at, depth) {
                 return;
@@ -198,41 +199,6 @@ impl Walker {
             self.arrive(check, at as usize, depth);
         }
     }
-
-    /// What was found, for [`crate::Report::depth_at`].
-    pub fn found(self, leaders: Bitmap, len: usize) -> Result<Depths, NoMemory> {
-        drop((self.leaders, self.pending, self.tables));
-        let known = self.depths.iter().filter(|&&depth| depth != UNKNOWN).count();
-        let mut found = Depths::new(len, known + self.pushes.count() + self.pops.count())?;
-        let mut at_leaders = self.depths.iter();
-        let mut depth = 0_u16;
-        let words = leaders.0.iter().zip(&self.pushes.0).zip(&self.pops.0);
-        for (((&leader, &push), &pop), start) in words.zip((0..).step_by(64)) {
-            let mut rest = leader | push | pop;
-            while rest != 0 {
-                let bit = rest.trailing_zeros();
-                rest &= rest - 1;
-                let at = start + bit as usize;
-                let here = |set: u64| set >> bit & 1 == 1;
-                if here(leader)
-                    && let Some(&known) = at_leaders.next().filter(|&&depth| depth != UNKNOWN)
-                {
-                    depth = known;
-                    found.add(at, depth);
-                }
-                // From some place inside of the instruction on, which is as good as its end.
-                if here(push | pop) {
-                    depth = if here(push) {
-                        depth + 1
-                    } else {
-                        depth.saturating_sub(1)
-                    };
-                    found.add(at + 1, depth);
-                }
-            }
-        }
-        Ok(found)
-    }
 }
 
 fn tail_call(check: &mut Check, from: usize, depth: u16, walk: &mut Walk) {
@@ -240,10 +206,4 @@ fn tail_call(check: &mut Check, from: usize, depth: u16, walk: &mut Walk) {
     if depth != 0 {
         check.reject(from, Reason::TailCallDepth);
     }
-}
-
-/// Where the last instruction before `end` starts.
-fn last_before(facts: &Facts, end: usize) -> usize {
-    let before = end.saturating_sub(15)..end;
-    before.rev().find(|&at| facts.note(at).len() != 0).unwrap_or(0)
 }

@@ -7,6 +7,7 @@ use crate::notes::{Class, Facts, NoMemory, Note, dword, reserved};
 use crate::pass::Pass;
 use crate::reason::Reason;
 use crate::report::Pad;
+use crate::summary::refusal;
 use alloc::vec::Vec;
 use core::ops::Range;
 use ringfence_isa::{pad, window};
@@ -19,17 +20,6 @@ pub(crate) const MAX_DEPTH: u32 = 4096;
 pub(crate) fn is_target(facts: &Facts, at: usize) -> bool {
     let note = facts.note(at);
     note.len() != 0 && !facts.held.contains(at) && note.class() != Class::Sequence
-}
-
-/// Why control may not be sent to a place that is no target; `otherwise` if no instruction starts there.
-pub(crate) fn refusal(facts: &Facts, at: usize, otherwise: Reason) -> Reason {
-    if facts.note(at).len() == 0 {
-        otherwise
-    } else if facts.held.contains(at) {
-        Reason::IntoHeld
-    } else {
-        Reason::IntoSequence
-    }
 }
 
 /// A call leads into this text, where a function begins then, or to the first byte of a gate stub.

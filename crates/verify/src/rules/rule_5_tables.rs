@@ -6,8 +6,9 @@ use crate::image::Image;
 use crate::notes::{Facts, dword};
 use crate::pass::Pass;
 use crate::reason::Reason;
-use crate::rules::rule_4_direct::{is_target, refusal};
+use crate::rules::rule_4_direct::is_target;
 use crate::rules::rule_6_identifiers;
+use crate::summary::refusal;
 use core::ops::Range;
 use ringfence_isa::{identifier, sequence};
 

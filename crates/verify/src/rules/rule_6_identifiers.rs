@@ -3,7 +3,7 @@
 use crate::check::Check;
 use crate::decode::Instruction;
 use crate::image::{Image, Rules};
-use crate::notes::{Facts, NoMemory, dword, filled, reserved};
+use crate::notes::{Facts, NoMemory, dword, filled};
 use crate::pass::Pass;
 use crate::reason::Reason;
 use alloc::vec::Vec;
@@ -79,10 +79,10 @@ pub(crate) fn markers(pass: &mut Pass) {
 #[derive(Default)]
 pub(crate) struct Labels {
     /// Smallest number that the module may use.
-    first: u16,
+    pub first: u16,
     /// For each number from `first` on, where its places begin; and where the last one's end.
-    starts: Vec<u32>,
-    places: Vec<u32>,
+    pub starts: Vec<u32>,
+    pub places: Vec<u32>,
 }
 
 impl Labels {
@@ -136,17 +136,6 @@ impl Labels {
 
     pub fn slots(&self) -> usize {
         self.starts.len().saturating_sub(2)
-    }
-
-    /// All numbers that occur, ascending.
-    pub fn numbers(&self) -> Result<Vec<u16>, NoMemory> {
-        let mut numbers = reserved(self.slots().min(self.places.len()))?;
-        for (ends, number) in self.starts.windows(2).zip(self.first..=u16::MAX) {
-            if ends[0] != ends[1] {
-                numbers.push(number);
-            }
-        }
-        Ok(numbers)
     }
 }
 
