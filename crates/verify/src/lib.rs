@@ -6,7 +6,7 @@
 //! input, time and memory linear in the size of the text, and an error where there is no memory.
 //!
 //! Read in this order: [`verify`], `scan` (the first pass), `rules/` (one file for each), `decode` with `table`, and `quick`.
-//! `depths`, `identifiers`, `messages`, `reason`, `report` and `summary` decide nothing.
+//! `depths`, `identifiers`, `messages`, `reason`, `report`, `summary` and `why` decide nothing.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -34,6 +34,7 @@ mod rules;
 mod scan;
 mod summary;
 mod table;
+mod why;
 
 use bitmap::Bitmap;
 use check::Check;
@@ -136,11 +137,8 @@ fn check(
         functions: reserved(check.facts.entries.count())?,
         ..Report::default()
     };
-    let mut function = check
-        .facts
-        .entries
-        .next(0)
-        .and_then(|entry| check.facts.function_from(entry));
+    let first = check.facts.entries.next(0).unwrap_or(len);
+    let mut function = check.facts.function_from(first);
     while let Some(f) = function {
         function = check.facts.function_from(f.end);
         let f = walker.function(&mut check, f, &pads);

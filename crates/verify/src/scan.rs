@@ -174,12 +174,7 @@ impl Usual<'_> {
         };
         // Padding comes in long runs, and makes up most of a small function's page.
         if ahead[0] == 0xCC {
-            let eight = ahead.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
-            let run = (eight ^ u64::from_le_bytes([0xCC; 8])).trailing_zeros() as usize / 8;
-            if let Some(eight) = self.notes.get_mut(at..).and_then(|n| n.first_chunk_mut()) {
-                let traps = u64::from_le_bytes([Note::INT3.0; 8]) & u64::MAX >> (64 - 8 * run);
-                *eight = (u64::from_le_bytes(*eight) | traps).to_le_bytes();
-            }
+            let run = padding(text, self.notes, at);
             self.instructions += run as u64;
             c.at += run;
             c.line = Line::LOST;
@@ -212,4 +207,16 @@ impl Usual<'_> {
         c.line = c.line.behind(q.r11, next);
         true
     }
+}
+
+/// Notes the run of `int3` at `at`, and returns how long it is.
+#[inline(never)]
+fn padding(text: &[u8], notes: &mut [u8], at: usize) -> usize {
+    let eights = text[at..].as_chunks().0.iter();
+    let run = match eights.take_while(|&&eight| eight == [0xCC; 8]).count() {
+        0 => text[at..].iter().take_while(|&&byte| byte == 0xCC).count(),
+        eights => 8 * eights,
+    };
+    notes[at..at + run].fill(Note::INT3.0);
+    run
 }

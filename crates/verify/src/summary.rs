@@ -1,10 +1,8 @@
-//! What is told of accepted text, collected from what the rules have found, and how a refusal is told. Nothing here is part of a
-//! verdict.
+//! What is told of accepted text, collected from what the rules have found. Nothing here is part of a verdict.
 
 use crate::bitmap::Bitmap;
 use crate::depths::Depths;
 use crate::notes::{Facts, NoMemory, reserved};
-use crate::reason::Reason;
 use crate::report::{Pad, Report};
 use crate::rules::rule_3_depth::{UNKNOWN, Walker};
 use crate::rules::rule_6_identifiers::Labels;
@@ -76,22 +74,5 @@ impl Walker {
             }
         }
         Ok(found)
-    }
-}
-
-/// Where the last instruction before `end` starts.
-pub(crate) fn last_before(facts: &Facts, end: usize) -> usize {
-    let before = end.saturating_sub(15)..end;
-    before.rev().find(|&at| facts.note(at).len() != 0).unwrap_or(0)
-}
-
-/// Why control may not be sent to a place that is no target; `otherwise` if no instruction starts there.
-pub(crate) fn refusal(facts: &Facts, at: usize, otherwise: Reason) -> Reason {
-    if facts.note(at).len() == 0 {
-        otherwise
-    } else if facts.held.contains(at) {
-        Reason::IntoHeld
-    } else {
-        Reason::IntoSequence
     }
 }

@@ -8,7 +8,7 @@ use crate::report::{Function, Pad};
 use crate::rules::rule_4_direct::{self, MAX_DEPTH};
 use crate::rules::rule_5_tables::Table;
 use crate::rules::rule_6_identifiers;
-use crate::summary;
+use crate::why;
 use alloc::vec::Vec;
 use core::ops::Range;
 use ringfence_isa::identifier;
@@ -146,7 +146,7 @@ impl Walker {
             }
             at = check.facts.looks.next(from + note.len()).unwrap_or(usize::MAX);
             if at >= walk.function.end {
-                let last = summary::last_before(check.facts, walk.function.end);
+                let last = why::last_before(check.facts, walk.function.end);
                 return check.reject(last, Reason::FallsOff);
             }
             if check.facts.leaders.contains(at) && !self.arrives(check, at, depth) {

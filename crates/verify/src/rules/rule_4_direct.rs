@@ -7,7 +7,7 @@ use crate::notes::{Class, Facts, NoMemory, Note, dword, reserved};
 use crate::pass::Pass;
 use crate::reason::Reason;
 use crate::report::Pad;
-use crate::summary::refusal;
+use crate::why::refusal;
 use alloc::vec::Vec;
 use core::ops::Range;
 use ringfence_isa::{pad, window};

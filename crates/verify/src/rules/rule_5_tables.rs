@@ -8,7 +8,7 @@ use crate::pass::Pass;
 use crate::reason::Reason;
 use crate::rules::rule_4_direct::is_target;
 use crate::rules::rule_6_identifiers;
-use crate::summary::refusal;
+use crate::why::refusal;
 use core::ops::Range;
 use ringfence_isa::{identifier, sequence};
 
