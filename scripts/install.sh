@@ -11,6 +11,8 @@ to=$destdir$prefix
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 install -D -m 755 "$release/ringfence" "$to/bin/ringfence"
+# What the back end "process" runs domains in; the library looks for it here.
+install -D -m 755 "$release/ringfence-worker" "$to/libexec/ringfence/ringfence-worker"
 # For tools that want a single word for the compiler.
 ln -sf ringfence "$to/bin/ringfence-cc"
 ln -sf ringfence "$to/bin/ringfence-c++"

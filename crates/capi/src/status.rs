@@ -183,7 +183,7 @@ impl From<DomainError> for Failure {
             DomainError::Unsupported(e) => return e.into(),
             DomainError::NotFor { .. } => Status::ERROR_FORMAT,
             DomainError::Dlopen { .. } => Status::ERROR_FILE,
-            DomainError::Absent(_) => Status::ERROR_UNSUPPORTED,
+            DomainError::Worker { .. } => Status::ERROR_UNSUPPORTED,
             DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
                 return Self::from(*source).in_constructor(message);
             }
@@ -216,6 +216,7 @@ impl From<CallError> for Failure {
             CallError::Exceeded(_) => (Status::ERROR_LIMIT, 0),
             CallError::Faulted { .. } => (Status::ERROR_FAULTED, 0),
             CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
+            CallError::Process { .. } => (Status::ERROR_FAULTED, 0),
             CallError::Removed => (Status::ERROR_NO_FUNCTION, 0),
             CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {
                 (Status::ERROR_LIMIT, 0)

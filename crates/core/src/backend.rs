@@ -122,7 +122,15 @@ impl Backend {
     pub const fn offers(self, feature: Feature) -> bool {
         match self {
             Backend::Window => true,
-            Backend::Process => false,
+            Backend::Process => matches!(
+                feature,
+                Feature::Faults
+                    | Feature::Interrupt
+                    | Feature::Limits
+                    | Feature::OnLimit
+                    | Feature::Policy
+                    | Feature::Plain
+            ),
             Backend::None => matches!(feature, Feature::Plain),
         }
     }

@@ -239,9 +239,12 @@ pub enum DomainError {
         /// The back end that the domain was to have.
         backend: Backend,
     },
-    /// There is no such back end in this build.
-    #[error("there is no back end {0} in this build of Ringfence; there are window and none")]
-    Absent(Backend),
+    /// The domain's process could not be started, or is of no use.
+    #[error("the domain's process: {reason}")]
+    Worker {
+        /// Why, and what helps.
+        reason: String,
+    },
     /// The system's dynamic linker did not load the shared object.
     #[error("{module}: {reason}")]
     Dlopen {
@@ -606,6 +609,12 @@ pub enum CallError {
     /// The domain no longer exists.
     #[error("the domain is gone")]
     Gone,
+    /// The domain had a process of its own, which is not there any more. A reset starts another one.
+    #[error("the domain's process is of no use: {how}; reset the domain")]
+    Process {
+        /// What has become of it.
+        how: String,
+    },
     /// The function was revoked, or not handed out yet.
     #[error("the function was revoked, or not handed out yet")]
     Revoked,

@@ -72,6 +72,12 @@ impl OptionRow {
         Ok(())
     }
 
+    /// What the options have; `None` if the option is off.
+    #[must_use]
+    pub fn of(&self, options: &DomainOptions) -> Option<u64> {
+        (self.get)(options)
+    }
+
     /// The default; `None` if the option is off unless it is set.
     #[must_use]
     pub fn default(&self) -> Option<u64> {

@@ -127,6 +127,16 @@ pub(crate) fn make(
             let domain = ringfence_none::Domain::new(&modules, &given, options, reporting)?;
             Ok(Kind::Other(Arc::new(domain)))
         }
-        other => Err(DomainError::Absent(other)),
+        Backend::Process => {
+            let modules = verified(images, Backend::Process)?;
+            let given = imports.for_backend(Backend::Process)?;
+            let reporting = runtime::domain::reporting();
+            let domain = ringfence_process::Domain::new(&modules, given, options, reporting)?;
+            Ok(Kind::Other(Arc::new(domain)))
+        }
+        other => Err(DomainError::Option {
+            option: "backend",
+            reason: format!("there is no back end {other} here"),
+        }),
     }
 }

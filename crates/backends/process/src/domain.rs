@@ -1,0 +1,461 @@
+//! A domain in a process of its own, as the host has it.
+
+use crate::ask::Ask;
+use crate::child;
+use crate::link::Link;
+use crate::setup::Setup;
+use crate::slot::{Slot, Slots, Spin, kind};
+use crate::threads;
+use crate::wire::{self, Reader};
+use ringfence_calls::{Pointer, Then, peer};
+use ringfence_core::{
+    Backend, Call, CallError, DomainError, DomainOptions, DomainRef, Given, HostError, Instance, OutFrame,
+    Reporting, Returned, Signature, Space, Unsupported, Usage,
+};
+use ringfence_isa::Isolation;
+use ringfence_runtime::Module;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+use std::io::{Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+/// How many words of stack arguments a call may have.
+const MOST_WORDS: usize = 128;
+
+/// A domain whose code runs in a process of its own.
+pub struct Domain(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) me: Weak<Shared>,
+    /// Changes with the worker. No two domains of a process have the same, ever.
+    pub(crate) id: AtomicU64,
+    pub(crate) link: Link,
+    pub(crate) resets: AtomicU64,
+    /// A bit for each slot.
+    pub(crate) taken: Mutex<u64>,
+    /// Held by who uses the first slot.
+    first: Mutex<()>,
+    setup: Vec<u8>,
+    slots: OwnedFd,
+    /// Nanoseconds; 0 is for ever.
+    time_limit: AtomicU64,
+    reporting: Reporting,
+    thunks: Mutex<HashMap<(u64, Signature), Pointer>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn nanoseconds(limit: Option<Duration>) -> u64 {
+    limit.map_or(0, |l| u64::try_from(l.as_nanos()).unwrap_or(u64::MAX).max(1))
+}
+
+fn memory_file(name: &CStr) -> Result<OwnedFd, DomainError> {
+    // SAFETY: a name that ends with NUL.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(HostError::last("a memory file for the domain's process").into());
+    }
+    // SAFETY: a fresh descriptor, ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn os(what: &'static str) -> impl Fn(std::io::Error) -> DomainError {
+    move |source| HostError::Os { what, source }.into()
+}
+
+/// What a call that was not made says about a question.
+fn unanswered(error: CallError) -> DomainError {
+    DomainError::Worker {
+        reason: error.to_string(),
+    }
+}
+
+impl Domain {
+    /// Starts a worker and has it make a domain of the modules.
+    ///
+    /// # Errors
+    /// [`DomainError`]; [`DomainError::Worker`] if there is no process for it.
+    pub fn new(
+        modules: &[Module],
+        given: Given,
+        options: &DomainOptions,
+        reporting: Reporting,
+    ) -> Result<Domain, DomainError> {
+        options.check()?;
+        let spin = Spin::usual();
+        let (imports, functions): (Vec<_>, Vec<_>) = given.functions.into_iter().unzip();
+        let setup = Setup {
+            numbers: DomainOptions::TABLE.iter().map(|row| row.of(options)).collect(),
+            modules: modules
+                .iter()
+                .map(|m| (m.name().to_owned(), m.original().to_vec()))
+                .collect(),
+            allow_integrity: modules.iter().any(|m| m.isolation() == Isolation::Integrity),
+            imports,
+            policy: given.policy.is_some(),
+            on_limit: given.on_limit.is_some(),
+            spin: spin.0.as_nanos() as u64,
+        };
+        let file = memory_file(c"ringfence-slots")?;
+        // SAFETY: our own file.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), Slots::BYTES as i64) } != 0 {
+            return Err(HostError::last("a memory file for the domain's process").into());
+        }
+        let slots = Slots::map(file.as_raw_fd()).map_err(os("mapping memory for the domain's process"))?;
+        let name = modules.first().map_or("", Module::name).to_owned();
+        let link = Link::new(
+            slots,
+            spin,
+            name,
+            functions,
+            given.policy,
+            given.on_limit,
+            options.cancel.clone(),
+        );
+        let shared = Arc::new_cyclic(|me| Shared {
+            me: me.clone(),
+            id: AtomicU64::new(next_id()),
+            link,
+            resets: AtomicU64::new(0),
+            taken: Mutex::default(),
+            first: Mutex::default(),
+            setup: setup.write(),
+            slots: file,
+            time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
+            reporting,
+            thunks: Mutex::default(),
+        });
+        let domain = Domain(shared);
+        domain.0.start()?;
+        Ok(domain)
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        self.0.link.end("the domain is gone");
+    }
+}
+
+impl Shared {
+    /// Starts a worker, which makes the domain.
+    fn start(&self) -> Result<(), DomainError> {
+        let setup = memory_file(c"ringfence-setup")?;
+        let mut file = std::fs::File::from(setup);
+        file.write_all(&self.setup)
+            .and_then(|()| file.rewind())
+            .map_err(os("a memory file for the domain's process"))?;
+        let slots = self
+            .slots
+            .try_clone()
+            .map_err(os("a descriptor for the domain's process"))?;
+        // The worker waits for the first turn; its first message is what became of the domain, or what it wants meanwhile.
+        *lock(&self.taken) = 0;
+        self.link.clear(0);
+        let pid = child::start(file.into(), slots)?;
+        self.link.started(pid);
+        let made = threads::while_making(self, || self.link.exchange(0, Some(self), 0, |_| kind::END));
+        let bytes = match made.map_err(unanswered)? {
+            kind::ANSWER => self.link.slots.get(0).get(),
+            _ => Vec::new(),
+        };
+        let mut r = Reader(&bytes);
+        let failed = match (bytes.is_empty(), r.number()) {
+            (false, 0) => None,
+            (true, _) => Some(DomainError::Worker {
+                reason: "it said nothing".to_owned(),
+            }),
+            _ => Some(wire::get_domain_error(&mut r)),
+        };
+        if let Some(error) = failed {
+            self.link.end("the domain was not made");
+            return Err(error);
+        }
+        let base = r.number();
+        if !self.link.learn_base(base) {
+            self.link.end("its window is elsewhere");
+            return Err(DomainError::Worker {
+                reason: "its window is not where that of the domain was".to_owned(),
+            });
+        }
+        let header = base + u64::from(ringfence_isa::window::HEADER);
+        peer::probe(pid, header).map_err(|e| {
+            self.link.end("its memory cannot be read");
+            DomainError::Worker {
+                reason: format!(
+                    "its memory cannot be read ({e}); this process may not look into its own children: kernel.yama.ptrace_scope \
+                     has to be 0 or 1"
+                ),
+            }
+        })
+    }
+
+    /// Asks the worker, through the calling thread's slot.
+    pub(crate) fn ask(&self, ask: &Ask) -> Result<Vec<u8>, CallError> {
+        let number = threads::slot(self)?;
+        self.link.ask(number, Some(self), ask)
+    }
+
+    /// Asks the worker for something that no thread's slot is needed for.
+    pub(crate) fn whole(&self, ask: &Ask) -> Result<Vec<u8>, CallError> {
+        let _first = lock(&self.first);
+        self.link.ask(0, None, ask)
+    }
+
+    /// A number, or why there is none.
+    fn number(&self, ask: &Ask) -> Result<u64, DomainError> {
+        let bytes = self.ask(ask).map_err(unanswered)?;
+        let mut r = Reader(&bytes);
+        match (bytes.is_empty(), r.number()) {
+            (false, 0) => Ok(r.number()),
+            _ => Err(wire::get_domain_error(&mut r)),
+        }
+    }
+
+    pub(crate) fn function_at(&self, address: u64) -> Result<u64, DomainError> {
+        self.number(&Ask::FunctionAt(address))
+    }
+
+    pub(crate) fn call(&self, function: u64, call: &Call<'_>) -> Result<Returned, CallError> {
+        self.call_with(function, &call.ints, &call.floats, call.stack)
+    }
+
+    fn call_with(
+        &self,
+        function: u64,
+        ints: &[u64; 6],
+        floats: &[f64],
+        stack: &[u64],
+    ) -> Result<Returned, CallError> {
+        if stack.len() > MOST_WORDS {
+            return Err(CallError::Arguments {
+                given: stack.len(),
+                limit: MOST_WORDS,
+            });
+        }
+        let number = threads::slot(self)?;
+        let write = |slot: &Slot| {
+            slot.first.store(function, Relaxed);
+            for (word, n) in slot.words.iter().zip(ints) {
+                word.store(*n, Relaxed);
+            }
+            for (word, x) in slot.more.iter().zip(floats) {
+                word.store(x.to_bits(), Relaxed);
+            }
+            if !stack.is_empty() {
+                slot.put_words(stack);
+            }
+            kind::CALL | (floats.len() as u32) << 8 | (stack.len() as u32) << 16
+        };
+        let limit = self.time_limit.load(Relaxed);
+        let answer = self.link.exchange(number, Some(self), limit, write)?;
+        let slot = self.link.slots.get(number);
+        let word = |n: usize| slot.words[n].load(Relaxed);
+        match answer {
+            kind::RETURNED => {
+                let mut st0 = [0; 16];
+                st0[..8].copy_from_slice(&word(3).to_le_bytes());
+                st0[8..].copy_from_slice(&word(4).to_le_bytes());
+                Ok(Returned {
+                    rax: slot.first.load(Relaxed),
+                    rdx: word(0),
+                    xmm0: f64::from_bits(word(1)),
+                    xmm1: f64::from_bits(word(2)),
+                    st0,
+                })
+            }
+            _ => Err(wire::get_call_error(&mut Reader(&slot.get()), 0)),
+        }
+    }
+
+    /// After a reset: memory of the host's is of the new life.
+    fn count_resets(&self) {
+        if let Ok(bytes) = self.ask(&Ask::Usage) {
+            let mut r = Reader(&bytes);
+            r.number();
+            self.resets
+                .store(wire::get_usage(&mut r).resets, Ordering::Release);
+        }
+    }
+
+    fn reset(&self, ask: &Ask) -> Result<(), DomainError> {
+        if !self.link.maker.is_me() {
+            return Err(unanswered(self.link.gone()));
+        }
+        if self.link.is_lost() {
+            return self.replace();
+        }
+        match self.number(ask) {
+            // It ended meanwhile.
+            Err(DomainError::Worker { .. }) if self.link.is_lost() => self.replace(),
+            other => {
+                self.count_resets();
+                other.map(drop)
+            }
+        }
+    }
+
+    /// Starts another worker in place of one that has ended.
+    fn replace(&self) -> Result<(), DomainError> {
+        let _first = lock(&self.first);
+        if !self.link.is_lost() {
+            return Ok(());
+        }
+        if !self.link.is_quiet() {
+            return Err(DomainError::Busy { lanes: 1 });
+        }
+        self.link.end("it was replaced");
+        if let Some(policy) = &self.link.policy {
+            policy.reset();
+        }
+        self.id.store(next_id(), Ordering::Release);
+        self.start()?;
+        // What was allocated before is gone. The new worker counts from 0.
+        self.resets.store(0, Ordering::Release);
+        Ok(())
+    }
+
+    fn arrive(&self, function: u64, signature: &Signature, frame: &mut OutFrame) {
+        let floats: [f64; 8] = std::array::from_fn(|n| f64::from_bits(frame.vectors[n][0]));
+        let floats = &floats[..usize::from(if signature.variadic {
+            8
+        } else {
+            signature.floats.min(8)
+        })];
+        let mut ints = [0; 6];
+        let taken = if signature.variadic {
+            6
+        } else {
+            usize::from(signature.ints.min(6))
+        };
+        ints[..taken].copy_from_slice(&frame.ints[..taken]);
+        for (n, width) in ints.iter_mut().zip(signature.narrow.ints) {
+            *n &= match width {
+                // Nothing of a register that is not taken, and the sign of what is narrow, which it has in 32 bits.
+                ringfence_core::Width::Short { .. } | ringfence_core::Width::Byte { .. } => 0xFFFF_FFFF,
+                other => other.mask(),
+            };
+        }
+        let words: Vec<u64> = (0..usize::from(signature.stack))
+            // SAFETY: who calls a function of this type has put so many words there.
+            .map(|n| unsafe { (frame.stack as *const u64).add(n).read() })
+            .collect();
+        match self.call_with(function, &ints, floats, &words) {
+            Ok(returned) => {
+                frame.result = [returned.rax, returned.rdx];
+                frame.vector_result[0][0] = returned.xmm0.to_bits();
+                frame.vector_result[1][0] = returned.xmm1.to_bits();
+                self.reporting.succeed();
+            }
+            Err(error) => (self.reporting.fail)(error),
+        }
+    }
+}
+
+impl Instance for Domain {
+    fn backend(&self) -> Backend {
+        Backend::Process
+    }
+
+    fn space(&self) -> DomainRef<'_> {
+        DomainRef::of(&*self.0)
+    }
+
+    fn function(&self, name: &str) -> Result<u64, DomainError> {
+        self.0.number(&Ask::Function(name.to_owned()))
+    }
+
+    fn function_at(&self, address: u64) -> Result<u64, DomainError> {
+        self.0.function_at(address)
+    }
+
+    fn call(&self, function: u64, call: &mut Call<'_>) -> Result<Returned, CallError> {
+        self.0.call(function, call)
+    }
+
+    fn thunk(&self, function: u64, signature: &Signature) -> Result<*const c_void, DomainError> {
+        let mut thunks = lock(&self.0.thunks);
+        if let Some(known) = thunks.get(&(function, *signature)) {
+            return Ok(known.code());
+        }
+        let (me, signature, fail) = (self.0.me.clone(), *signature, self.0.reporting.fail);
+        let arrive = move |frame: &mut OutFrame| {
+            match me.upgrade() {
+                Some(shared) => shared.arrive(function, &signature, frame),
+                None => fail(CallError::Gone),
+            }
+            Then::Return
+        };
+        let made = Pointer::stub(self.0.reporting, Arc::new(arrive))?;
+        let code = made.code();
+        thunks.insert((function, signature), made);
+        Ok(code)
+    }
+
+    fn interrupt(&self) -> Result<(), Unsupported> {
+        self.0.interrupt();
+        Ok(())
+    }
+
+    fn faulted(&self) -> bool {
+        self.0.link.usable().is_err() || self.0.number(&Ask::Faulted).is_ok_and(|n| n != 0)
+    }
+
+    fn set_time_limit(&self, limit: Option<Duration>) -> Result<(), Unsupported> {
+        let limit = nanoseconds(limit);
+        self.0.time_limit.store(limit, Relaxed);
+        let _ = self.0.whole(&Ask::TimeLimit((limit != 0).then_some(limit)));
+        Ok(())
+    }
+
+    fn reset(&self) -> Result<(), DomainError> {
+        self.0.reset(&Ask::Reset)
+    }
+
+    fn recycle(&self) -> Result<(), DomainError> {
+        self.0.reset(&Ask::Recycle)
+    }
+
+    fn run_destructors(&self) -> Result<(), DomainError> {
+        self.0.number(&Ask::Destructors).map(drop)
+    }
+
+    fn trim(&self) -> Result<usize, HostError> {
+        match self.0.number(&Ask::Trim) {
+            Ok(count) => Ok(count as usize),
+            Err(e) => Err(HostError::Os {
+                what: "giving back stacks",
+                source: std::io::Error::other(e.to_string()),
+            }),
+        }
+    }
+
+    /// Host functions that ask for it get a caller here.
+    fn set_tag(&self, _tag: u64) {}
+
+    fn usage(&self) -> Usage {
+        let mut usage = match self.0.ask(&Ask::Usage) {
+            Ok(bytes) => {
+                let mut r = Reader(&bytes);
+                r.number();
+                wire::get_usage(&mut r)
+            }
+            Err(_) => Usage::default(),
+        };
+        if let Some(policy) = &self.0.link.policy {
+            usage.descriptors = policy.descriptors();
+            usage.disk = policy.disk();
+        }
+        usage
+    }
+}

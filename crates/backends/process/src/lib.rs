@@ -1,0 +1,24 @@
+//! The back end `process`: the same module in the same kind of window, in a process of its own that can do nothing but compute.
+//!
+//! The program `ringfence-worker` is the window back end with a seccomp filter around it. Faults, limits, resets and backtraces are its
+//! own; what the domain wants of the host, calls of host functions and system calls, travels back. Messages go through
+//! [slots](slot) in shared memory, one for each thread of the host that uses the domain, with a thread of the worker's at the other end. The
+//! host reads and writes the domain's memory with the system calls that debuggers have, so the rights that pages have hold for it
+//! too, and addresses are the domain's own numbers.
+//!
+//! What a worker sends is checked like anything that a domain says: it is on the other side of the fence.
+
+mod ask;
+mod child;
+mod domain;
+mod link;
+mod lock;
+mod setup;
+mod slot;
+mod space;
+mod threads;
+mod wire;
+mod worker;
+
+pub use domain::Domain;
+pub use worker::worker;

@@ -1,0 +1,375 @@
+//! The host's end of the slots of one worker: messages, and what the worker wants in between.
+
+use crate::ask::Ask;
+use crate::child::{self, Maker};
+use crate::slot::{BASE, SLOTS, Side, Slot, Slots, Spin, kind};
+use crate::wire::{self, Reader, Writer};
+use ringfence_core::{
+    Answer, CallError, Cancel, DomainRef, Fault, FaultKind, HostFunction, LimitHit, LimitHook, OnLimit,
+    OutFrame, Returned, Space, Syscall, SyscallHandler, Verdict, Width,
+};
+use ringfence_isa::window;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a host sleeps before it looks whether the worker lives.
+const NAP: Duration = Duration::from_millis(10);
+/// The same if there is a word to look at.
+const SHORT_NAP: Duration = Duration::from_millis(1);
+/// How much longer than its limit a call may take before the worker, whose affair that is, is taken for one that does not do its work.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(crate) struct Link {
+    pub(crate) slots: Slots,
+    pub(crate) spin: Spin,
+    pub(crate) maker: Maker,
+    pub(crate) name: String,
+    /// The window's; 0 until the worker has told it.
+    pub(crate) base: AtomicU64,
+    /// The worker's process; 0 when it is gone and waited for.
+    pub(crate) pid: AtomicI32,
+    /// Set once the worker is known to have ended.
+    lost: AtomicBool,
+    how: Mutex<String>,
+    /// Slots that a message is on the way in.
+    busy: [AtomicBool; SLOTS],
+    /// By their numbers.
+    pub(crate) functions: Vec<HostFunction>,
+    pub(crate) policy: Option<Arc<dyn SyscallHandler>>,
+    pub(crate) on_limit: Option<Arc<LimitHook>>,
+    pub(crate) cancel: Option<Cancel>,
+}
+
+impl Link {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        slots: Slots,
+        spin: Spin,
+        name: String,
+        functions: Vec<HostFunction>,
+        policy: Option<Arc<dyn SyscallHandler>>,
+        on_limit: Option<Arc<LimitHook>>,
+        cancel: Option<Cancel>,
+    ) -> Link {
+        Link {
+            slots,
+            spin,
+            maker: Maker::me(),
+            name,
+            base: AtomicU64::new(0),
+            pid: AtomicI32::new(0),
+            lost: AtomicBool::new(true),
+            how: Mutex::new("it was not started".to_owned()),
+            busy: [const { AtomicBool::new(false) }; SLOTS],
+            functions,
+            policy,
+            on_limit,
+            cancel,
+        }
+    }
+
+    /// A worker has been started.
+    pub(crate) fn started(&self, pid: i32) {
+        self.pid.store(pid, Ordering::Release);
+        self.lost.store(false, Ordering::Release);
+    }
+
+    /// Whether there is no worker any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    fn lose(&self, how: String) {
+        *self.how.lock().unwrap_or_else(PoisonError::into_inner) = how;
+        self.lost.store(true, Ordering::Release);
+    }
+
+    /// Why nothing can be asked.
+    pub(crate) fn gone(&self) -> CallError {
+        let how = match self.maker.is_me() {
+            true => self.how.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            false => "it belongs to the process that this one was forked from".to_owned(),
+        };
+        CallError::Process { how }
+    }
+
+    /// That there is a worker, and that it is ours.
+    pub(crate) fn usable(&self) -> Result<(), CallError> {
+        match self.maker.is_me() && !self.is_lost() {
+            true => Ok(()),
+            false => Err(self.gone()),
+        }
+    }
+
+    /// Ends the worker, if this process has made it.
+    pub(crate) fn end(&self, how: &str) {
+        if !self.maker.is_me() {
+            return;
+        }
+        let pid = self.pid.swap(0, Ordering::AcqRel);
+        if !self.is_lost() {
+            self.lose(how.to_owned());
+        }
+        if pid > 0 {
+            child::end(pid);
+        }
+    }
+
+    /// Whether no thread waits for an answer.
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.busy.iter().any(|b| b.load(Ordering::Acquire))
+    }
+
+    /// Nobody uses the slot: it is the host's turn in it.
+    pub(crate) fn clear(&self, number: usize) {
+        self.slots.get(number).post(Side::Host, 0);
+    }
+
+    /// Sends a message, which `write` leaves in the slot, and does what the worker wants until it has an answer. `limit` is how long the
+    /// domain itself may take, in nanoseconds; 0 is for ever.
+    pub(crate) fn exchange(
+        &self,
+        number: usize,
+        space: Option<&dyn Space>,
+        limit: u64,
+        write: impl FnOnce(&Slot) -> u32,
+    ) -> Result<u32, CallError> {
+        self.usable()?;
+        // In the middle of another message: a signal handler.
+        if self.busy[number].swap(true, Ordering::AcqRel) {
+            return Err(CallError::Inside);
+        }
+        let slot = self.slots.get(number);
+        let deadline = match limit {
+            0 => None,
+            limit => Instant::now().checked_add(Duration::from_nanos(limit) + GRACE),
+        };
+        let mut message = write(slot);
+        let ended = loop {
+            slot.post(Side::Worker, message);
+            if let Err(e) = self.wait(slot, deadline) {
+                break Err(e);
+            }
+            let answer = slot.kind() & 0xFF;
+            if let kind::RETURNED | kind::FAILED | kind::ANSWER = answer {
+                break Ok(answer);
+            }
+            // The host's own code runs: it may send messages of its own.
+            self.busy[number].store(false, Ordering::Release);
+            let wanted = match (answer, space) {
+                (kind::IMPORT, Some(space)) => self.import(slot, space),
+                (kind::SYSCALL, Some(space)) => self.syscall(slot, space),
+                (kind::LIMIT, Some(space)) => self.limit(slot, space),
+                (kind::FORGET, _) => {
+                    if let Some(policy) = &self.policy {
+                        let _ = catch_unwind(AssertUnwindSafe(|| policy.reset()));
+                    }
+                    Some(kind::RETURN)
+                }
+                _ => None,
+            };
+            match wanted {
+                Some(_) if self.is_lost() => break Err(self.gone()),
+                Some(next) => message = next,
+                None => {
+                    self.end("it sent what no worker sends, and was ended");
+                    break Err(self.gone());
+                }
+            }
+            self.busy[number].store(true, Ordering::Release);
+        };
+        self.busy[number].store(false, Ordering::Release);
+        ended
+    }
+
+    /// Asks for something; the answer.
+    pub(crate) fn ask(
+        &self,
+        number: usize,
+        space: Option<&dyn Space>,
+        ask: &Ask,
+    ) -> Result<Vec<u8>, CallError> {
+        let write = |slot: &Slot| {
+            slot.put(&ask.write());
+            kind::ASK
+        };
+        match self.exchange(number, space, 0, write)? {
+            kind::ANSWER => Ok(self.slots.get(number).get()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn wait(&self, slot: &Slot, deadline: Option<Instant>) -> Result<(), CallError> {
+        let nap = if self.cancel.is_some() { SHORT_NAP } else { NAP };
+        while !slot.wait(Side::Host, self.spin, nap) {
+            if self.is_lost() {
+                return Err(self.gone());
+            }
+            if let Some(how) = child::ended(self.pid.load(Ordering::Acquire)) {
+                // Its last word may have come meanwhile.
+                if slot.wait(Side::Host, Spin(Duration::ZERO), Duration::from_nanos(1)) {
+                    return Ok(());
+                }
+                self.lose(how);
+                return Err(self.gone());
+            }
+            if deadline.is_some_and(|d| Instant::now() >= d) {
+                self.end("it did not end a call whose time was up, and was ended");
+                let fault = Fault::untraced(FaultKind::TimeLimit, self.name.clone());
+                return Err(CallError::Fault(Box::new(fault)));
+            }
+            if self.cancel.as_ref().is_some_and(Cancel::is_set) {
+                // Who is interrupted has to come out by itself; the next look is in a millisecond.
+                let _ = self.ask(0, None, &Ask::Interrupt);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the window is, before anything else of the domain is known. False if windows are nowhere like that.
+    pub(crate) fn learn_base(&self, base: u64) -> bool {
+        let known = self.base.load(Ordering::Acquire);
+        if known == 0 && base != 0 && base.is_multiple_of(window::SIZE) {
+            self.base.store(base, Ordering::Release);
+            return true;
+        }
+        known == base && base != 0
+    }
+
+    /// The domain calls a host function. What the worker gets back.
+    fn import(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
+        let function = self
+            .functions
+            .get(usize::try_from(slot.first.load(Relaxed)).ok()?)?;
+        let mut frame = OutFrame::new(space);
+        for (n, word) in frame.ints.iter_mut().zip(&slot.words) {
+            *n = word.load(Relaxed);
+        }
+        let mut more = slot.more.iter().map(|w| w.load(Relaxed));
+        for half in frame.vectors.iter_mut().flatten() {
+            *half = more.next()?;
+        }
+        (frame.rax, frame.r10, frame.stack) = (more.next()?, more.next()?, more.next()?);
+        let verdict = match function {
+            HostFunction::Plain { function, signature } => {
+                // SAFETY: the host has given the function for all arguments.
+                let returned = unsafe { ringfence_calls::call(*function as *const _, &frame, &[]) };
+                let Returned {
+                    rax, rdx, xmm0, xmm1, ..
+                } = returned;
+                // Registers that carry no result are the host's own.
+                let narrow = &signature.narrow;
+                let ints = [rax & mask(narrow.int_result), rdx];
+                for (to, n) in frame
+                    .result
+                    .iter_mut()
+                    .zip(ints)
+                    .take(signature.int_results.into())
+                {
+                    *to = n;
+                }
+                let single = if narrow.single_result {
+                    u64::from(u32::MAX)
+                } else {
+                    u64::MAX
+                };
+                let floats = [xmm0.to_bits() & single, xmm1.to_bits()];
+                for (to, n) in frame
+                    .vector_result
+                    .iter_mut()
+                    .zip(floats)
+                    .take(signature.float_results.into())
+                {
+                    to[0] = n;
+                }
+                Verdict::Return
+            }
+            HostFunction::Closure(closure) => match catch_unwind(AssertUnwindSafe(|| closure(&mut frame))) {
+                Ok(verdict) => verdict,
+                Err(panic) => Verdict::Fail(message(&*panic)),
+            },
+        };
+        if verdict != Verdict::Return {
+            return Some(ends(slot, &verdict));
+        }
+        let results = frame
+            .result
+            .into_iter()
+            .chain(frame.vector_result.into_iter().flatten());
+        for (word, n) in slot.words.iter().zip(results) {
+            word.store(n, Relaxed);
+        }
+        Some(kind::RETURN)
+    }
+
+    fn syscall(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
+        let policy = self.policy.as_ref()?;
+        if !self.learn_base(slot.more[BASE].load(Relaxed)) {
+            return None;
+        }
+        let call = Syscall {
+            number: slot.first.load(Relaxed),
+            args: std::array::from_fn(|n| slot.words[n].load(Relaxed)),
+        };
+        let answer = catch_unwind(AssertUnwindSafe(|| policy.syscall(&DomainRef::of(space), &call)));
+        let verdict = match answer {
+            Ok(Answer::Return(value)) => {
+                slot.words[0].store(value as u64, Relaxed);
+                return Some(kind::RETURN);
+            }
+            Ok(Answer::Exit(status)) => Verdict::Exit(status),
+            Ok(Answer::Abort(reason)) => Verdict::Abort(reason),
+            Ok(Answer::OutOfMemory) => Verdict::OutOfMemory,
+            Err(_) => {
+                slot.words[0].store(-i64::from(libc::ENOSYS) as u64, Relaxed);
+                return Some(kind::RETURN);
+            }
+        };
+        Some(ends(slot, &verdict))
+    }
+
+    fn limit(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
+        let hit = wire::get_hit(&mut Reader(&slot.get()));
+        let to = self.tell_limit(space, &hit);
+        slot.words[0].store(to.unwrap_or(0), Relaxed);
+        Some(kind::RETURN)
+    }
+
+    /// What the host's function for limits decides.
+    pub(crate) fn tell_limit(&self, space: &dyn Space, hit: &LimitHit) -> Option<u64> {
+        let hook = self.on_limit.as_ref()?;
+        match catch_unwind(AssertUnwindSafe(|| hook(&DomainRef::of(space), hit))) {
+            Ok(OnLimit::Raise(to)) if to > hit.limit() => Some(to),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.end("it was ended");
+    }
+}
+
+fn mask(width: Width) -> u64 {
+    width.mask()
+}
+
+fn ends(slot: &Slot, verdict: &Verdict) -> u32 {
+    let mut w = Writer::default();
+    wire::put_verdict(&mut w, verdict);
+    slot.put(&w.0);
+    kind::VERDICT
+}
+
+/// What a panic said.
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!(
+        "a host function panicked: {}",
+        text.as_deref().unwrap_or("no text")
+    )
+}

@@ -1,0 +1,130 @@
+//! Which slot a thread of the host has in which domain.
+
+use crate::ask::Ask;
+use crate::domain::Shared;
+use crate::slot::{SLOTS, kind};
+use ringfence_core::CallError;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, Weak};
+
+/// A thread's slots: the domain's number, the domain, the slot.
+#[derive(Default)]
+struct Mine(Vec<(u64, Weak<Shared>, usize)>);
+
+impl Drop for Mine {
+    /// The thread ends: its slots are free again, and the worker's threads behind them end.
+    fn drop(&mut self) {
+        for (id, shared, number) in self.0.drain(..) {
+            if let Some(shared) = shared.upgrade()
+                && number != 0
+            {
+                give_back(&shared, id, number);
+            }
+        }
+    }
+}
+
+thread_local! {
+    static MINE: RefCell<Mine> = RefCell::default();
+    /// The one that was used last.
+    static LAST: Cell<(u64, usize)> = const { Cell::new((0, 0)) };
+}
+
+fn give_back(shared: &Shared, id: u64, number: usize) {
+    let link = &shared.link;
+    // Another worker has other threads.
+    if shared.id.load(Ordering::Acquire) != id || !link.maker.is_me() {
+        return;
+    }
+    let _ = link.exchange(number, None, 0, |_| kind::END);
+    let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    *taken &= !(1 << number);
+}
+
+/// The calling thread's slot in the domain; it gets one if it has none.
+#[inline]
+pub(crate) fn slot(shared: &Shared) -> Result<usize, CallError> {
+    let id = shared.id.load(Ordering::Acquire);
+    let (known, number) = LAST.get();
+    if known == id {
+        return Ok(number);
+    }
+    find(shared, id)
+}
+
+#[cold]
+fn find(shared: &Shared, id: u64) -> Result<usize, CallError> {
+    shared.link.usable()?;
+    let known = MINE.try_with(|mine| {
+        let mine = mine.try_borrow().ok()?;
+        mine.0.iter().find(|m| m.0 == id).map(|m| m.2)
+    });
+    // A thread that is ending has no place to note a slot.
+    let number = match known.map_err(|_| CallError::Ending)? {
+        Some(number) => number,
+        None => {
+            let number = begin(shared)?;
+            note(shared, id, number);
+            number
+        }
+    };
+    LAST.set((id, number));
+    Ok(number)
+}
+
+fn note(shared: &Shared, id: u64, number: usize) {
+    let _ = MINE.try_with(|mine| {
+        let Ok(mut mine) = mine.try_borrow_mut() else {
+            return;
+        };
+        mine.0.retain(|m| m.1.strong_count() > 0 && m.0 != id);
+        mine.0.push((id, shared.me.clone(), number));
+    });
+}
+
+/// The calling thread makes the domain, through the slot for that, until what is returned is called.
+pub(crate) fn while_making<T>(shared: &Shared, f: impl FnOnce() -> T) -> T {
+    let id = shared.id.load(Ordering::Acquire);
+    note(shared, id, 0);
+    let result = f();
+    let _ = MINE.try_with(|mine| mine.try_borrow_mut().map(|mut m| m.0.retain(|m| m.0 != id)));
+    if LAST.get().0 == id {
+        LAST.set((0, 0));
+    }
+    result
+}
+
+fn begin(shared: &Shared) -> Result<usize, CallError> {
+    let number = {
+        let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = (!(*taken | 1)).trailing_zeros() as usize;
+        if free >= SLOTS {
+            return Err(CallError::NoLane {
+                limit: SLOTS as u32 - 1,
+            });
+        }
+        *taken |= 1 << free;
+        free
+    };
+    shared.link.clear(number);
+    let failed = |why: String| {
+        let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken &= !(1 << number);
+        CallError::Lane(why)
+    };
+    let answer = shared.whole(&Ask::Thread(number as u64));
+    match answer {
+        Ok(bytes) => {
+            let mut r = crate::wire::Reader(&bytes);
+            match bytes.is_empty() || r.number() != 0 {
+                false => Ok(number),
+                true => Err(failed(r.text())),
+            }
+        }
+        Err(e) => {
+            failed(String::new());
+            Err(e)
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The worker: a window of the ordinary kind, in a process that the host talks to through [slots](crate::slot).
+
+use crate::ask::Ask;
+use crate::lock;
+use crate::setup::Setup;
+use crate::slot::{BASE, SLOTS, Side, Slot, Slots, Spin, kind};
+use crate::wire::{self, Reader, Writer};
+use ringfence_core::{
+    Answer, Call, CallError, DomainError, DomainRef, Instance, LimitHit, OnLimit, OutFrame, Returned, Space,
+    Syscall, SyscallHandler, Verdict,
+};
+use ringfence_runtime::{Domain, Imports, LoadOptions, Module};
+use std::cell::Cell;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long a sleep is at most. Nobody has to be looked after: the worker dies with its host.
+const NAP: Duration = Duration::from_secs(60);
+
+/// What all threads share.
+struct World {
+    slots: Slots,
+    spin: Spin,
+    domain: OnceLock<Domain>,
+}
+
+thread_local! {
+    /// The slot that this thread serves.
+    static MINE: Cell<Option<(&'static World, usize)>> = const { Cell::new(None) };
+    /// The domain that has called out on this thread, while the host is asked.
+    static OUTSIDE: Cell<Option<*const dyn Space>> = const { Cell::new(None) };
+}
+
+/// Runs `f` with the domain noted as one that has called out.
+fn outside<T>(domain: DomainRef<'_>, f: impl FnOnce() -> T) -> T {
+    // SAFETY: only the lifetime changes; it is forgotten before this returns.
+    let space = unsafe { std::mem::transmute::<&dyn Space, &'static dyn Space>(domain.space()) };
+    let before = OUTSIDE.replace(Some(std::ptr::from_ref(space)));
+    let result = f();
+    OUTSIDE.set(before);
+    result
+}
+
+fn slot(mine: (&'static World, usize)) -> &'static Slot {
+    mine.0.slots.get(mine.1)
+}
+
+/// Sends a message to the host, and serves what it asks for until it has sent something of `until`'s. That kind.
+fn tell(mine: (&'static World, usize), kind: u32, until: &[u32]) -> u32 {
+    let slot = slot(mine);
+    slot.post(Side::Host, kind);
+    loop {
+        while !slot.wait(Side::Worker, mine.0.spin, NAP) {}
+        let kind = slot.kind();
+        if until.contains(&(kind & 0xFF)) {
+            return kind;
+        }
+        serve(mine, kind);
+    }
+}
+
+/// Does what the host asks for, and leaves the answer in the slot, posted.
+fn serve(mine: (&'static World, usize), message: u32) {
+    use std::sync::atomic::Ordering::Relaxed;
+    let slot = slot(mine);
+    let domain = mine.0.domain.get();
+    match (message & 0xFF, domain) {
+        (kind::CALL, Some(domain)) => {
+            let function = slot.first.load(Relaxed);
+            let mut call = Call::default();
+            for (n, word) in call.ints.iter_mut().zip(&slot.words) {
+                *n = word.load(Relaxed);
+            }
+            let floats = (message >> 8 & 0xFF) as usize;
+            for (x, word) in call.floats.iter_mut().zip(&slot.more).take(floats) {
+                *x = f64::from_bits(word.load(Relaxed));
+            }
+            let words = match message >> 16 {
+                0 => Vec::new(),
+                count => slot.get_words(count as usize),
+            };
+            call.stack = &words;
+            match enter(domain, function, &mut call) {
+                Ok(returned) => {
+                    let Returned {
+                        rax,
+                        rdx,
+                        xmm0,
+                        xmm1,
+                        st0,
+                    } = returned;
+                    slot.first.store(rax, Relaxed);
+                    let (low, high) = st0.split_at(8);
+                    let half = |b: &[u8]| b.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
+                    let all = [rdx, xmm0.to_bits(), xmm1.to_bits(), half(low), half(high)];
+                    for (word, n) in slot.words.iter().zip(all) {
+                        word.store(n, Relaxed);
+                    }
+                    slot.post(Side::Host, kind::RETURNED);
+                }
+                Err(error) => {
+                    let mut w = Writer::default();
+                    wire::put_call_error(&mut w, &error, 0);
+                    slot.put(&w.0);
+                    slot.post(Side::Host, kind::FAILED);
+                }
+            }
+        }
+        (kind::ASK, _) => {
+            let mut w = Writer::default();
+            match Ask::read(&slot.get()) {
+                Some(Ask::Thread(number)) => {
+                    let number = (number as usize).min(SLOTS - 1);
+                    let made = begin(mine.0, number);
+                    w.number(made.is_err().into())
+                        .text(&made.err().unwrap_or_default());
+                }
+                Some(ask) => {
+                    // SAFETY: set for as long as the domain waits for the host.
+                    let outside = OUTSIDE.get().map(|space| DomainRef::of(unsafe { &*space }));
+                    ask.answer(domain, outside.or(domain.map(|d| d.space())), &mut w);
+                }
+                None => {}
+            }
+            slot.put(&w.0);
+            slot.post(Side::Host, kind::ANSWER);
+        }
+        (kind::CALL, None) => {
+            let mut w = Writer::default();
+            let error = CallError::Lane("the domain is being made".to_owned());
+            wire::put_call_error(&mut w, &error, 0);
+            slot.put(&w.0);
+            slot.post(Side::Host, kind::FAILED);
+        }
+        // Nothing that a host of this build sends.
+        _ => std::process::abort(),
+    }
+}
+
+thread_local! {
+    /// The function that this thread has called last, found.
+    static LAST: std::cell::RefCell<Option<ringfence_runtime::Entry>> = const { std::cell::RefCell::new(None) };
+}
+
+fn enter(domain: &Domain, function: u64, call: &mut Call<'_>) -> Result<Returned, CallError> {
+    let known = LAST.with_borrow(|last| last.as_ref().filter(|e| e.address() == function).cloned());
+    let entry = match known {
+        Some(entry) => entry,
+        None => {
+            let entry = domain
+                .entry_by_address(function)
+                .map_err(|_| CallError::Removed)?;
+            LAST.set(Some(entry.clone()));
+            entry
+        }
+    };
+    entry.call(call)
+}
+
+/// Starts the thread that serves a slot.
+fn begin(world: &'static World, number: usize) -> Result<(), String> {
+    let run = move || {
+        let mine = (world, number);
+        MINE.set(Some(mine));
+        loop {
+            while !slot(mine).wait(Side::Worker, world.spin, NAP) {}
+            match slot(mine).kind() {
+                kind::END => break,
+                message => serve(mine, message),
+            }
+        }
+        LAST.set(None);
+        slot(mine).post(Side::Host, kind::ANSWER);
+    };
+    std::thread::Builder::new()
+        .stack_size(512 << 10)
+        .spawn(run)
+        .map(drop)
+        .map_err(|e| e.to_string())
+}
+
+/// A host function is called.
+fn import(number: usize, frame: &mut OutFrame) -> Verdict {
+    use std::sync::atomic::Ordering::Relaxed;
+    let Some(mine) = MINE.get() else {
+        return Verdict::Fail("a thread that the host does not know has called it".to_owned());
+    };
+    let slot = slot(mine);
+    slot.first.store(number as u64, Relaxed);
+    for (word, n) in slot.words.iter().zip(frame.ints) {
+        word.store(n, Relaxed);
+    }
+    slot.more[BASE].store(frame.domain().base(), Relaxed);
+    let vectors = frame.vectors.iter().flatten().copied();
+    for (word, n) in slot
+        .more
+        .iter()
+        .zip(vectors.chain([frame.rax, frame.r10, frame.stack]))
+    {
+        word.store(n, Relaxed);
+    }
+    let answer = outside(frame.domain(), || {
+        tell(mine, kind::IMPORT, &[kind::RETURN, kind::VERDICT])
+    });
+    match answer & 0xFF {
+        kind::RETURN => {
+            let word = |n: usize| slot.words[n].load(Relaxed);
+            frame.result = [word(0), word(1)];
+            frame.vector_result = [[word(2), word(3)], [word(4), word(5)]];
+            Verdict::Return
+        }
+        _ => wire::get_verdict(&mut Reader(&slot.get())),
+    }
+}
+
+/// The host's policy.
+struct Forward;
+
+impl SyscallHandler for Forward {
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+        use std::sync::atomic::Ordering::Relaxed;
+        let Some(mine) = MINE.get() else {
+            return Answer::Return(-i64::from(libc::ENOSYS));
+        };
+        let slot = slot(mine);
+        slot.first.store(call.number, Relaxed);
+        slot.more[BASE].store(domain.base(), Relaxed);
+        for (word, n) in slot.words.iter().zip(call.args) {
+            word.store(n, Relaxed);
+        }
+        let answer = outside(*domain, || {
+            tell(mine, kind::SYSCALL, &[kind::RETURN, kind::VERDICT])
+        });
+        match answer & 0xFF {
+            kind::RETURN => Answer::Return(slot.words[0].load(Relaxed) as i64),
+            _ => match wire::get_verdict(&mut Reader(&slot.get())) {
+                Verdict::Exit(status) => Answer::Exit(status),
+                Verdict::OutOfMemory => Answer::OutOfMemory,
+                Verdict::Abort(reason) => Answer::Abort(reason),
+                _ => Answer::Return(-i64::from(libc::ENOSYS)),
+            },
+        }
+    }
+
+    fn reset(&self) {
+        if let Some(mine) = MINE.get() {
+            tell(mine, kind::FORGET, &[kind::RETURN]);
+        }
+    }
+}
+
+fn on_limit(domain: &DomainRef<'_>, hit: &LimitHit) -> OnLimit {
+    let Some(mine) = MINE.get() else {
+        return OnLimit::Keep;
+    };
+    let slot = slot(mine);
+    let mut w = Writer::default();
+    wire::put_hit(&mut w, hit);
+    slot.put(&w.0);
+    outside(*domain, || tell(mine, kind::LIMIT, &[kind::RETURN]));
+    match slot.words[0].load(std::sync::atomic::Ordering::Relaxed) {
+        0 => OnLimit::Keep,
+        to => OnLimit::Raise(to),
+    }
+}
+
+fn make(setup: &Setup) -> Result<Domain, DomainError> {
+    let mut load = LoadOptions::default();
+    load.allow_integrity = setup.allow_integrity;
+    load.max_file_size = u32::MAX.into();
+    load.max_labels = 65_533;
+    let modules: Vec<Module> = setup
+        .modules
+        .iter()
+        .map(|(name, bytes)| Module::from_bytes(name, bytes, &load))
+        .collect::<Result<_, _>>()
+        .map_err(|e| DomainError::Layout {
+            reason: e.to_string(),
+        })?;
+    let os = |what| move |source| DomainError::Host(ringfence_core::HostError::Os { what, source });
+    lock::system_calls(true).map_err(os("filtering system calls"))?;
+    let mut imports = Imports::new();
+    for (number, name) in setup.imports.iter().enumerate() {
+        imports = imports.closure(name, move |frame| import(number, frame));
+    }
+    if setup.policy {
+        imports = imports.policy(Arc::new(Forward));
+    }
+    if setup.on_limit {
+        imports = imports.on_limit(on_limit);
+    }
+    let domain = Domain::new(&modules, imports, &setup.options())?;
+    lock::system_calls(false).map_err(os("filtering system calls"))?;
+    Ok(domain)
+}
+
+/// What the program `ringfence-worker` does: its argument is the host's process, its standard input what it is told, and its standard output
+/// the slots.
+#[must_use]
+pub fn worker() -> ExitCode {
+    let host = std::env::args().nth(1).and_then(|n| n.parse().ok());
+    let Some(host) = host else {
+        eprintln!("ringfence-worker: part of Ringfence's back end 'process', which starts it by itself");
+        return ExitCode::from(2);
+    };
+    if !lock::die_with(host) {
+        return ExitCode::FAILURE;
+    }
+    lock::close_others();
+    // A thread that ends without a word would leave the host waiting; a process that ends does not.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        told(panic);
+        std::process::abort();
+    }));
+    let mut bytes = Vec::new();
+    let read = std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes);
+    let (Ok(_), Ok(slots)) = (read, Slots::map(1)) else {
+        return ExitCode::FAILURE;
+    };
+    // SAFETY: nobody uses them any more.
+    unsafe {
+        libc::close(0);
+        libc::close(1);
+    }
+    let setup = Setup::read(&bytes);
+    drop(bytes);
+    let spin = Spin(Duration::from_nanos(setup.as_ref().map_or(0, |s| s.spin)));
+    let world: &'static World = Box::leak(Box::new(World {
+        slots,
+        spin,
+        domain: OnceLock::new(),
+    }));
+    let mine = (world, 0);
+    MINE.set(Some(mine));
+    while !slot(mine).wait(Side::Worker, world.spin, NAP) {}
+    let made = match &setup {
+        Ok(setup) => match lock::leave_the_world() {
+            Ok(()) => make(setup),
+            Err(source) => Err(DomainError::Host(ringfence_core::HostError::Os {
+                what: "giving up privileges",
+                source,
+            })),
+        },
+        Err(reason) => Err(DomainError::Layout {
+            reason: reason.clone(),
+        }),
+    };
+    let mut w = Writer::default();
+    match made {
+        Ok(domain) => {
+            w.number(0).number(domain.space().base());
+            let _ = world.domain.set(domain);
+        }
+        Err(e) => wire::put_domain_error(w.number(1), &e),
+    }
+    slot(mine).put(&w.0);
+    // The host ends this process when it is done with it.
+    tell(mine, kind::ANSWER, &[kind::END]);
+    ExitCode::SUCCESS
+}
