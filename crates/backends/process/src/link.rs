@@ -240,6 +240,9 @@ impl Link {
 
     /// The domain calls a host function. What the worker gets back.
     fn import(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
+        if !self.learn_base(slot.more[BASE].load(Relaxed)) {
+            return None;
+        }
         let function = self
             .functions
             .get(usize::try_from(slot.first.load(Relaxed)).ok()?)?;
