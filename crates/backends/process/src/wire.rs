@@ -158,7 +158,6 @@ fn put_kind(w: &mut Writer, kind: &FaultKind, depth: u32) {
             w.number(17).number(place as u64)
         }
         FaultKind::Unbound(stub) => w.number(18).number(u64::from(*stub)),
-        FaultKind::Nesting => w.number(19),
         FaultKind::OutOfOrder => w.number(20),
         FaultKind::Host(text) => w.number(21).text(text),
         FaultKind::Callee(fault) if depth < DEPTH => {
@@ -197,7 +196,6 @@ fn get_kind(r: &mut Reader<'_>, depth: u32) -> FaultKind {
         16 => FaultKind::NotUnwound(r.text()),
         17 => FaultKind::Frames(FRAME_ERRORS[r.number().min(4) as usize]),
         18 => FaultKind::Unbound(r.number() as u32),
-        19 => FaultKind::Nesting,
         20 => FaultKind::OutOfOrder,
         21 => FaultKind::Host(r.text()),
         22 if depth < DEPTH => FaultKind::Callee(Box::new(get_fault(r, depth + 1))),
@@ -303,6 +301,9 @@ pub(crate) fn put_call_error(w: &mut Writer, error: &CallError, depth: u32) {
             w.number(10).number(*given as u64).number(*limit as u64);
         }
         CallError::Exceeded(e) => put_exceeded(w.number(11), *e),
+        CallError::Nesting => {
+            w.number(13);
+        }
         other => {
             w.number(12).text(&other.to_string());
         }
@@ -332,6 +333,7 @@ pub(crate) fn get_call_error(r: &mut Reader<'_>, depth: u32) -> CallError {
             limit: r.number() as usize,
         },
         11 => CallError::Exceeded(get_exceeded(r)),
+        13 => CallError::Nesting,
         _ => CallError::Lane(r.text()),
     }
 }
