@@ -261,7 +261,7 @@ mod tests {
             .flat_map(|p| &p.workloads)
             .map(|w| &w.name)
             .collect();
-        assert!(names.len() >= 40, "{names:?}");
+        assert!(names.len() >= 60, "{names:?}");
         names.sort();
         let count = names.len();
         names.dedup();
