@@ -76,7 +76,8 @@ impl Slot {
             return true;
         }
         if !spin.0.is_zero() {
-            let begin = Instant::now();
+            // The clock is looked at when it has taken some time already.
+            let mut begin = None;
             loop {
                 for _ in 0..64 {
                     if self.is(me) {
@@ -84,7 +85,7 @@ impl Slot {
                     }
                     std::hint::spin_loop();
                 }
-                if begin.elapsed() >= spin.0 {
+                if begin.get_or_insert_with(Instant::now).elapsed() >= spin.0 {
                     break;
                 }
             }

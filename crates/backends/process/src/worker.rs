@@ -144,18 +144,16 @@ thread_local! {
 }
 
 fn enter(domain: &Domain, function: u64, call: &mut Call<'_>) -> Result<Returned, CallError> {
-    let known = LAST.with_borrow(|last| last.as_ref().filter(|e| e.address() == function).cloned());
-    let entry = match known {
+    // Taken out meanwhile: calls may nest.
+    let entry = match LAST.take().filter(|e| e.address() == function) {
         Some(entry) => entry,
-        None => {
-            let entry = domain
-                .entry_by_address(function)
-                .map_err(|_| CallError::Removed)?;
-            LAST.set(Some(entry.clone()));
-            entry
-        }
+        None => domain
+            .entry_by_address(function)
+            .map_err(|_| CallError::Removed)?,
     };
-    entry.call(call)
+    let returned = entry.call(call);
+    LAST.set(Some(entry));
+    returned
 }
 
 /// Starts the thread that serves a slot.
