@@ -63,9 +63,36 @@ pub struct Budget {
 
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
-    at: Instant,
+    at: Moment,
     /// How long it was at first, in nanoseconds: for the message.
     limit: u64,
+}
+
+/// By which clock.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    Wall(Instant),
+    /// The calling thread's processor time.
+    Thread(Duration),
+}
+
+impl Moment {
+    fn over(self) -> bool {
+        match self {
+            Moment::Wall(at) => Instant::now() >= at,
+            Moment::Thread(at) => thread_time() >= at,
+        }
+    }
+}
+
+/// The calling thread's processor time.
+fn thread_time() -> Duration {
+    // SAFETY: the clock is always there; the call fills the structure in, which may be all zeroes before.
+    unsafe {
+        let mut t: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut t);
+        Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+    }
 }
 
 impl Budget {
@@ -105,9 +132,21 @@ impl Budget {
     /// The same, and no later than `at`. `limit` is for the message: nanoseconds from where the work began to `at`.
     #[must_use]
     pub fn until(mut self, at: Instant, limit: u64) -> Budget {
-        if self.time.is_none_or(|d| at < d.at) {
+        if !matches!(self.time, Some(Deadline { at: Moment::Wall(before), .. }) if before <= at) {
+            let at = Moment::Wall(at);
             self.time = Some(Deadline { at, limit });
         }
+        self
+    }
+
+    /// The same, and no more than this much of the calling thread's processor time from now on, whatever else the machine does.
+    /// Takes the place of another deadline. The work has to stay on this thread.
+    #[must_use]
+    pub fn of_thread(mut self, time: Duration) -> Budget {
+        self.time = Some(Deadline {
+            at: Moment::Thread(thread_time().saturating_add(time)),
+            limit: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+        });
         self
     }
 
@@ -151,7 +190,7 @@ impl Budget {
     pub fn clock(&mut self) -> Result<(), Exceeded> {
         self.look = Budget::LOOK;
         match self.time {
-            Some(d) if Instant::now() >= d.at => {
+            Some(d) if d.at.over() => {
                 // Everything after the first refusal is refused at once.
                 self.look = 0;
                 Err(Exceeded {
@@ -285,6 +324,18 @@ mod tests {
         assert_eq!(bound(b.clock()), (Bound::Time, 0));
         let mut b = Budget::unlimited().within(Duration::MAX);
         b.clock().unwrap();
+    }
+
+    #[test]
+    fn processor_time_is_counted() {
+        let mut b = Budget::unlimited().of_thread(Duration::from_millis(2));
+        // What sleeps uses none.
+        std::thread::sleep(Duration::from_millis(20));
+        b.clock().unwrap();
+        while b.step().is_ok() {}
+        assert_eq!(bound(b.step()), (Bound::Time, 2_000_000));
+        let mut b = Budget::new(10, 0).of_thread(Duration::MAX);
+        assert_eq!((0..).find(|_| b.step().is_err()), Some(10));
     }
 
     #[test]

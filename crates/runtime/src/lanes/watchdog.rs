@@ -8,9 +8,9 @@
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::{signal, tick, world};
 use crate::os::lock::{Lock, Rank};
+use crate::os::thread;
 use ringfence_core::error::HostError;
 use std::mem::zeroed;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const NONE: u32 = 0;
@@ -59,28 +59,14 @@ pub(crate) fn start() -> Result<(), HostError> {
         return Ok(());
     }
     barrier();
-    // No signal of the host's is to be handled by our thread.
-    // SAFETY: changes the calling thread's mask and puts it back.
-    unsafe {
-        let mut all: libc::sigset_t = zeroed();
-        let mut old: libc::sigset_t = zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        STATE.store(RUNNING, Ordering::Release);
-        let made = std::thread::Builder::new()
-            .name("ringfence-watch".into())
-            .stack_size(128 << 10)
-            .spawn(run);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, null_mut());
-        if let Err(source) = made {
-            STATE.store(NONE, Ordering::Release);
-            return Err(HostError::Os {
-                what: "starting the watchdog",
-                source,
-            });
+    STATE.store(RUNNING, Ordering::Release);
+    thread::start(c"ringfence-watch", 128 << 10, run).map_err(|source| {
+        STATE.store(NONE, Ordering::Release);
+        HostError::Os {
+            what: "starting the watchdog",
+            source,
         }
-    }
-    Ok(())
+    })
 }
 
 fn run() {

@@ -6,12 +6,16 @@
 use super::debug::{self, Name};
 use super::module::Module;
 use super::names::plain;
+use crate::os::thread;
 use ringfence_core::work::{Budget, Exceeded};
-use std::mem::zeroed;
-use std::ptr::null_mut;
+use std::time::Duration;
 
-/// Steps that one report may take: fifty milliseconds at most, and tens of megabytes of debug information.
+/// Steps that one report may take: tens of megabytes of debug information.
 const STEPS: u64 = 2_500_000;
+
+/// Processor time that one report may take, showing names included, which has bounds of its own. Entries of the largest shapes
+/// take it up before the steps.
+const TIME: Duration = Duration::from_millis(40);
 
 /// Memory that grows with what is read.
 const BYTES: u64 = 16 << 20;
@@ -33,14 +37,14 @@ pub(crate) struct Named {
 /// The functions at each place of some modules, inlined ones first, at least one for each; and what was exceeded if they are not all
 /// that could be told.
 pub(crate) fn functions(places: &[(&Module, Vec<u64>)]) -> (Vec<Vec<Vec<Named>>>, Option<Exceeded>) {
-    apart(|| read(places)).unwrap_or_else(|| {
+    thread::apart(c"ringfence-names", STACK, || read(places)).unwrap_or_else(|| {
         let nothing = |(_, offsets): &(&Module, Vec<u64>)| vec![vec![Named::default()]; offsets.len()];
         (places.iter().map(nothing).collect(), None)
     })
 }
 
 fn read(places: &[(&Module, Vec<u64>)]) -> (Vec<Vec<Vec<Named>>>, Option<Exceeded>) {
-    let (mut budget, mut cut) = (Budget::new(STEPS, BYTES), None);
+    let (mut budget, mut cut) = (Budget::new(STEPS, BYTES).of_thread(TIME), None);
     let mut all = Vec::with_capacity(places.len());
     for (module, offsets) in places {
         let (found, exceeded) = debug::look_up(module.original(), offsets, &mut budget);
@@ -49,16 +53,28 @@ fn read(places: &[(&Module, Vec<u64>)]) -> (Vec<Vec<Vec<Named>>>, Option<Exceede
             if names.is_empty() {
                 names.push(Name::default());
             }
-            names.into_iter().map(shown).collect()
+            names
+                .into_iter()
+                .map(|name| shown(name, &mut budget, &mut cut))
+                .collect()
         };
         all.push(found.into_iter().map(named).collect());
     }
     (all, cut)
 }
 
-fn shown(name: Name) -> Named {
+/// When the time is over names are shown as the file has them.
+fn shown(name: Name, budget: &mut Budget, cut: &mut Option<Exceeded>) -> Named {
+    let function = name.function.filter(|n| !n.is_empty());
+    let function = function.map(|n| match budget.clock() {
+        Ok(()) => demangled(&n),
+        Err(e) => {
+            cut.get_or_insert(e);
+            plain(&String::from_utf8_lossy(&n))
+        }
+    });
     Named {
-        function: name.function.filter(|n| !n.is_empty()).map(|n| demangled(&n)),
+        function,
         file: name.file.map(|n| plain(&String::from_utf8_lossy(&n))),
         line: name.line.and_then(|l| u32::try_from(l).ok()),
     }
@@ -89,24 +105,4 @@ impl std::fmt::Write for Short {
             false => Ok(()),
         }
     }
-}
-
-/// Does `work` on a thread with a stack of its own. `None` if there can be no thread, or the work panics, which would be a defect of ours.
-fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
-    std::thread::scope(|scope| {
-        // No signal of the host's is to be handled by our thread.
-        // SAFETY: changes the calling thread's mask and puts it back.
-        let thread = unsafe {
-            let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-            let thread = std::thread::Builder::new()
-                .name("ringfence-names".into())
-                .stack_size(STACK)
-                .spawn_scoped(scope, work);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, null_mut());
-            thread
-        };
-        thread.ok()?.join().ok()
-    })
 }

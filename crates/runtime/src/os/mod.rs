@@ -9,3 +9,4 @@ pub(crate) mod pages;
 #[cfg(test)]
 pub(crate) mod refusals;
 pub(crate) mod sys;
+pub(crate) mod thread;

@@ -3,7 +3,7 @@
 use super::asked::Asked;
 use super::bytes::{Cursor, Stop};
 use super::sections::Sections;
-use super::unit::{Text, Value, form};
+use super::unit::{TEXT, Text, Value, form};
 use ringfence_core::work::Budget;
 
 /// The table of one unit, not read yet but for its header.
@@ -126,7 +126,9 @@ impl<'a> Lines<'a> {
                     }
                     9 => row.address = row.address.wrapping_add(c.u16()?.into()),
                     other => {
-                        for _ in 0..self.lengths.get(usize::from(other) - 1).copied().unwrap_or(0) {
+                        let operands = self.lengths.get(usize::from(other) - 1).copied().unwrap_or(0);
+                        budget.steps(operands.into())?;
+                        for _ in 0..operands {
                             c.uleb()?;
                         }
                     }
@@ -173,13 +175,10 @@ impl<'a> Lines<'a> {
     fn file_before_5(&self, file: u64, budget: &mut Budget) -> Result<(Option<&'a [u8]>, &'a [u8]), Stop> {
         let mut c = self.tables;
         let directories = c;
-        while !c.text()?.is_empty() {
-            budget.step()?;
-        }
+        while !text(&mut c, budget)?.is_empty() {}
         let mut n = 1;
         let (name, directory) = loop {
-            budget.step()?;
-            let name = c.text()?;
+            let name = text(&mut c, budget)?;
             if name.is_empty() {
                 return Err(Stop::Malformed);
             }
@@ -193,13 +192,12 @@ impl<'a> Lines<'a> {
         };
         let mut c = directories;
         for n in 1..=directory {
-            budget.step()?;
-            let text = c.text()?;
-            if text.is_empty() {
+            let directory_name = text(&mut c, budget)?;
+            if directory_name.is_empty() {
                 break;
             }
             if n == directory {
-                return Ok((Some(text), name));
+                return Ok((Some(directory_name), name));
             }
         }
         Ok((None, name))
@@ -218,6 +216,13 @@ impl<'a> Lines<'a> {
         let (directory, _) = directories.entry(self, c, directory, budget)?;
         Ok((Some(directory), name))
     }
+}
+
+/// A string, paid by its length.
+fn text<'a>(c: &mut Cursor<'a>, budget: &mut Budget) -> Result<&'a [u8], Stop> {
+    let text = c.text()?;
+    budget.steps(1 + text.len() as u64 / TEXT)?;
+    Ok(text)
 }
 
 /// A table of directories or files, of DWARF 5.
@@ -259,6 +264,9 @@ impl<'a> Table<'a> {
             for _ in 0..self.fields {
                 let (kind, code) = (formats.uleb()?, formats.uleb()?);
                 let value = form(c, code, 0, lines.wide, lines.address)?;
+                if let Value::Text(Text::Here(text)) = value {
+                    budget.steps(text.len() as u64 / TEXT)?;
+                }
                 match (kind, value) {
                     (1, value) => last.0 = Some(value),
                     (2, Value::Number(n)) => last.1 = n,

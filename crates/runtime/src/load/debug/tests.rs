@@ -185,6 +185,43 @@ fn symbols_that_share_a_name_are_not_copied() {
 }
 
 #[test]
+fn strings_in_entries_are_paid_by_their_length() {
+    // Shape 3 has its name in the entry: 4 KB each, in 2,000 functions that cover nothing.
+    let mut entries = Vec::new();
+    for _ in 0..2_000 {
+        entries.push(3);
+        entries.extend(range(0x10, 0x20));
+        entries.extend([b'n'; 4_000]);
+        entries.extend([0, 0]);
+    }
+    let file = with_info(unit(&entries), &[]);
+    let mut budget = Budget::new(200_000, 1 << 20);
+    let (_, cut) = look_up(&file, &[0x1800], &mut budget);
+    assert_eq!(cut.map(|e| e.bound), Some(Bound::Steps), "8 MB of names");
+    let mut budget = Budget::new(400_000, 1 << 20);
+    assert_eq!(look_up(&file, &[0x1800], &mut budget).1, None);
+}
+
+#[test]
+fn operands_of_unknown_operations_are_counted() {
+    // Version 2; operation 13 of 14 has 255 operands.
+    let head = [
+        1, 1, 0xFB, 14, 15, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 255, 0, 0, 0,
+    ];
+    let mut table = vec![2, 0];
+    table.extend((head.len() as u32).to_le_bytes());
+    table.extend(head);
+    let operation = [&[13][..], &[0; 255]].concat();
+    table.extend(operation.repeat(1_000));
+    let mut line = (table.len() as u32).to_le_bytes().to_vec();
+    line.extend(table);
+    let file = with_info(unit(&[]), &[(".debug_line", BITS, line)]);
+    let steps = |count| look_up(&file, &[0x1800], &mut Budget::new(count, 1 << 20)).1;
+    assert_eq!(steps(10_000).map(|e| e.bound), Some(Bound::Steps));
+    assert_eq!(steps(300_000), None);
+}
+
+#[test]
 fn any_bytes_end() {
     let mut entries = vec![3];
     entries.extend(range(0x1000, 0x2000));

@@ -5,6 +5,9 @@ use super::bytes::{Cursor, Stop, text_at};
 use super::sections::Sections;
 use ringfence_core::work::Budget;
 
+/// Bytes of a string in an entry that make a step: its end has to be looked for.
+pub(super) const TEXT: u64 = 32;
+
 /// Most different shapes that the entries of a unit may have: 16 bytes of memory each.
 const ABBREVIATIONS: usize = 1 << 16;
 
@@ -334,7 +337,11 @@ impl<'a> Unit<'a> {
             if code == 0x16 {
                 code = c.uleb()?;
             }
-            let value = Some(form(c, code, implicit, self.wide, self.address)?);
+            let value = form(c, code, implicit, self.wide, self.address)?;
+            if let Value::Text(Text::Here(text)) = value {
+                budget.steps(text.len() as u64 / TEXT)?;
+            }
+            let value = Some(value);
             match attribute {
                 0x01 => entry.sibling = value,
                 0x03 => entry.name = value,
