@@ -4,6 +4,7 @@ use super::{Domain, Inner};
 use crate::lanes::lane::attention;
 use crate::lanes::signal;
 use crate::os::guarded;
+use crate::place::memory::{self, SLICE};
 use ringfence_core::error::{CallError, MemoryError};
 use ringfence_core::{Answer, DomainRef, Ended, LimitHit, Space, SpawnError, Syscall};
 use ringfence_isa::window;
@@ -14,6 +15,22 @@ impl Domain {
     #[must_use]
     pub fn is(&self, domain: DomainRef<'_>) -> bool {
         std::ptr::addr_eq(domain.space().own(), &raw const **self.0)
+    }
+}
+
+impl Inner {
+    /// One memory call; again, if the host raises the limit that it meets.
+    fn memory_step(&self, call: &Syscall) -> Option<i64> {
+        let answer = || {
+            let mut memory = self.memory();
+            memory.take_refused();
+            let value = memory::system_call(&mut memory, self.base(), call);
+            (value, memory.take_refused())
+        };
+        match answer() {
+            (_, Some((wanted, used, limit))) if self.raise_memory(wanted, used, limit) => answer().0,
+            (value, _) => value,
+        }
     }
 }
 
@@ -115,17 +132,35 @@ impl Space for Inner {
     }
 
     fn memory_call(&self, call: &Syscall) -> Option<Answer> {
-        let answer = || {
-            let mut memory = self.memory();
-            memory.take_refused();
-            let value = crate::place::memory::system_call(&mut memory, self.base(), call);
-            (value, memory.take_refused())
-        };
-        let (value, refused) = answer();
-        let value = match refused {
-            Some((wanted, used, limit)) if self.raise_memory(wanted, used, limit) => answer().0,
-            _ => value,
-        };
+        if call.number == libc::SYS_brk as u64 {
+            // Down in slices, too.
+            let brk = |to: u32| {
+                self.memory_step(&Syscall {
+                    number: call.number,
+                    args: [to.into(), 0, 0, 0, 0, 0],
+                })
+            };
+            let to = call.args[0] as u32;
+            let mut now = brk(0)? as u32;
+            while to >= window::HEAP && now.saturating_sub(to) > SLICE as u32 {
+                now -= SLICE as u32;
+                let at = brk(now)?;
+                if Space::ending(self) {
+                    return Some(Answer::Return(at));
+                }
+            }
+        }
+        let mut value = None;
+        for (n, slice) in memory::slices(call).enumerate() {
+            // Without the heap's lock: who looks takes that of the lanes, which comes first.
+            if n > 0 && Space::ending(self) {
+                return Some(Answer::Return(-i64::from(libc::EINTR)));
+            }
+            value = Some(self.memory_step(&slice)?);
+            if value.is_some_and(|value| (-4095..0).contains(&value)) {
+                break;
+            }
+        }
         value.map(Answer::Return)
     }
 

@@ -14,7 +14,7 @@ mod spare;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use calls::system_call;
+pub(crate) use calls::{SLICE, slices, system_call};
 
 /// Most separate mappings that a domain may have: the process has 65,530 for all.
 const MOST_PIECES: usize = 2048;

@@ -2,14 +2,56 @@
 
 use super::{Memory, Protection, pages};
 use ringfence_core::error::MemoryError;
+use ringfence_core::policy::Syscall;
 use ringfence_isa::PAGE;
 
+/// Most bytes whose pages the kernel takes back, or changes, in one step: a quarter of a millisecond.
+pub(crate) const SLICE: u64 = 4 << 20;
+
+/// The calls that a call is made of: one for each slice of a large range whose pages it gives back or changes. Between two of them
+/// whoever makes them can see that the domain's call has to end.
+pub(crate) fn slices(call: &Syscall) -> impl Iterator<Item = Syscall> + use<> {
+    let [at, len, third, flags, ..] = call.args;
+    let number = call.number as libc::c_long;
+    let sliced = match number {
+        libc::SYS_munmap | libc::SYS_mprotect => true,
+        libc::SYS_madvise => third == libc::MADV_DONTNEED as u64,
+        // What is there goes first, as Linux has it too.
+        libc::SYS_mmap => {
+            let fixed = flags as i32 & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) == libc::MAP_FIXED;
+            fixed && flags as i32 & libc::MAP_ANONYMOUS != 0 && third & libc::PROT_EXEC as u64 == 0
+        }
+        _ => false,
+    };
+    // What is not inside the heap area is one call, which is refused whole.
+    let inside = pages(len).is_some_and(|len| Memory::inside(at as u32, len));
+    let count = if sliced && inside { len.div_ceil(SLICE) } else { 0 };
+    let replaces = number == libc::SYS_mmap;
+    let slice = move |n: u64| {
+        let mut args = [
+            at.wrapping_add(n * SLICE),
+            SLICE.min(len - n * SLICE),
+            third,
+            0,
+            0,
+            0,
+        ];
+        let number = if replaces { libc::SYS_munmap } else { number };
+        if replaces {
+            args[2] = 0;
+        }
+        Syscall {
+            number: number as u64,
+            args,
+        }
+    };
+    let large = count > 1;
+    let whole = (!large || replaces).then_some(*call);
+    (0..if large { count } else { 0 }).map(slice).chain(whole)
+}
+
 /// The memory calls of Linux on a domain's own anonymous memory. `None`: another call.
-pub(crate) fn system_call(
-    memory: &mut Memory,
-    base: u64,
-    call: &ringfence_core::policy::Syscall,
-) -> Option<i64> {
+pub(crate) fn system_call(memory: &mut Memory, base: u64, call: &Syscall) -> Option<i64> {
     const BRK: u64 = libc::SYS_brk as u64;
     const MMAP: u64 = libc::SYS_mmap as u64;
     const MUNMAP: u64 = libc::SYS_munmap as u64;

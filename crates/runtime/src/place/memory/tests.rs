@@ -252,3 +252,43 @@ fn the_next_user_finds_zeroes_within_its_limit() {
         "{kept_before} of 600 users left something accessible"
     );
 }
+
+/// What gives back the pages of a large range is many calls, which cover it and nothing else.
+#[test]
+fn large_ranges_are_worked_off_in_slices() {
+    let at = 0x1_8000_0000;
+    let slices = |number: libc::c_long, args: [u64; 4]| -> Vec<(libc::c_long, u64, u64)> {
+        let mut all = [0; 6];
+        all[..4].copy_from_slice(&args);
+        let call = ringfence_core::policy::Syscall {
+            number: number as u64,
+            args: all,
+        };
+        super::slices(&call)
+            .map(|c| (c.number as i64, c.args[0], c.args[1]))
+            .collect()
+    };
+    let whole = 3 * SLICE + 100;
+    let dropped = libc::MADV_DONTNEED as u64;
+    for (number, third) in [
+        (libc::SYS_munmap, 0),
+        (libc::SYS_mprotect, 1),
+        (libc::SYS_madvise, dropped),
+    ] {
+        let parts: Vec<_> = (0..3).map(|n| (number, at + n * SLICE, SLICE)).collect();
+        let all = [&parts[..], &[(number, at + 3 * SLICE, 100)]].concat();
+        assert_eq!(slices(number, [at, whole, third, 0]), all);
+        assert_eq!(slices(number, [at, SLICE, third, 0]), [(number, at, SLICE)]);
+        // Not in the heap's area: refused, whole.
+        for (at, len) in [(0, whole), (at, u64::MAX), (at, 1 << 32), (at, 0)] {
+            assert_eq!(slices(number, [at, len, third, 0]), [(number, at, len)]);
+        }
+    }
+    let fixed = (libc::MAP_FIXED | libc::MAP_ANONYMOUS | libc::MAP_PRIVATE) as u64;
+    let mapped = slices(libc::SYS_mmap, [at, whole, 3, fixed]);
+    assert_eq!(mapped.len(), 5);
+    assert!(mapped[..4].iter().all(|c| c.0 == libc::SYS_munmap));
+    assert_eq!(mapped[4], (libc::SYS_mmap, at, whole));
+    let anywhere = (libc::MAP_ANONYMOUS | libc::MAP_PRIVATE) as u64;
+    assert_eq!(slices(libc::SYS_mmap, [0, whole, 3, anywhere]).len(), 1);
+}
