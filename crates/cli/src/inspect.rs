@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ringfence::plain;
 use ringfence_driver::inspect::{Info, SymbolInfo, inspect};
 
 use crate::input;
@@ -125,8 +126,28 @@ fn show(path: &str, info: &Info) -> String {
 }
 
 fn symbol(s: &SymbolInfo) -> String {
+    let name = plain(&s.name);
     match (s.address, s.size) {
-        (Some(address), Some(size)) => format!("{address:#010x}  {:<12} {:>8}  {}", s.kind, size, s.name),
-        _ => format!("{:<10}  {:<12} {:>8}  {}", "", s.kind, "", s.name),
+        (Some(address), Some(size)) => format!("{address:#010x}  {:<12} {:>8}  {name}", s.kind, size),
+        _ => format!("{:<10}  {:<12} {:>8}  {name}", "", s.kind, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_move_no_cursor() {
+        for (address, size) in [(Some(4), Some(5)), (None, None)] {
+            let name = "clear\x1b[2J\u{202e}".to_owned();
+            let line = symbol(&SymbolInfo {
+                name,
+                kind: "function",
+                address,
+                size,
+            });
+            assert!(line.ends_with("  clear\\u{1b}[2J\\u{202e}"), "{line:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ringfence::plain;
 use ringfence_driver::check::{self, Finding, Rules, Verdict};
 use ringfence_driver::inspect::feature_names;
 use ringfence_isa::Isolation;
@@ -138,10 +139,10 @@ fn describe(f: &Finding) -> String {
     let bytes: Vec<String> = f.bytes.iter().map(|b| format!("{b:02x}")).collect();
     let mut place = format!("{:#x}", f.offset);
     if let Some(symbol) = &f.symbol {
-        place.push_str(&format!(" <{symbol}>"));
+        place.push_str(&format!(" <{}>", plain(symbol)));
     }
     if let Some(line) = &f.line {
-        place.push_str(&format!(" {line}"));
+        place.push_str(&format!(" {}", plain(line)));
     }
     format!(
         "{place}: {}  {}\n      {}: {}",

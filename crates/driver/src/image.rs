@@ -36,6 +36,9 @@ pub enum ImageError {
     /// Something that a module must not have.
     #[error("{0}")]
     Forbidden(&'static str),
+    /// The names of symbols take more memory than any linker's output.
+    #[error("its symbols' names take more than {} MiB and four times the file; no linker makes such a file", NAMES >> 20)]
+    Names,
     /// No `.note.ringfence`.
     #[error(
         "no .note.ringfence: this is an ordinary shared object, not a module; build it with ringfence cc"
@@ -152,12 +155,13 @@ impl<'a> Image<'a> {
             [one] => **one,
             several => return Err(ImageError::TextSegments(several.len())),
         };
+        let mut room = NAMES + 4 * data.len();
         let mut image = Image {
             data,
             loads,
             text,
-            symbols: symbols(&file, false),
-            dynamic: symbols(&file, true),
+            symbols: symbols(&file, false, &mut room)?,
+            dynamic: symbols(&file, true, &mut room)?,
             note: None,
             note_places: Vec::new(),
             initialisers: Vec::new(),
@@ -523,7 +527,10 @@ fn loads(file: &Elf<'_>, data: &[u8]) -> Result<Vec<Load>, ImageError> {
     Ok(loads)
 }
 
-fn symbols(file: &Elf<'_>, dynamic: bool) -> Vec<Symbol> {
+/// Bytes that the names of one file's symbols may take in all, besides as many as the file has. Symbols can share one long name.
+const NAMES: usize = 64 << 20;
+
+fn symbols(file: &Elf<'_>, dynamic: bool, room: &mut usize) -> Result<Vec<Symbol>, ImageError> {
     let table = if dynamic {
         file.elf_dynamic_symbol_table()
     } else {
@@ -540,18 +547,22 @@ fn symbols(file: &Elf<'_>, dynamic: bool) -> Vec<Symbol> {
                 elf::STT_NOTYPE => SymbolKind::Untyped,
                 _ => return None,
             };
-            let name = String::from_utf8_lossy(s.name(Le, strings).ok()?).into_owned();
+            let name = s.name(Le, strings).ok()?;
             if name.is_empty() {
                 return None;
             }
-            Some(Symbol {
-                name,
+            let Some(rest) = room.checked_sub(name.len() + size_of::<Symbol>()) else {
+                return Some(Err(ImageError::Names));
+            };
+            *room = rest;
+            Some(Ok(Symbol {
+                name: String::from_utf8_lossy(name).into_owned(),
                 address: s.st_value(Le),
                 size: s.st_size(Le),
                 kind,
                 defined: s.st_shndx(Le) != elf::SHN_UNDEF,
                 weak: s.st_bind() == elf::STB_WEAK,
-            })
+            }))
         })
         .collect()
 }

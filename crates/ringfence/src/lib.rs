@@ -100,7 +100,7 @@ pub use ringfence_runtime::{
     FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause, HostFailure, Import, InitOptions,
     Isolation, LimitHit, LoadOptions, ModuleError, Narrow, OnFailure, OnLimit, OptionRow, OptionUnit, Panic,
     RegionError, Registers, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Unsupported, Usage,
-    Width, init,
+    Width, init, plain,
 };
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};

@@ -33,6 +33,7 @@ mod share;
 pub use domain::{grant, imports, snapshot};
 pub use gates::fault;
 pub use load::module;
+pub use load::names::plain;
 pub use os::guarded;
 pub use share::{rights, supervisor};
 

@@ -49,7 +49,8 @@ impl Names {
 }
 
 /// A name that a module's author chose, for a message: control characters escaped, and cut if it is long.
-pub(crate) fn plain(name: &str) -> String {
+#[must_use]
+pub fn plain(name: &str) -> String {
     const SHOWN: usize = 200;
     let mut text: String = name.chars().take(SHOWN).flat_map(escaped).collect();
     if name.chars().nth(SHOWN).is_some() {
