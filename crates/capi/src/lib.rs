@@ -8,6 +8,10 @@
 
 #![deny(missing_docs)]
 
+/// Whoever embeds the library has no say in what Rust does when there is no memory, so it must not end the process.
+#[global_allocator]
+static MEMORY: ringfence::Reserve = ringfence::Reserve::system();
+
 mod arguments;
 mod call;
 mod caller;

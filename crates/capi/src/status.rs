@@ -135,6 +135,7 @@ impl From<LoadError> for Failure {
         let status = match &e {
             LoadError::Read { .. } => Status::ERROR_FILE,
             LoadError::Rejected { .. } => Status::ERROR_REJECTED,
+            LoadError::Host(HostError::NoMemory) => Status::ERROR_LIMIT,
             LoadError::Features { .. } | LoadError::Host(_) => Status::ERROR_UNSUPPORTED,
             LoadError::Identifiers { .. }
             | LoadError::Labels { .. }

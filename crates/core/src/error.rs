@@ -36,6 +36,9 @@ pub enum HostError {
         /// The file that it is part of: a library, or the program.
         file: String,
     },
+    /// The system has no memory for the runtime's records.
+    #[error("the system has no memory left for the runtime's records")]
+    NoMemory,
     /// Nowhere to note for other copies of the runtime that this one is at work.
     #[error("all places are taken at which copies of Ringfence in one process find each other")]
     NoMark,

@@ -99,8 +99,8 @@ pub use ringfence_runtime::{
     Access, Backend, Bound, Cancel, Code, CodeError, DomainOptions, Exceeded, Export, ExportKind, Fault,
     FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause, HostFailure, Import, InitOptions,
     Isolation, LimitHit, LoadOptions, ModuleError, Narrow, OnFailure, OnLimit, OptionRow, OptionUnit, Panic,
-    RegionError, Registers, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Unsupported, Usage,
-    Width, init, plain,
+    RegionError, Registers, Reserve, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Unsupported,
+    Usage, Width, init, plain,
 };
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};

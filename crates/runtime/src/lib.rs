@@ -35,6 +35,7 @@ pub use gates::fault;
 pub use load::module;
 pub use load::names::plain;
 pub use os::guarded;
+pub use os::reserve::Reserve;
 pub use share::{rights, supervisor};
 
 pub use domain::slot::{CalleeFailure, OnFailure};

@@ -273,6 +273,7 @@ impl Domain {
     /// # Ok(()) }
     /// ```
     pub fn add(&self, name: &str, module: &Module) -> Result<(), ModuleError> {
+        host::begin()?;
         let inner = &*self.0;
         registers(inner, name, module)?;
         let added = match self.place(name, module) {

@@ -170,7 +170,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
             name: name(),
             reason: r.to_string(),
         })?;
-    let missing = report.features & !host::check()?.features;
+    let missing = report.features & !host::begin()?.features;
     if missing != 0 {
         return Err(CodeError::Features {
             name: name(),

@@ -323,7 +323,7 @@ impl Domain {
     /// A domain whose constructors have not run.
     fn prepare(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
         options.check()?;
-        host::check()?;
+        host::begin()?;
         fork::install()?;
         signal::install()?;
         signal::check_installed();

@@ -11,7 +11,7 @@ use crate::lanes::set::LaneSet;
 use crate::lanes::{watchdog, world};
 use crate::load::module::{ExportKind, Module};
 use crate::os::sys::{self, View};
-use crate::os::{guarded, pages};
+use crate::os::{guarded, pages, reserve};
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
 use std::sync::Arc;
@@ -265,6 +265,7 @@ impl Domain {
 
     /// Resets; `pooled`: for the next user of a pool.
     pub(super) fn reset_for(&self, pooled: bool) -> Result<(), DomainError> {
+        reserve::ready()?;
         let inner = &*self.0;
         let faults = inner.faults.load(Ordering::Relaxed);
         let limit = inner.fault_limit.load(Ordering::Relaxed);
@@ -342,6 +343,7 @@ impl Domain {
     /// # Errors
     /// [`SnapshotError`]: refused are domains with calls in progress, a fault, several threads, rights to regions, open descriptors.
     pub fn checkpoint(&self) -> Result<(), SnapshotError> {
+        reserve::ready()?;
         let inner = &*self.0;
         let regions = regions::has_rights(inner.base());
         let _world = world::lock_plain();

@@ -41,7 +41,7 @@ pub(crate) struct Loaded {
 
 /// All steps.
 pub(crate) fn load(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let host = host::check()?;
+    let host = host::begin()?;
     let len = bytes.len() as u64;
     let mut step = Steps {
         name,

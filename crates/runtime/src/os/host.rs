@@ -1,6 +1,7 @@
 //! What the process must offer before anything else happens.
 
 use crate::os::mark::{self, Claim};
+use crate::os::reserve;
 use crate::os::sys;
 use ringfence_core::error::HostError;
 use std::sync::OnceLock;
@@ -46,6 +47,12 @@ pub(crate) fn check() -> Result<Host, HostError> {
         return Err(HostError::ShadowStack);
     }
     Ok(*HOST.get_or_init(|| Host { features: features() }))
+}
+
+/// The same, before something that makes records of its own: there must be memory for them.
+pub(crate) fn begin() -> Result<Host, HostError> {
+    reserve::ready()?;
+    check()
 }
 
 /// One runtime in a process: this one, or an error.

@@ -8,5 +8,6 @@ pub(crate) mod mark;
 pub(crate) mod pages;
 #[cfg(test)]
 pub(crate) mod refusals;
+pub mod reserve;
 pub(crate) mod sys;
 pub(crate) mod thread;

@@ -349,7 +349,7 @@ impl Region {
                 most: area - PAGE,
             });
         }
-        host::check()?;
+        host::begin()?;
         fork_of_domains::install()?;
         signal::install()?;
         at_fork()?;
