@@ -119,6 +119,10 @@ if needs cmake enumerate; then
 fi
 step api tests/api/run.sh
 if ((soak)); then
+    for kind in files frames memory hosts; do
+        step "hostile-$kind" cargo run --release --quiet --package ringfence-hostile -- \
+            --kind "$kind" --seconds 1800 --seed "$(date +%s)"
+    done
     for attack in step gates fuzz files calls races; do
         step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
     done
@@ -128,6 +132,8 @@ if ((soak)); then
     step tsan tests/tsan/run.sh 300
     count=5000 torture=(--all) cxx=(--all)
 else
+    # machines that hunt for unbounded work: what was kept, and a few cases more
+    step hostile cargo run --release --quiet --package ringfence-hostile -- --seconds 60 --cases 40
     # of g++'s tests those of exceptions
     count=60 torture=() cxx=(--level -O2 --only eh/)
 fi
