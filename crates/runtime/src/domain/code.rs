@@ -3,10 +3,10 @@
 //! A piece is verified as a private copy of its bytes, and those very bytes are written to the domain's arena. Three things
 //! make that safe while other threads run in the domain:
 //!
-//! * *Linking*: the identifiers of its markers are written last, after a serialising instruction in all threads. Until
+//! * *Adding*: the identifiers of its markers are written last, after a serialising instruction in all threads. Until
 //!   then no checked jump can land in it; whoever sees an identifier fetches the code behind it as it was written. The
 //!   identifier itself is the displacement of a no-op: it does not matter which one a processor has fetched.
-//! * *Unlinking*: it needs a moment in which no other thread is in the domain, and nobody enters while it lasts; the
+//! * *Removing*: it needs a moment in which no other thread is in the domain, and nobody enters while it lasts; the
 //!   calling thread's own control stack is searched for return addresses into the piece. Then the identifiers go, and the
 //!   host's targets.
 //! * *Using the place again*: only once the calls that were in progress (the calling thread's own) have ended.
@@ -209,7 +209,7 @@ impl Domain {
     /// Links code into the living domain under a name. From now on it can be called: by the host through the result, by
     /// the domain's own code through its address, if it begins with a marker.
     ///
-    /// Any thread may call this, while others run in the domain. The code stays until it is unlinked or the domain is reset.
+    /// Any thread may call this, while others run in the domain. The code stays until it is removed or the domain is reset.
     ///
     /// # Errors
     /// [`CodeError`]; nothing has changed then.

@@ -1,4 +1,4 @@
-//! Linking: where each module goes in the window, what its symbols mean, and what its relocations write.
+//! Resolving: where each module goes in the window, what its symbols mean, and what its relocations write.
 
 use crate::domain::imports::{Binding, Imports};
 use crate::load::elf::{Relocation, RelocationKind, Symbol};

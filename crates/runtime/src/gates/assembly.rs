@@ -4,7 +4,7 @@
 //! run between any two instructions and may try to enter a domain itself:
 //!
 //! * A lane's `top` is 0 from the moment the thread commits to entering until it is back on the host's
-//!   stack. While the current lane's top is 0, every gate in refuses this thread ([`IN`](self), label 9).
+//!   stack. While the current lane's top is 0, every gate in refuses this thread (`.Lin_slow` in `gate.s`).
 //! * `gs` is compared and set after that moment, so nobody can change it between the check and the entry.
 //! * On the way out nothing is written below the domain's `rsp` and `top` is set only once the host's stack is in use:
 //!   a handler that enters the lane again pushes below `top`, where the domain's live frames end.

@@ -48,7 +48,7 @@ pub(crate) mod status {
     /// The call that this one is nested in has to end.
     pub const ENDING: u64 = 6;
     pub const REVOKED: u64 = 7;
-    /// The function was unlinked.
+    /// The function was removed.
     pub const REMOVED: u64 = 8;
     /// The thread's record tells more; the word's other bits are those of `lanes::last_error`.
     pub const NOTED: u64 = 9;

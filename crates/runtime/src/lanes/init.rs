@@ -36,7 +36,7 @@ pub fn init(options: &InitOptions) -> Result<(), HostError> {
     signal::check_installed();
     signal::unblock();
     watchdog::barrier();
-    // Where the system has no such barrier, linking into living domains says so.
+    // Where the system has no such barrier, adding code to living domains says so.
     let _ = watchdog::serialise();
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(crate) mod attention {
     pub const ELSEWHERE: u32 = 16;
     /// A host signal handler needed the reserve of the control stack; the page before it is open.
     pub const RESERVE_OPEN: u32 = 32;
-    /// Code is being unlinked or the domain reset, or was since the last call in: wait for that to end, then look at the target
+    /// Code is being removed or the domain reset, or was since the last call in: wait for that to end, then look at the target
     /// again.
     pub const HOLD: u32 = 64;
     /// The domain's calls are limited: each that begins takes one from the lane's credit. For ever.
@@ -130,7 +130,7 @@ pub(crate) mod gone {
     pub const DOMAIN: u32 = 0;
     /// The entry was revoked, or is none.
     pub const REVOKED: u32 = 1;
-    /// The code was linked into the living domain, and unlinked.
+    /// The code was added to the living domain, and removed.
     pub const REMOVED: u32 = 2;
 }
 
