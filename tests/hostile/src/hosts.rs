@@ -36,14 +36,14 @@ pub const SHAPES: &[Shape] = &[
 ];
 
 /// System calls that the runtime makes, but for those without which no program gets anywhere (`futex`, `exit`, `rt_sigreturn`), with
-/// which the C library or Rust's ends it (`rseq`, `getrandom`), and those that the watchdog is nothing without
-/// (`rt_tgsigqueueinfo`, `gettid`): `docs/security/host-process.md`.
+/// which the C library or Rust's ends it (`rseq`, `getrandom`; `brk`, whose refusal by a filter glibc takes for success), and those
+/// that the watchdog is nothing without (`rt_tgsigqueueinfo`, `gettid`): `docs/security/host-process.md`.
 const CALLS: &[i64] = &[
     libc::SYS_mmap,
     libc::SYS_munmap,
     libc::SYS_mprotect,
     libc::SYS_madvise,
-    libc::SYS_brk,
+    libc::SYS_mremap,
     libc::SYS_memfd_create,
     libc::SYS_ftruncate,
     libc::SYS_fcntl,
