@@ -53,6 +53,17 @@ struct Content {
     first: Option<Arc<Granted>>,
 }
 
+impl Content {
+    /// Keeps what was taken out until no thread is on its way through it, as `idle` tells. It is revoked when the lock is given back:
+    /// its callee's last handle may go with that, and ending a domain takes locks that stand above this one.
+    fn retire(&mut self, old: Option<Arc<Granted>>, idle: impl FnOnce() -> bool) {
+        self.before.extend(old);
+        if idle() {
+            self.before.clear();
+        }
+    }
+}
+
 /// An import that takes entries of other domains.
 pub(crate) struct Slot {
     pub name: String,
@@ -98,19 +109,19 @@ impl Slot {
         let granted = &grant.0;
         let mut content = self.content();
         import.function.store(granted.code() as u64, Ordering::Release);
-        if let Some(old) = content.now.replace(granted.clone()) {
-            // What the domain was made with comes back when it is recycled.
-            if content
+        let old = content.now.replace(granted.clone());
+        // What the domain was made with comes back when it is recycled.
+        let is_first = |old: &Arc<Granted>| {
+            content
                 .first
                 .as_ref()
-                .is_none_or(|first| !Arc::ptr_eq(first, &old))
-            {
-                old.revoke();
-            }
-            content.before.push(old);
-        }
-        if idle() {
-            content.before.clear();
+                .is_some_and(|first| Arc::ptr_eq(first, old))
+        };
+        let revoked = old.clone().filter(|old| !is_first(old));
+        content.retire(old, idle);
+        drop(content);
+        if let Some(old) = revoked {
+            old.revoke();
         }
     }
 
@@ -129,11 +140,12 @@ impl Slot {
         };
         let mut content = self.content();
         import.function.store(first.code() as u64, Ordering::Release);
-        if let Some(old) = content.now.replace(first.clone())
-            && !Arc::ptr_eq(&old, &first)
-        {
+        let old = content.now.replace(first.clone());
+        let old = old.filter(|old| !Arc::ptr_eq(old, &first));
+        content.retire(old.clone(), || false);
+        drop(content);
+        if let Some(old) = old {
             old.revoke();
-            content.before.push(old);
         }
         first.live()
     }
@@ -143,12 +155,9 @@ impl Slot {
         let mut content = self.content();
         import.function.store(self.empty(), Ordering::Release);
         let old = content.now.take();
-        let was = old.as_ref().is_some_and(|old| old.revoke());
-        content.before.extend(old);
-        if idle() {
-            content.before.clear();
-        }
-        was
+        content.retire(old.clone(), idle);
+        drop(content);
+        old.is_some_and(|old| old.revoke())
     }
 
     /// The domain that is called now.
