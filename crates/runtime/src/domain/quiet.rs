@@ -4,11 +4,11 @@ use super::Inner;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::watchdog;
+use crate::os::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
-/// How long to wait for other threads to leave the domain.
-const PATIENCE: Duration = Duration::from_micros(100);
+/// How many nanoseconds to wait for other threads to leave the domain.
+const PATIENCE: u64 = 100_000;
 
 /// Waits until no other thread is in the domain and sees to it that nobody enters while the world is locked, which it is. The
 /// calling thread's own lane, if it has a call in progress; an error with the number of others that stay inside.
@@ -21,7 +21,7 @@ pub(super) fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
     // Whoever has not announced a call yet will see the bit, and wait for the world.
     watchdog::barrier();
     let me = gate::thread_pointer();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = clock::now() + PATIENCE;
     loop {
         let (mut own, mut others) = (None, 0);
         for &lane in &set.lanes {
@@ -40,7 +40,7 @@ pub(super) fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
         if others == 0 {
             return Ok(own);
         }
-        if Instant::now() >= deadline {
+        if clock::now() >= deadline {
             return Err(others);
         }
         std::thread::yield_now();

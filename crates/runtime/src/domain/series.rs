@@ -4,7 +4,7 @@
 use super::{Call, Domain, Entry, Inner};
 use crate::lanes::gate;
 use crate::lanes::lane::Lane;
-use crate::lanes::watchdog;
+use crate::os::clock;
 use ringfence_core::error::CallError;
 use ringfence_core::work::{Bound, Exceeded};
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 /// Calls of one thread that share the domain's limit of time, from the first one on.
 pub(super) struct Series<'a> {
     domain: &'a Domain,
-    /// The limit in nanoseconds, 0 for none, and when it is reached by the watchdog's clock.
+    /// The limit in nanoseconds, 0 for none, and when it is reached by the kernel's clock.
     limit: u64,
     deadline: u64,
 }
@@ -21,7 +21,7 @@ impl Series<'_> {
     /// The time begins now.
     pub(super) fn new(domain: &Domain) -> Series<'_> {
         let limit = domain.0.time_limit.load(Ordering::Relaxed);
-        let deadline = watchdog::now().saturating_add(limit);
+        let deadline = clock::now().saturating_add(limit);
         Series {
             domain,
             limit,
@@ -35,7 +35,7 @@ impl Series<'_> {
     /// [`CallError`]. If no time is left, the domain has faulted: it is half made, or half ended.
     pub(super) fn call(&self, entry: &Entry) -> Result<(), CallError> {
         if self.limit != 0 {
-            if watchdog::now() >= self.deadline {
+            if clock::now() >= self.deadline {
                 self.domain.0.set_faulted(None);
                 return Err(CallError::Exceeded(Exceeded {
                     bound: Bound::Time,

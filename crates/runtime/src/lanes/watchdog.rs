@@ -7,10 +7,10 @@
 
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::{signal, tick, world};
+use crate::os::clock;
 use crate::os::lock::{Lock, Rank};
 use crate::os::thread;
 use ringfence_core::error::HostError;
-use std::mem::zeroed;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const NONE: u32 = 0;
@@ -74,7 +74,7 @@ fn run() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 20_000u64, 0u64, 0u64, 0u64) };
     let mut quiet = 0;
     loop {
-        let now = now();
+        let now = clock::now();
         let (busy, next) = look(now);
         if LOOKS.load(Ordering::Relaxed).is_multiple_of(64) {
             signal::check_installed();
@@ -108,7 +108,7 @@ fn park() -> bool {
     drop(world);
     // The gate stores `host_sp` and then loads `attention`, without a fence between: this is the fence.
     barrier();
-    look(now()).0
+    look(clock::now()).0
 }
 
 /// A round of the watchdog.
@@ -262,7 +262,7 @@ fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
 /// gets its share. Whether the domain's time is used up.
 fn charge(lane: &Lane, look: Look) -> bool {
     let inside = lane.top.load(Ordering::Acquire) == 0;
-    let used = thread_time(lane.tid.load(Ordering::Relaxed));
+    let used = clock::thread_time(lane.tid.load(Ordering::Relaxed));
     let before = lane.processor.swap(used, Ordering::Relaxed);
     let again = lane.looked.swap(look.number, Ordering::Relaxed) + 1 == look.number;
     let ran = match (inside, again) {
@@ -273,20 +273,6 @@ fn charge(lane: &Lane, look: Look) -> bool {
     };
     // The world is locked, so a lane with a call in progress has its domain.
     lane.shared().charge(ran)
-}
-
-/// Processor time of a thread of this process in nanoseconds; 0 if it is gone.
-fn thread_time(tid: i32) -> u64 {
-    // As the kernel numbers them: the thread, and the clock of what the scheduler saw.
-    let clock = !tid << 3 | 4 | 2;
-    // SAFETY: reads a clock.
-    unsafe {
-        let mut t: libc::timespec = zeroed();
-        if libc::clock_gettime(clock, &raw mut t) != 0 {
-            return 0;
-        }
-        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-    }
 }
 
 fn mark(lane: &Lane, sequence: u64, bit: u32) {
@@ -325,16 +311,6 @@ pub(crate) fn serialise() -> Result<(), HostError> {
         }
     }
     Ok(())
-}
-
-/// Nanoseconds of the clock that limits are measured with.
-pub(crate) fn now() -> u64 {
-    // SAFETY: reads a clock.
-    unsafe {
-        let mut t: libc::timespec = zeroed();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut t);
-        t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-    }
 }
 
 fn futex_wait(value: u32, timeout: Option<u64>) {
