@@ -154,8 +154,7 @@ impl Kitchen {
                 inputs.push(main);
             }
             _ if kind == Kind::Native => drop(command.args(["-shared", "-Wl,-Bsymbolic", "-lm"])),
-            Configuration::Integrity => drop(command.arg("-shared").args(configuration.flags())),
-            _ => drop(command.arg("-shared")),
+            _ => drop(command.arg("-shared").args(configuration.flags())),
         }
         Step::new(command, &file, &inputs).run()?;
         let text = objects.iter().map(|o| text_size(o)).sum::<Result<u64, _>>()?;

@@ -19,6 +19,8 @@ pub enum Configuration {
     FullO3,
     /// The same, `-march=x86-64-v3`.
     FullV3,
+    /// As `Full`, with operands through `gs` only.
+    Segment,
     /// Stores and jumps confined, loads free.
     Integrity,
     /// Segment matching: a wrong address traps at its instruction.
@@ -42,7 +44,7 @@ pub enum Kind {
 
 impl Configuration {
     /// All of them, in the order of the tables.
-    pub const ALL: [Configuration; 12] = [
+    pub const ALL: [Configuration; 13] = [
         Configuration::Native,
         Configuration::Executable,
         Configuration::Aligned,
@@ -51,6 +53,7 @@ impl Configuration {
         Configuration::Full,
         Configuration::FullO3,
         Configuration::FullV3,
+        Configuration::Segment,
         Configuration::Integrity,
         Configuration::Check,
         Configuration::Wasm2c,
@@ -68,6 +71,7 @@ impl Configuration {
             Configuration::Full => "full",
             Configuration::FullO3 => "full-o3",
             Configuration::FullV3 => "full-v3",
+            Configuration::Segment => "segment",
             Configuration::Integrity => "integrity",
             Configuration::Check => "check",
             Configuration::Wasm2c => "wasm2c",
@@ -107,6 +111,7 @@ impl Configuration {
             Configuration::Aligned => &["-falign-loops=64:32:32:16"],
             Configuration::O3 | Configuration::FullO3 => &["-O3"],
             Configuration::V3 | Configuration::FullV3 => &["-march=x86-64-v3"],
+            Configuration::Segment => &["--addressing=segment"],
             Configuration::Integrity => &["--isolation=integrity"],
             Configuration::Check => &["--check"],
         }

@@ -14,8 +14,8 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
   --runs N          at most this many interleaved runs (default 5)
   --minutes N       as few runs, down to three, as it takes to be ready by then (default 37, with --quick 4.5)
   --only NAME,…     only these programs or workloads
-  --configs NAME,…  native, executable, aligned, o3, v3, full, full-o3, full-v3, integrity, check,
-                    wasm2c, wasmtime (default: native, executable, aligned, full, integrity, check, wasm2c, wasmtime)
+  --configs NAME,…  native, executable, aligned, o3, v3, full, full-o3, full-v3, segment, integrity,
+                    check, wasm2c, wasmtime (default: all but o3, v3, full-o3, full-v3)
   --json FILE       the figures (default build/bench.json), written as they come
   --resume          keeps what that file has and goes on; --configs should be the same
   count             counts the instructions of each workload, over less work, by single steps: no quiet machine needed
@@ -25,11 +25,12 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
   --smoke           a thousandth of the work, to see that everything runs; the figures mean nothing
   report            renders the tables and the plots of docs/performance.md from the figures";
 
-const DEFAULT: [Configuration; 8] = [
+const DEFAULT: [Configuration; 9] = [
     Configuration::Native,
     Configuration::Executable,
     Configuration::Aligned,
     Configuration::Full,
+    Configuration::Segment,
     Configuration::Integrity,
     Configuration::Check,
     Configuration::Wasm2c,

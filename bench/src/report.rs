@@ -72,6 +72,7 @@ pub fn summary(results: &Results) -> String {
             "full",
             "full-o3",
             "full-v3",
+            "segment",
             "integrity",
             "check",
             "wasm2c",
@@ -293,6 +294,8 @@ fn workloads(results: &Results) -> Option<String> {
         ("aligned", "aligned", "native"),
         ("full", "full", BEST),
         ("full over aligned", "full", "aligned"),
+        ("segment", "segment", BEST),
+        ("segment over full", "segment", "full"),
         ("integrity", "integrity", BEST),
         ("integrity over aligned", "integrity", "aligned"),
         ("check", "check", BEST),
@@ -337,20 +340,20 @@ fn peers(results: &Results) -> Option<String> {
 fn sizes(results: &Results) -> Option<String> {
     let mean = text_growth(results)?;
     let mut text = String::from(
-        "| program | native, bytes | aligned | full | integrity | check |\n|---|---|---|---|---|---|\n",
+        "| program | native, bytes | aligned | full | segment | integrity | check |\n|---|---|---|---|---|---|---|\n",
     );
     for size in &results.workloads.sizes {
         let Some(native) = size.text.get("native") else {
             continue;
         };
         let _ = write!(text, "| {} | {native} |", size.name);
-        for c in ["aligned", "full", "integrity", "check"] {
+        for c in ["aligned", "full", "segment", "integrity", "check"] {
             let ratio = size.text.get(c).map(|t| *t as f64 / *native as f64);
             let _ = write!(text, " {} |", ratio.map_or("–".to_owned(), |r| format!("{r:.2}")));
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "| **geometric mean** | | | **{mean:.2}** | | |");
+    let _ = writeln!(text, "| **geometric mean** | | | **{mean:.2}** | | | |");
     Some(text)
 }
 

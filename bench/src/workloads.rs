@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module};
+use ringfence_runtime::{Addressing, Call, Domain, DomainOptions, Imports, LoadOptions, Module};
 use serde::{Deserialize, Serialize};
 
 use crate::build::{Built, Kitchen, Native};
@@ -139,6 +139,9 @@ impl Loaded {
             Kind::Fenced => {
                 let mut options = LoadOptions::default();
                 options.allow_integrity = configuration == Configuration::Integrity;
+                if configuration == Configuration::Segment {
+                    options.addressing = Addressing::Segment;
+                }
                 let module = Module::open(file, &options).map_err(|e| e.to_string())?;
                 let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default());
                 Ok(Loaded::Fenced(domain.map_err(|e| e.to_string())?))

@@ -1,7 +1,7 @@
 # libstdc++: unmodified sources of gcc, configured as gcc configures them for a static library on musl (os/generic,
 # locale model "generic", atomics built in), without the old ABI's symbol versions. Included by the sysroot's Makefile.
 
-CXX := $(RINGFENCE) c++
+CXX := $(RINGFENCE) c++ --twin
 LIBSTDCXX := $(GCC)/libstdc++-v3
 CXX_HERE := $(HERE)/cxx
 CXX_INCLUDE := $(DEST)/include/c++/12
@@ -138,11 +138,11 @@ $(CXX_OBJ)/rf/%.o: $(CXX_HERE)/%.cc
 	$(call cxx,-std=gnu++17)
 
 # Appended one by one: several directories have a file of the same name.
-$(DEST)/lib/libstdc++.a: $(CXX_OBJS)
+$(DEST)/lib/libstdc++.a $(DEST)/segment/lib/libstdc++.a: $(CXX_OBJS)
 	rm -f $@ && mkdir -p $(@D)
-	$(AR) qcs $@ $^
+	$(AR) qcs $@ $(members)
 $(DEST)/lib/libsupc++.a:
 	@mkdir -p $(@D)
 	$(AR) rcs $@
 .PHONY: cxx
-cxx: $(DEST)/lib/libstdc++.a $(DEST)/lib/libsupc++.a
+cxx: $(DEST)/lib/libstdc++.a $(DEST)/segment/lib/libstdc++.a $(DEST)/lib/libsupc++.a

@@ -21,7 +21,11 @@
 #define GX(at, base, index) %gs:at(%e##base,%e##index)
 #define HOLD(base) movl %e##base, %r11d
 #define HOLDX(at, base, index) leal at(%r##base,%r##index), %r11d
+#ifdef RF_SEGMENT
+#define H(at) %gs:at(%r11d)
+#else
 #define H(at) at(%r14,%r11)
+#endif
 #define REBUILD(base) movl %e##base, %e##base; leaq (%r14,%r##base), %r##base
 #define MARKER nopl 0x629affff(%rax,%rax,1)
 #endif

@@ -183,6 +183,7 @@ impl From<DomainError> for Failure {
             DomainError::Snapshot(e) => return (*e).into(),
             DomainError::Unsupported(e) => return e.into(),
             DomainError::NotFor { .. } => Status::ERROR_FORMAT,
+            DomainError::Addressing { .. } => Status::ERROR_REJECTED,
             DomainError::Dlopen { .. } => Status::ERROR_FILE,
             DomainError::Worker { .. } => Status::ERROR_UNSUPPORTED,
             DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
@@ -300,6 +301,7 @@ impl From<ModuleError> for Failure {
             ModuleError::Unknown { .. } => Status::ERROR_NO_OBJECT,
             ModuleError::Registers { .. } | ModuleError::Unsupported(_) => Status::ERROR_UNSUPPORTED,
             ModuleError::Link { .. } => Status::ERROR_IMPORT,
+            ModuleError::Addressing { .. } => Status::ERROR_REJECTED,
             ModuleError::Needed { .. }
             | ModuleError::OnStack { .. }
             | ModuleError::Busy { .. }

@@ -73,6 +73,7 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
     load.allow_integrity = args.allow_integrity;
     load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
     load.backend = args.domain.0.backend;
+    load.addressing = args.domain.0.addressing;
     let files = std::iter::once(&args.module).chain(&args.modules);
     let modules: Vec<Module> = files
         .map(|f| Module::open_with(f, &load))

@@ -59,6 +59,9 @@ fn show(path: &str, info: &Info) -> String {
     line("module", path.to_owned());
     let check = if info.check { ", with checks" } else { "" };
     line("isolation", format!("{}{check}", info.isolation));
+    if let Some(addressing) = info.addressing {
+        line("addressing", addressing.to_owned());
+    }
     line("interface", format!("version {}", info.abi));
     line(
         "verifier",

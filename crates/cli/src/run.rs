@@ -155,6 +155,7 @@ pub fn run(args: &Args) -> ExitCode {
     load.allow_integrity = args.allow_integrity;
     load.max_file_size = args.max_file.unwrap_or(load.max_file_size);
     load.backend = args.domain.0.backend;
+    load.addressing = args.domain.0.addressing;
     let mut options = args.domain.0.clone();
     let files = std::iter::once(&args.program).chain(&args.modules);
     let modules: Vec<Module> = match files.map(|f| Module::open_with(f, &load)).collect() {

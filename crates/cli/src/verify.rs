@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ringfence::plain;
 use ringfence_driver::check::{self, Finding, Rules, Verdict};
 use ringfence_driver::inspect::feature_names;
-use ringfence_isa::Isolation;
+use ringfence_isa::{Addressing, Isolation};
 use serde_json::{Value, json};
 
 use crate::input;
@@ -27,6 +27,9 @@ pub struct Args {
     /// Demand this isolation of bare code (a module says in its note which it has)
     #[arg(long, value_name = "full|integrity", requires = "raw", value_parser = isolation)]
     isolation: Option<Isolation>,
+    /// Demand operands through gs only, or take those through r14 as well (default)
+    #[arg(long, value_name = "any|segment", value_parser = addressing)]
+    addressing: Option<Addressing>,
     /// Accept reads of the time stamp counter
     #[arg(long)]
     allow_tsc: bool,
@@ -57,6 +60,10 @@ fn isolation(text: &str) -> Result<Isolation, String> {
     }
 }
 
+fn addressing(text: &str) -> Result<Addressing, String> {
+    Addressing::named(text).ok_or_else(|| "use any or segment".to_owned())
+}
+
 /// Runs the command: 0 all accepted, 1 some rejected, 2 some unreadable.
 pub fn run(args: &Args) -> ExitCode {
     let mut rules = Rules {
@@ -65,6 +72,7 @@ pub fn run(args: &Args) -> ExitCode {
         ..Rules::default()
     };
     rules.isolation = args.isolation.unwrap_or_default();
+    rules.addressing = args.addressing.unwrap_or_default();
     let mut worst = 0;
     let mut results = Vec::new();
     for path in &args.files {
@@ -165,6 +173,7 @@ fn to_json(path: &str, verdict: &Verdict) -> Value {
         value["instructions"] = json!(report.instructions);
         value["max_depth"] = json!(report.max_depth);
         value["uses_vector"] = json!(report.uses_vector);
+        value["through_r14"] = json!(report.through_r14);
         value["uses_x87"] = json!(report.uses_x87);
         value["features"] = json!(feature_names(report.features));
     } else {

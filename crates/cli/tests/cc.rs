@@ -240,6 +240,52 @@ fn jump_tables_of_many_objects_do_not_clash() {
 }
 
 #[test]
+fn addressing_is_demanded_and_found_out() {
+    let d = Dir::new();
+    d.write("a.c", "long a(long *p) { return p[1]; }\n");
+    d.write("b.c", ADD);
+    d.sh("$RF cc -nostdlib -O2 a.c b.c -o any.rf && $RF cc --addressing=segment -nostdlib -O2 a.c b.c -o segment.rf")
+        .ok();
+    for (file, addressing) in [("any.rf", "any"), ("segment.rf", "segment")] {
+        let info = d.rf(&["inspect", "--json", file]).ok().out;
+        assert!(
+            info.contains(&format!("\"addressing\": \"{addressing}\"")),
+            "{info}"
+        );
+    }
+    d.rf(&["verify", "--addressing", "segment", "segment.rf"]).ok();
+    let told = d
+        .rf(&["verify", "--addressing", "segment", "any.rf"])
+        .fails(1, &[])
+        .out;
+    assert!(told.contains("rule 1") && told.contains("<a"), "{told}");
+    d.rf(&["call", "--addressing", "segment", "any.rf", "add", "1", "2"])
+        .fails(2, &["--addressing=segment"]);
+    assert_eq!(
+        d.rf(&["call", "--addressing", "segment", "segment.rf", "add", "1", "2"])
+            .ok()
+            .out,
+        "3\n"
+    );
+    // Objects of both kinds: the link says which it is.
+    d.sh("$RF cc -O2 -c a.c && $RF cc --addressing=segment -nostdlib -O2 b.c a.o -o both.rf")
+        .fails(1, &["rule 1", "--addressing=segment"]);
+    d.rf(&["cc", "--addressing=some", "-c", "a.c"])
+        .fails(1, &["any, segment"]);
+}
+
+#[test]
+fn the_twin_of_an_object_goes_through_the_segment() {
+    let d = Dir::new();
+    d.write("a.c", "long a(long *p) { return p[1]; }\n");
+    d.write("b.c", ADD);
+    d.sh("$RF cc --twin -O2 -c a.c && $RF cc --twin -O2 -c b.c && $RF cc -O2 --addressing=segment -c a.c -o alone.o")
+        .ok();
+    d.sh("cmp a.segment.o alone.o && cmp b.o b.segment.o && ! cmp -s a.o a.segment.o")
+        .ok();
+}
+
+#[test]
 fn isolation_is_noted_and_inherited_from_objects() {
     let d = Dir::new();
     d.write("a.c", "int a(int *p) { return *p; }\n");

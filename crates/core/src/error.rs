@@ -217,6 +217,10 @@ pub enum LoadError {
     Host(#[from] HostError),
 }
 
+/// What a domain's option says of a module with the other form of operands.
+const THROUGH_R14: &str = "has operands through r14, and the domain takes such through gs only (DomainOptions::addressing); \
+                           compile and link it with --addressing=segment ('ringfence verify --addressing segment' tells where)";
+
 /// What a file for another back end has to become.
 fn not_for(backend: Backend) -> String {
     match backend {
@@ -241,6 +245,12 @@ pub enum DomainError {
         module: String,
         /// The back end that the domain was to have.
         backend: Backend,
+    },
+    /// The module goes through `r14`, and [`DomainOptions::addressing`](crate::DomainOptions::addressing) refuses that.
+    #[error("{module}: {}", THROUGH_R14)]
+    Addressing {
+        /// The module.
+        module: String,
     },
     /// The domain's process could not be started, or is of no use.
     #[error("the domain's process: {reason}")]
@@ -488,6 +498,12 @@ pub enum ModuleError {
         what: &'static str,
         /// How to make a domain that takes such code.
         remedy: &'static str,
+    },
+    /// The code goes through `r14`, and [`DomainOptions::addressing`](crate::DomainOptions::addressing) refuses that.
+    #[error("{name}: {}", THROUGH_R14)]
+    Addressing {
+        /// The name.
+        name: String,
     },
     /// No room for so large an image under the domain's limit, or in its window.
     #[error(

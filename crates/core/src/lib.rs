@@ -45,6 +45,7 @@ pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
 pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};
 pub use rights::Rights;
+pub use ringfence_isa::Addressing;
 pub use signature::{Call, Narrow, Returned, Signature, Width};
 pub use space::{DomainRef, Ended, Space, SpawnError};
 pub use symbol::{Export, ExportKind, Import};

@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::cancel::Cancel;
 use crate::error::DomainError;
-use ringfence_isa::{PAGE, window};
+use ringfence_isa::{Addressing, PAGE, window};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ impl OptionUnit {
 
 /// The back ends by their numbers.
 const BACKENDS: OptionUnit = OptionUnit::Choice(&["window", "process", "none"]);
+/// The forms of operands by their numbers.
+const ADDRESSINGS: OptionUnit = OptionUnit::Choice(&[Addressing::Any.name(), Addressing::Segment.name()]);
 
 /// An option of domains, as the interfaces that are not Rust's have it: by its name, as a number.
 #[derive(Debug)]
@@ -156,6 +158,16 @@ impl Number for Backend {
     }
 }
 
+impl Number for Addressing {
+    fn to_number(&self) -> Option<u64> {
+        Addressing::ALL.iter().position(|a| a == self).map(|n| n as u64)
+    }
+    fn from_number(number: u64) -> Self {
+        let known = usize::try_from(number).ok().and_then(|n| Addressing::ALL.get(n));
+        known.copied().unwrap_or_default()
+    }
+}
+
 impl Number for Duration {
     fn to_number(&self) -> Option<u64> {
         Some(u64::try_from(self.as_nanos()).unwrap_or(u64::MAX))
@@ -260,6 +272,10 @@ options! {
     extensible: bool = false, OptionUnit::Flag, 0..=1, 1, "code and modules that come later may use all that the host gives, and vector registers";
     /// What keeps the domain from the host.
     backend: Backend = Backend::Window, BACKENDS, 0..=2, 1, "what keeps the domain from the host";
+    /// By which forms of operands its code may reach memory: that of the modules it is made of, and all that comes later. With
+    /// [`Addressing::Segment`] each operand is confined by itself, by the processor, whatever a register holds and wherever control
+    /// came from; modules are compiled for it (`ringfence cc --addressing=segment`), and any other is refused.
+    addressing: Addressing = Addressing::Any, ADDRESSINGS, 0..=1, 1, "by which operands code may reach memory";
 }
 
 impl DomainOptions {

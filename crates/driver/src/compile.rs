@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use ringfence_isa::{ABI_VERSION, Isolation, note, window::feature};
+use ringfence_isa::{ABI_VERSION, Addressing, Isolation, note, window::feature};
 use ringfence_rewrite::{FlagKind, Options, compile_flags};
 
-use crate::args::{Front, Invocation, Language};
+use crate::args::{Front, Invocation, Language, Mode};
 use crate::error::Error;
 use crate::inputs;
 use crate::nudge;
@@ -118,28 +118,46 @@ impl<'a> Compiler<'a> {
 
     /// Fenced assembly for one input. `object` is the name that dependencies are recorded for.
     pub(crate) fn assembly(&self, path: &str, language: &Language, object: &str) -> Result<String, Error> {
-        let handwritten = !matches!(language, Language::Source(_));
+        let input = self.input(path, language, object)?;
+        self.fenced(&input, path, language, object, self.inv.own.addressing)
+    }
+
+    /// What is to be fenced: what gcc makes of one input, or an assembly file itself.
+    fn input(&self, path: &str, language: &Language, object: &str) -> Result<String, Error> {
         let input = match language {
             Language::Assembly => read_input(path)?,
             _ => String::from_utf8_lossy(&self.run_gcc(path, language, object, &[])?).into_owned(),
         };
+        if self.inv.save_temps && !self.tools.dry_run() {
+            save(&format!("{}.gcc.s", stem(path)), &input)?;
+        }
+        Ok(input)
+    }
+
+    fn fenced(
+        &self,
+        input: &str,
+        path: &str,
+        language: &Language,
+        object: &str,
+        addressing: Addressing,
+    ) -> Result<String, Error> {
+        let handwritten = !matches!(language, Language::Source(_));
         if self.tools.dry_run() {
             return Ok(String::new());
         }
-        if self.inv.save_temps {
-            save(&format!("{}.gcc.s", stem(path)), &input)?;
-        }
         if self.inv.own.no_rewrite || handwritten && input.starts_with(FENCED) {
-            return Ok(input);
+            return Ok(input.to_owned());
         }
         let options = Options {
             isolation: self.inv.own.isolation,
+            addressing,
             check: self.inv.own.check,
             handwritten,
             data_imports: self.data_imports.clone(),
         };
         let name = if path == "-" { "<stdin>" } else { path };
-        match ringfence_rewrite::rewrite(&input, name, &options) {
+        match ringfence_rewrite::rewrite(input, name, &options) {
             Ok(text) => Ok(text),
             Err(errors) => Err(self.explain(path, language, object, &options, errors)),
         }
@@ -222,10 +240,29 @@ impl<'a> Compiler<'a> {
         object: &str,
         target: &str,
     ) -> Result<(), Error> {
-        let mut text = self.assembly(path, language, target)?;
-        if self.inv.save_temps && !self.inv.own.no_rewrite && !self.tools.dry_run() {
+        let own = &self.inv.own;
+        let input = self.input(path, language, target)?;
+        let text = self.fenced(&input, path, language, target, own.addressing)?;
+        if self.inv.save_temps && !own.no_rewrite && !self.tools.dry_run() {
             save(&format!("{}.rf.s", stem(path)), &text)?;
         }
+        self.assemble(path, &text, object)?;
+        if own.twin && self.inv.mode == Mode::Object {
+            let twin = std::path::Path::new(object).with_extension("segment.o");
+            let twin = twin.to_string_lossy();
+            let other = self.fenced(&input, path, language, target, Addressing::Segment)?;
+            if other != text {
+                self.assemble(path, &other, &twin)?;
+            } else if !self.tools.dry_run() {
+                std::fs::copy(object, &*twin).map_err(|e| Error::read(&twin, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Assembles what was fenced, with a module's note, into the object file `object`.
+    fn assemble(&self, path: &str, text: &str, object: &str) -> Result<(), Error> {
+        let mut text = text.to_owned();
         let (flags, features) = (note_flags(self.inv), self.features);
         text.push('\n');
         text.push_str(&note_assembly(

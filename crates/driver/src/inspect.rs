@@ -1,5 +1,6 @@
 //! What a module is made of, for people and for scripts.
 
+use ringfence_isa::Addressing;
 use ringfence_isa::note::{self, IMPORT_PREFIX};
 use ringfence_isa::window::feature;
 
@@ -41,6 +42,8 @@ pub struct Info {
     pub abi: u32,
     /// `full` or `integrity`.
     pub isolation: &'static str,
+    /// Whether it reaches memory through `gs` only (`segment`) or also through `r14` (`any`); absent when the verifier rejects it.
+    pub addressing: Option<&'static str>,
     /// Built with `--check`.
     pub check: bool,
     /// Instruction set extensions that it was compiled for (`-march=`): a host without them refuses it.
@@ -183,6 +186,10 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
         } else {
             "full"
         },
+        addressing: report.as_ref().map(|r| match r.through_r14 {
+            true => Addressing::Any.name(),
+            false => Addressing::Segment.name(),
+        }),
         check: note.flags & note::flag::CHECK != 0,
         features: feature_names(note.features),
         accepted: report.is_some(),

@@ -181,7 +181,11 @@ pub(crate) fn link(
         );
     }
     if !inv.own.no_verify {
-        let verdict = check::check(&data, &check::Rules::default()).map_err(|source| Error::Image {
+        let rules = check::Rules {
+            addressing: inv.own.addressing,
+            ..check::Rules::default()
+        };
+        let verdict = check::check(&data, &rules).map_err(|source| Error::Image {
             path: output.clone(),
             source,
         })?;
@@ -204,11 +208,13 @@ impl Linker<'_> {
     fn gather(&mut self, objects: Vec<String>) -> Result<(), Error> {
         let mut objects = objects.into_iter();
         let mut dirs = self.inv.library_dirs.clone();
-        dirs.extend(self.tools.sysroot_file(if self.tools.hosted(self.inv) {
+        let own = if self.tools.hosted(self.inv) {
             "lib"
         } else {
             "min/lib"
-        }));
+        };
+        dirs.extend(self.tools.library(self.inv, own));
+        dirs.extend(self.tools.sysroot_file(own));
         for item in &self.inv.items {
             match item {
                 Item::Flag(flag) => self.line.push(flag.clone()),
@@ -261,7 +267,10 @@ impl Linker<'_> {
             } else {
                 ["min/lib/librfmin.a", "min/lib/libgcc.a"]
             });
-            let libs: Vec<String> = names.iter().filter_map(|n| self.tools.sysroot_file(n)).collect();
+            let libs: Vec<String> = names
+                .iter()
+                .filter_map(|n| self.tools.library(self.inv, n))
+                .collect();
             if !libs.is_empty() {
                 // What comes by itself is the module's own business: not exported.
                 let hidden: Vec<&str> = libs.iter().filter_map(|l| l.rsplit('/').next()).collect();
@@ -278,7 +287,7 @@ impl Linker<'_> {
             && !self.inv.shared
             && !self.inv.no_start_files
             && self.tools.hosted(self.inv)
-            && let Some(start) = self.tools.sysroot_file("lib/crt1.o")
+            && let Some(start) = self.tools.library(self.inv, "lib/crt1.o")
         {
             self.found.look(&start)?;
             self.line.insert(0, start);

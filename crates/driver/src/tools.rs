@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use ringfence_isa::Addressing;
+
 use crate::args::{Front, Invocation};
 use crate::error::Error;
 
@@ -192,6 +194,15 @@ impl Tools {
     /// Whether there is a C library, and the command line wants it.
     pub(crate) fn hosted(&self, inv: &Invocation) -> bool {
         !inv.freestanding && self.sysroot_file("lib/libc.a").is_some()
+    }
+
+    /// A library or start file in the sysroot, if it is there: of those that are compiled for the addressing, if there are.
+    pub(crate) fn library(&self, inv: &Invocation, name: &str) -> Option<String> {
+        let special = match inv.own.addressing {
+            Addressing::Any => None,
+            Addressing::Segment => self.sysroot_file(&format!("segment/{name}")),
+        };
+        special.or_else(|| self.sysroot_file(name))
     }
 
     /// A file in the sysroot, if it is there.

@@ -31,3 +31,33 @@ pub enum Isolation {
     /// is pointed to. A host has to allow it by name.
     Integrity,
 }
+
+/// By which forms of operands code reaches the places that it is confined to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Addressing {
+    /// Through `gs`, or through `r14` and `r11` where a move before it makes `r11` small enough. The default.
+    #[default]
+    Any,
+    /// Through `gs` only: each operand is confined by what it is, whatever the registers hold and wherever control comes from.
+    Segment,
+}
+
+impl Addressing {
+    /// All of them, in the order of their numbers in the interface of C.
+    pub const ALL: [Addressing; 2] = [Addressing::Any, Addressing::Segment];
+
+    /// The name on command lines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Addressing::Any => "any",
+            Addressing::Segment => "segment",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Addressing> {
+        Self::ALL.into_iter().find(|a| a.name() == name)
+    }
+}

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use ringfence_rewrite::{Isolation, Options, rewrite};
+use ringfence_rewrite::{Addressing, Isolation, Options, rewrite};
 
 fn main() -> ExitCode {
     let mut options = Options::default();
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         match a.as_str() {
             "--check" => options.check = true,
             "--integrity" => options.isolation = Isolation::Integrity,
+            "--segment" => options.addressing = Addressing::Segment,
             "--handwritten" => options.handwritten = true,
             _ => {
                 eprintln!("unknown argument {a}");

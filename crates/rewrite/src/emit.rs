@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::Addressing;
 use crate::debug::Debug;
 use crate::func::{Function, Item};
 use crate::insn::Class;
@@ -65,7 +66,8 @@ pub(crate) fn emit<'a>(
     let mut stopped = false;
     let mut dead_end = true;
     // What is checked already stays as it is checked.
-    let mut through = (!out.options.check).then(|| Through::new(f));
+    let by_r14 = !out.options.check && out.options.addressing == Addressing::Any;
+    let mut through = by_r14.then(|| Through::new(f));
     for (at, item) in f.items.iter().enumerate() {
         if let Some(through) = &mut through {
             through.item(item);

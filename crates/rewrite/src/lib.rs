@@ -34,13 +34,15 @@ mod walk;
 
 pub use error::{Error, Errors, SourceLine};
 pub use flags::{FlagKind, compile_flags};
-pub use ringfence_isa::Isolation;
+pub use ringfence_isa::{Addressing, Isolation};
 
 /// How to rewrite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// What memory accesses are confined to.
     pub isolation: Isolation,
+    /// By which forms of operands memory is reached.
+    pub addressing: Addressing,
     /// Segment matching: an access whose address lies outside the window traps in front of the
     /// instruction that would make it, instead of being wrapped into the window.
     pub check: bool,

@@ -1,12 +1,12 @@
 //! Golden files: `tests/rewrite/NAME.s` must become `NAME.out`, or fail with the messages in
-//! `NAME.err`. A first line `# options: check integrity handwritten` sets options.
+//! `NAME.err`. A first line `# options: check integrity segment handwritten` sets options.
 //! `RINGFENCE_BLESS=1 cargo test -p ringfence-rewrite` writes the expected files anew.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use ringfence_rewrite::{Isolation, Options, rewrite};
+use ringfence_rewrite::{Addressing, Isolation, Options, rewrite};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rewrite")
@@ -30,6 +30,7 @@ fn options(text: &str) -> Options {
         match word {
             "check" => options.check = true,
             "integrity" => options.isolation = Isolation::Integrity,
+            "segment" => options.addressing = Addressing::Segment,
             "handwritten" => options.handwritten = true,
             _ => panic!("unknown option {word}"),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use ringfence_isa::Isolation;
+use ringfence_isa::{Addressing, Isolation};
 use ringfence_runtime::{self as runtime, Backend, Export, Import, LoadOptions};
 
 use crate::LoadError;
@@ -102,6 +102,15 @@ impl Module {
     pub fn isolation(&self) -> Option<Isolation> {
         match &self.0 {
             Image::Verified(module) => Some(module.isolation()),
+            Image::Plain(_) => None,
+        }
+    }
+
+    /// By which forms of operands it reaches memory, as the verifier found; `None` for an ordinary shared object.
+    #[must_use]
+    pub fn addressing(&self) -> Option<Addressing> {
+        match &self.0 {
+            Image::Verified(module) => Some(module.addressing()),
             Image::Plain(_) => None,
         }
     }

@@ -52,6 +52,6 @@ pub use ringfence_core::{
     OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall,
     SyscallHandler, Text, Unsupported, Usage, Verdict, Width, error, policy, work,
 };
-pub use ringfence_isa::Isolation;
+pub use ringfence_isa::{Addressing, Isolation};
 pub use snapshot::Snapshot;
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};

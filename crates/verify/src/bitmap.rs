@@ -22,16 +22,8 @@ impl Bitmap {
     /// Inserts all from `first` to `last`.
     pub fn insert_range(&mut self, first: usize, last: usize) {
         for n in first / 64..=last / 64 {
-            let from = if n == first / 64 {
-                u64::MAX << (first % 64)
-            } else {
-                u64::MAX
-            };
-            let to = if n == last / 64 {
-                u64::MAX >> (63 - last % 64)
-            } else {
-                u64::MAX
-            };
+            let from = u64::MAX << if n == first / 64 { first % 64 } else { 0 };
+            let to = u64::MAX >> if n == last / 64 { 63 - last % 64 } else { 0 };
             if let Some(word) = self.0.get_mut(n) {
                 *word |= from & to;
             }

@@ -1,7 +1,7 @@
 //! What is to be verified, and what it is allowed.
 
 use core::ops::RangeInclusive;
-use ringfence_isa::Isolation;
+use ringfence_isa::{Addressing, Isolation};
 
 /// What a segment of an image holds, and so what a RIP-relative operand may do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +47,8 @@ pub struct Image<'a> {
 pub struct Rules {
     /// Whether loads are confined too.
     pub isolation: Isolation,
+    /// Whether operands may go through `r14`.
+    pub addressing: Addressing,
     /// The label numbers that this module may use; they must be unique in a window.
     pub label_numbers: RangeInclusive<u16>,
     /// Whether `rdtsc` is accepted.
@@ -56,10 +58,11 @@ pub struct Rules {
 }
 
 impl Default for Rules {
-    /// Full isolation, every label number, no time-stamp reads, x87 accepted.
+    /// Full isolation, any addressing, every label number, no time-stamp reads, x87 accepted.
     fn default() -> Self {
         Rules {
             isolation: Isolation::Full,
+            addressing: Addressing::Any,
             label_numbers: ringfence_isa::identifier::LABEL_MIN..=ringfence_isa::identifier::LABEL_MAX,
             allow_tsc: false,
             allow_x87: true,

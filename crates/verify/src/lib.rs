@@ -43,7 +43,7 @@ use pass::Pass;
 use rejections::Rejections;
 use rules::rule_3_depth::Walker;
 use rules::rule_6_identifiers::Labels;
-use rules::{rule_0_text, rule_4_direct, rule_5_tables, rule_6_identifiers};
+use rules::{rule_0_text, rule_1_held, rule_4_direct, rule_5_tables, rule_6_identifiers};
 
 pub use decode::{Access, Flow, Instruction, Memory, decode};
 pub use identifiers::{IdKind, IdPlace, identifiers, may_hold_labels};
@@ -103,6 +103,7 @@ fn check(
     if !pass.lost {
         rule_6_identifiers::markers(&mut pass);
     }
+    rule_1_held::allowed(&mut pass);
     rule_4_direct::given_entries(&mut pass, given);
     // Without knowing where instructions start, what follows would only add noise.
     if let Err(rejected) = rejections.verdict() {
@@ -130,11 +131,12 @@ fn check(
 
     // Rule 3: what is reached, and how deep.
     drop((jumps, places));
-    check.facts.held = Bitmap::default();
+    let through_r14 = core::mem::take(&mut check.facts.held).next(0).is_some();
     let mut walker = Walker::new(&check, tables)?;
     let mut report = Report {
         text: image.text_address..image.text_address.wrapping_add(len as u32),
         functions: reserved(check.facts.entries.count())?,
+        through_r14,
         ..Report::default()
     };
     let first = check.facts.entries.next(0).unwrap_or(len);

@@ -49,6 +49,7 @@ reasons! {
 
     Unconfined 1 "memory operand is not confined (needs gs and 32-bit address size, RIP, or D(%r14,%r11) with D from 0 to 0x7fff)";
     NotHeld 1 "operand through r14, but r11 does not hold a lower half (needs movl or leal to r11d before it, and no call, jump, marker or other write of r11 between)";
+    HeldRefused 1 "an operand through r14, here or further on, where only gs is accepted (build and link with --addressing=segment)";
     SegmentedRip 1 "RIP-relative operand with a segment or address-size prefix";
     AddressPrefix 1 "segment or address-size prefix without a confined memory operand";
     OutsideImage 1 "RIP-relative operand reaches outside the image's segments";

@@ -90,6 +90,9 @@ pub struct Report {
     pub uses_vector: bool,
     /// Whether there are x87 instructions, reached or not: then gates have to keep the x87 state.
     pub uses_x87: bool,
+    /// Whether an operand goes through `r14`, reached or not; never where [`crate::Rules::addressing`] is
+    /// [`ringfence_isa::Addressing::Segment`].
+    pub through_r14: bool,
     /// Largest [`Function::max_depth`].
     pub max_depth: u32,
     /// Label numbers that markers carry, ascending, each once.

@@ -85,11 +85,10 @@ fn next(pass: &mut Pass, part: &mut Part) {
 /// The rules about one instruction. Rules 2 and 9, and what else can be said of an encoding alone, the decoder has looked at.
 fn instruction(pass: &mut Pass, part: &mut Part, i: &Instruction) {
     let at = part.at;
-    let facts = &mut *pass.facts;
-    facts.instructions += 1;
-    facts.features |= u32::from(i.features);
-    facts.vector |= i.vector;
-    facts.x87 |= i.x87;
+    pass.facts.instructions += 1;
+    pass.facts.features |= u32::from(i.features);
+    pass.facts.vector |= i.vector;
+    pass.facts.x87 |= i.x87;
     let free = rule_1_memory::may_be_free(pass, i);
 
     rule_5_indirect::window_base(pass, at, i);
@@ -103,11 +102,7 @@ fn instruction(pass: &mut Pass, part: &mut Part, i: &Instruction) {
         Flow::String => rule_7_strings::string(pass, at, i),
         _ => {}
     }
-    let look = if i.flow == Flow::IndirectJump {
-        Note::LOOK
-    } else {
-        0
-    };
+    let look = u8::from(i.flow == Flow::IndirectJump) * Note::LOOK;
     pass.facts
         .set(at, Note(i.len | Note::of_class(Class::of(i.flow)) | look));
     if r11.relies {
@@ -158,9 +153,8 @@ fn usual<const FREE: bool>(pass: &mut Pass, first: &mut Part, second: &mut Part)
         false
     };
     (*first, *second) = (a, b);
-    let (instructions, vector) = (usual.instructions, usual.bits & quick::VECTOR != 0);
-    pass.facts.instructions += instructions;
-    pass.facts.vector |= vector;
+    pass.facts.instructions += usual.instructions;
+    pass.facts.vector |= usual.bits & quick::VECTOR != 0;
     in_first
 }
 

@@ -19,6 +19,12 @@ typedef enum rf_backend {
     RF_BACKEND_NONE = 2     /* nothing: an ordinary shared object (RF_LOAD_UNFENCED), as with dlopen */
 } rf_backend;
 
+/* By which operands the code of a domain may reach memory: rf_domain_options.addressing. */
+typedef enum rf_addressing {
+    RF_ADDRESSING_ANY = 0,    /* through gs, or through r14 where the verifier sees that r11 is small */
+    RF_ADDRESSING_SEGMENT = 1 /* through gs only (ringfence cc --addressing=segment) */
+} rf_addressing;
+
 /* How to make a domain. Start from RF_DOMAIN_OPTIONS_INIT; 0 means the default everywhere. The struct may
  * grow at its end: `size` tells which of it the program knows, and a field that is set but unknown to an
  * older library is RF_ERROR_ARGUMENT. All that it names is copied, the policy too.
@@ -57,6 +63,8 @@ typedef struct rf_domain_options {
                                       the module has none, and modules may import any of `imports` and
                                       `slots`, needed so far or not */
     uint64_t backend;              /* what keeps the domain from the host: an rf_backend */
+    uint64_t addressing;           /* by which operands code may reach memory: an rf_addressing. A module with
+                                      others is RF_ERROR_REJECTED */
     /* While it is not 0, calls end with RF_FAULT_INTERRUPT within some milliseconds; NULL: there is none. A
      * signal handler may set it; whoever set it puts it back. It stays for as long as the domain. */
     const volatile int *cancel;
@@ -64,7 +72,7 @@ typedef struct rf_domain_options {
 
 #ifdef __cplusplus
 #define RF_DOMAIN_OPTIONS_INIT \
-    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr }
+    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif

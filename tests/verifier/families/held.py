@@ -184,8 +184,26 @@ def targets():
     case(D, "held-into sequence", "a jump into a string sequence in a straight line", [DEF, "movl %edi, %edi", "leaq (%r14,%rdi), %rdi", "stosb", USE, RET, "@ 0x40", "jmp TEXT+3"], INTO)
 
 
+def refused():
+    """Where only gs is accepted."""
+    only = {"addressing": "segment"}
+    for name, body in (
+        ("load", [DEF, USE, RET]), ("store", [DEF, "movl %eax, (%r14,%r11)", RET]), ("vector", [DEF, "vmovups (%r14,%r11), %ymm0", RET]),
+        ("unreached", [RET, DEF, USE, RET]), ("late", ["nop"] * 70 + [DEF, "movq %gs:(%edi), %rax", USE, RET]),
+    ):
+        case(D, f"held-segment {name}", f"{name} through r14 where only gs is accepted", body, "1 HeldRefused", **only)
+        case(D, f"held-segment-any {name}", f"{name} through r14 where any form is accepted", body)
+    case(D, "held-segment move", "a move to r11d that no operand relies on", [DEF, "movq %gs:(%edi), %rax", RET], **only)
+    case(D, "held-segment gs", "r14 and r11 in an operand through gs", [("65 67 43 8b 44 1e 08", "movl %gs:8(%r14d,%r11d), %eax"), RET], **only)
+    case(D, "held-segment lea", "r14 and r11 where nothing is accessed", [DEF, "leaq 8(%r14,%r11), %rax", RET], **only)
+    case(D, "held-segment string", "a string instruction, whose registers are lower halves and r14", ["movl %edi, %edi", "leaq (%r14,%rdi), %rdi", "stosb", RET], **only)
+    case(D, "held-segment integrity store", "a store through r14 where only gs is accepted, integrity mode", [DEF, "movl %eax, (%r14,%r11)", RET], "1 HeldRefused", isolation="integrity", **only)
+    case(D, "held-segment integrity load", "a free load through r14 where only gs is accepted, integrity mode", [USE, RET], isolation="integrity", **only)
+
+
 def write():
     """All of them."""
+    refused()
     every_instruction()
     forms()
     moves()

@@ -92,6 +92,7 @@ impl Domain {
         reporting: Reporting,
     ) -> Result<Domain, DomainError> {
         options.check()?;
+        modules.iter().try_for_each(|m| m.check_addressing(options))?;
         let spin = Spin::usual();
         let (imports, functions): (Vec<_>, Vec<_>) = given.functions.into_iter().unzip();
         let setup = Setup {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ringfence_isa::Isolation;
+use ringfence_isa::{Addressing, Isolation};
 
 use super::{Front, Invocation};
 use crate::error::Error;
@@ -12,6 +12,10 @@ use crate::error::Error;
 pub struct Own {
     /// `--isolation=`.
     pub isolation: Isolation,
+    /// `--addressing=`.
+    pub addressing: Addressing,
+    /// `--twin`: objects have a second one beside them, which reaches memory through `gs` only.
+    pub twin: bool,
     /// `--check`: accesses outside the window trap at the instruction.
     pub check: bool,
     /// `--no-rewrite`: assembly is linked as it is.
@@ -36,6 +40,16 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "--isolation",
         "=full|integrity",
         "confine all accesses (default), or stores and jumps only",
+    ),
+    (
+        "--addressing",
+        "=any|segment",
+        "reach memory by any form of operands (default), or through gs only",
+    ),
+    (
+        "--twin",
+        "",
+        "with -c, also write OUTPUT.segment.o: the same with --addressing=segment",
     ),
     (
         "--check",
@@ -123,6 +137,15 @@ impl Invocation {
                     }
                 }
             }
+            "--addressing" => {
+                let name = value(name)?;
+                self.own.addressing = Addressing::named(&name).ok_or(Error::BadValue {
+                    option: "--addressing",
+                    value: name,
+                    choices: "any, segment",
+                })?;
+            }
+            "--twin" => self.own.twin = true,
             "--check" => self.own.check = true,
             "--no-rewrite" => self.own.no_rewrite = true,
             "--no-verify" => self.own.no_verify = true,

@@ -312,6 +312,8 @@ impl Domain {
         let inner = &*self.0;
         let parsed = &module.0.parsed;
         signal::thread_ready();
+        let refused = |_| ModuleError::Addressing { name: name.into() };
+        module.check_addressing(&inner.options).map_err(refused)?;
         let _world = world::lock().ok_or(ModuleError::Handler)?;
         let mut family = inner.family();
         if inner.faulted() {

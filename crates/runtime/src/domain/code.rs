@@ -163,6 +163,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
         // No label at all: two pieces could have the same.
         #[allow(clippy::reversed_empty_ranges)]
         label_numbers: 1..=0,
+        addressing: domain.options.addressing,
         ..Rules::default()
     };
     let report =

@@ -327,6 +327,7 @@ impl Domain {
         fork::install()?;
         signal::install()?;
         signal::check_installed();
+        modules.iter().try_for_each(|m| m.check_addressing(options))?;
         let layout = relocate::place(modules)?;
         let rest = u64::from(window::LANE_SLOT) - thread_area(&layout, options);
         if u64::from(options.data_stack) + DATA_STACK_GAP > rest {

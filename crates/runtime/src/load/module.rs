@@ -8,9 +8,10 @@ pub use crate::load::symbols::{Export, ExportKind, Import, Note, Segment};
 use crate::os::file;
 use crate::os::host;
 use crate::os::sys::View;
-use ringfence_core::error::LoadError;
+use ringfence_core::DomainOptions;
+use ringfence_core::error::{DomainError, LoadError};
 use ringfence_core::work::Budget;
-use ringfence_isa::Isolation;
+use ringfence_isa::{Addressing, Isolation};
 use ringfence_verify::Report;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -132,6 +133,28 @@ impl Module {
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.0.isolation
+    }
+
+    /// By which forms of operands it reaches memory, as the verifier found.
+    #[must_use]
+    pub fn addressing(&self) -> Addressing {
+        match self.report().through_r14 {
+            true => Addressing::Any,
+            false => Addressing::Segment,
+        }
+    }
+
+    /// Whether a domain with these options takes the forms of its operands.
+    ///
+    /// # Errors
+    /// [`DomainError::Addressing`].
+    pub fn check_addressing(&self, options: &DomainOptions) -> Result<(), DomainError> {
+        if options.addressing == Addressing::Segment && self.addressing() == Addressing::Any {
+            return Err(DomainError::Addressing {
+                module: self.name().to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// What its note claims.

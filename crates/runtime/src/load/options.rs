@@ -1,6 +1,6 @@
 //! What a host accepts of modules.
 
-use ringfence_core::Backend;
+use ringfence_core::{Addressing, Backend};
 
 /// What the host accepts.
 #[derive(Clone, Debug)]
@@ -8,6 +8,10 @@ use ringfence_core::Backend;
 pub struct LoadOptions {
     /// Accept modules that confine stores and jumps only.
     pub allow_integrity: bool,
+    /// By which forms of operands the module may reach memory: [`Addressing::Any`]. With [`Addressing::Segment`] one that also goes
+    /// through `r14` is refused, and the refusal tells where; [`DomainOptions::addressing`](crate::DomainOptions::addressing) holds for
+    /// all that is ever in a domain.
+    pub addressing: Addressing,
     /// Accept code that reads the time-stamp counter.
     pub allow_tsc: bool,
     /// Largest file in bytes, debug information included: 256 MiB; 4 GiB at most. A larger one is not read. Loading a file of
@@ -23,6 +27,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
             allow_integrity: false,
+            addressing: Addressing::Any,
             allow_tsc: false,
             max_file_size: 256 << 20,
             backend: Backend::Window,

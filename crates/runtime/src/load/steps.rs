@@ -202,6 +202,7 @@ impl Steps<'_> {
             .collect();
         let rules = Rules {
             isolation,
+            addressing: self.options.addressing,
             label_numbers: labels.inclusive(),
             allow_tsc: self.options.allow_tsc,
             ..Rules::default()

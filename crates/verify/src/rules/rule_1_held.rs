@@ -2,7 +2,10 @@
 
 use crate::bitmap::Bitmap;
 use crate::decode::{self, Flow, Instruction, Memory};
+use crate::pass::Pass;
+use crate::reason::Reason;
 use core::hint::select_unpredictable;
+use ringfence_isa::Addressing;
 
 /// What is known of `r11` in the straight line of code that is being scanned: from where on it holds a lower half and no operand has
 /// relied on it.
@@ -34,6 +37,15 @@ impl Line {
     pub fn behind(self, r11: R11, next: usize) -> Line {
         let new = select_unpredictable(r11.holds, Line(next), Line::LOST);
         select_unpredictable(r11.lost, new, self)
+    }
+}
+
+/// Once all instructions are noted: no operand relies on `r11` where only `gs` is accepted.
+pub(crate) fn allowed(pass: &mut Pass) {
+    if pass.rules.addressing == Addressing::Segment
+        && let Some(at) = pass.facts.held.next(0)
+    {
+        pass.rejections.add(pass.image, at, 0, Reason::HeldRefused);
     }
 }
 

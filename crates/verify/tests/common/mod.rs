@@ -3,7 +3,7 @@
 // Not every test that includes this uses all of it.
 #![allow(dead_code)]
 
-use ringfence_isa::Isolation;
+use ringfence_isa::{Addressing, Isolation};
 use ringfence_verify::{Image, Rejected, Report, Rules, Segment, SegmentKind, verify};
 use std::path::Path;
 use std::process::Command;
@@ -72,6 +72,7 @@ pub fn parse(source: &str) -> Result<Case, String> {
                 case.rejection = Some((number(rule)? as u8, (*reason).to_string(), Some(number(place)?)));
             }
             ("isolation", ["integrity"]) => case.rules.isolation = Isolation::Integrity,
+            ("addressing", ["segment"]) => case.rules.addressing = Addressing::Segment,
             ("entries", list) => case.entries = list.iter().map(|e| number(e)).collect::<Result<_, _>>()?,
             ("labels", [first, last]) => {
                 case.rules.label_numbers = number(first)? as u16..=number(last)? as u16
@@ -227,7 +228,7 @@ pub fn all() -> Vec<(String, String)> {
         .collect();
     assert_eq!(
         cases.len(),
-        3068,
+        3084,
         "a case was added or lost: see tests/verifier/README.md"
     );
     cases
