@@ -12,6 +12,7 @@ use ringfence_isa::note;
 use crate::args::{Item, Language};
 use crate::error::Error;
 use crate::image::{Image, SymbolKind};
+use crate::room::{self, Room};
 
 /// The section in which `RF_IMPORT` names what a source wants from outside.
 const IMPORTS_SECTION: &str = ".rf.imports";
@@ -29,6 +30,7 @@ pub(crate) struct Inputs {
     pub(crate) main: bool,
     /// Inputs that `ringfence cc` did not make.
     pub(crate) strangers: Vec<String>,
+    room: Room,
 }
 
 /// What kind of file a link input is.
@@ -45,7 +47,7 @@ pub(crate) enum Kind {
 impl Inputs {
     /// Looks at one input.
     pub(crate) fn look(&mut self, path: &str) -> Result<Kind, Error> {
-        let data = std::fs::read(path).map_err(|e| Error::read(path, e))?;
+        let data = self.room.read(Path::new(path))?;
         if data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n") {
             self.archive(path, &data)?;
             return Ok(Kind::Code);
@@ -76,7 +78,7 @@ impl Inputs {
             let owned;
             let content: &[u8] = if archive.is_thin() {
                 let file = Path::new(path).parent().unwrap_or(Path::new("")).join(&name);
-                owned = std::fs::read(&file).map_err(|e| Error::read(file.display(), e))?;
+                owned = self.room.read(&file)?;
                 &owned
             } else {
                 member.data(data).map_err(broken)?
@@ -134,7 +136,8 @@ impl Inputs {
             }
             let name = symbol.name(Le, table.strings()).map_err(text)?;
             if undefined {
-                self.weak.insert(String::from_utf8_lossy(name).into_owned());
+                let name = self.room.name(name)?;
+                self.weak.insert(name);
             } else if name == b"main" {
                 self.main = true;
             }
@@ -183,7 +186,9 @@ pub(crate) fn referrers(paths: &[String], name: &str) -> Vec<String> {
     };
     let mut found = Vec::new();
     for path in paths {
-        let Ok(data) = std::fs::read(path) else { continue };
+        let Some(data) = room::glance(Path::new(path)) else {
+            continue;
+        };
         if let Ok(archive) = ArchiveFile::parse(data.as_slice()) {
             for member in archive.members().flatten() {
                 if member.data(data.as_slice()).is_ok_and(refers) {
@@ -252,5 +257,5 @@ pub(crate) fn library(name: &str, dirs: &[String]) -> Result<Option<String>, Err
 
 /// Whether a shared object is a module: others, as the host's own libraries, are passed over.
 fn is_module(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|data| Image::parse(&data).is_ok_and(|i| i.note.is_some()))
+    room::glance(path).is_some_and(|data| Image::parse(&data).is_ok_and(|i| i.note.is_some()))
 }

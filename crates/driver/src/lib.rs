@@ -17,6 +17,7 @@ pub mod inspect;
 mod link;
 mod nudge;
 pub mod prototype;
+mod room;
 mod temp;
 mod tools;
 
