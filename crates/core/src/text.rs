@@ -72,11 +72,10 @@ impl<const N: usize> Text<N> {
         std::str::from_utf8(&self.bytes[..self.len.into()]).unwrap_or_default()
     }
 
-    /// Takes over what the other one has, without what is behind its end.
-    pub fn copy_from(&mut self, from: &Self) {
-        (self.len, self.cut) = (from.len, from.cut);
-        let len = usize::from(from.len);
-        self.bytes[..len].copy_from_slice(&from.bytes[..len]);
+    /// As much of `text` as fits, in the place of what was there.
+    pub fn set(&mut self, text: &str) {
+        (self.len, self.cut) = (0, false);
+        self.push(text);
     }
 }
 
@@ -112,8 +111,8 @@ mod tests {
         let mut text = Text::<8>::EMPTY;
         write!(text, "{}-{}", 12, 34).unwrap();
         assert_eq!(text.as_str(), "12-34");
-        let mut other = Text::<8>::new("87654321");
-        other.copy_from(&text);
+        let mut other = Text::<8>::new("876543210");
+        other.set(text.as_str());
         assert_eq!(other.as_str(), "12-34");
     }
 }

@@ -60,42 +60,46 @@ fn walk<'a>(lane: &'a Lane, note: &mut Fresh<'a>, first: u64, rsp: u64, in_frame
     }
 }
 
-/// `first` is what the backtrace begins with.
-fn build<'a>(
-    lane: &'a Lane,
-    end: End,
-    text: &str,
-    registers: Registers,
+/// Where a call failed: on the domain's stack `rsp`, with `first` as what the backtrace begins with.
+struct Place<'a> {
     first: u64,
     rsp: u64,
-    in_frame: &gate::InFrame,
-) -> Fresh<'a> {
-    let mut note = Note::new(end, text, lane.domain().name());
-    note.registers = registers;
-    walk(lane, &mut note, first, rsp, in_frame);
-    note
+    in_frame: &'a gate::InFrame,
 }
 
-/// A fault at a call out: `top` is where the domain's stack stands, its return address on it.
-fn at_call_out<'a>(
-    lane: &'a Lane,
+/// A call fails in the domain's own code.
+fn fail_at(lane: &Lane, end: End, text: &str, registers: Registers, at: &Place<'_>, callee: u64) {
+    let mut note = Note::new(end, text, lane.domain().name());
+    note.registers = registers;
+    walk(lane, &mut note, at.first, at.rsp, at.in_frame);
+    fail_after(lane, &note, callee);
+}
+
+/// A call fails at a call out: `top` is where the domain's stack stands, its return address on it.
+fn fail_at_call_out(
+    lane: &Lane,
     end: End,
     text: &str,
     top: u64,
     general: [u64; 16],
     host_sp: u64,
-) -> Fresh<'a> {
+    callee: u64,
+) {
     // SAFETY: the gate saved the top of this lane's control stack; the word there is the return address into the domain.
     let rip = unsafe { (top as *const u64).read() };
-    // SAFETY: the gate's frame at `host_sp`.
-    let in_frame = unsafe { &*(host_sp as *const gate::InFrame) };
     let registers = Registers {
         general,
         rip,
         rflags: 0,
     };
-    // The address is a return address already, as those of the frames above are.
-    build(lane, end, text, registers, rip - 1, top + 8, in_frame)
+    let place = Place {
+        // The address is a return address already, as those of the frames above are.
+        first: rip - 1,
+        rsp: top + 8,
+        // SAFETY: the gate's frame at `host_sp`.
+        in_frame: unsafe { &*(host_sp as *const gate::InFrame) },
+    };
+    fail_at(lane, end, text, registers, &place, callee);
 }
 
 /// A failure where nothing is known of the domain's frames.
@@ -103,13 +107,9 @@ fn without_trace<'a>(lane: &'a Lane, kind: FaultKind) -> Fresh<'a> {
     Note::new(End::Fault(kind), "", lane.domain().name())
 }
 
-/// The call ends, and the domain is of no use any more. From here to the end of the call nothing is allocated and nobody waited for, but
-/// by hooks of the host's: the call may have been made by a signal handler.
-fn fail(lane: &Lane, note: &Fresh<'_>) {
-    fail_after(lane, note, 0);
-}
-
-/// The same; `callee`: the status word of the call of another domain because of which it ends.
+/// The call ends, and the domain is of no use any more. `callee`: the status word of the call of another domain because of which it ends,
+/// or 0. From here to the end of the call nothing is allocated and nobody waited for, but by hooks of the host's: the call may have been
+/// made by a signal handler.
 fn fail_after(lane: &Lane, note: &Fresh<'_>, callee: u64) {
     // No frame of this lane ever goes on.
     // SAFETY: the lane's own thread, outside the domain.
@@ -155,28 +155,28 @@ pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
         kind_of(raw.bits)
     };
     let end = End::Fault(kind);
-    let first = raw.registers.rip;
-    fail(
-        lane,
-        &build(lane, end, "", raw.registers, first, raw.rsp, in_frame),
-    );
+    let place = Place {
+        first: raw.registers.rip,
+        rsp: raw.rsp,
+        in_frame,
+    };
+    fail_at(lane, end, "", raw.registers, &place, 0);
 }
 
 /// Modules built with `--check` trap with the address in r11 when it lies outside the window.
 fn outside(lane: &Lane, raw: &RawFault) -> Option<FaultKind> {
     let (rip, address) = (raw.registers.rip, raw.registers.general[11]);
     // SAFETY: the lane is the calling thread's, with the failed call still in progress.
-    let image = rip
-        .checked_sub(lane.base)
-        .and_then(|o| unsafe { lane.domain().image_at(o) });
-    let checked =
-        image.is_some_and(|(p, _)| p.module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK != 0);
+    let (placed, _) = unsafe { lane.domain().image_at(rip.checked_sub(lane.base)?)? };
+    if placed.module.0.parsed.note.flags & ringfence_isa::note::flag::CHECK == 0 {
+        return None;
+    }
     // Other traps of the module, `__builtin_trap` for one, have anything in r11.
     use ringfence_isa::sequence::CHECK_TRAP;
     let mut code = [0; CHECK_TRAP.len()];
     let start = rip.wrapping_sub(CHECK_TRAP.len() as u64 - 2);
     let marked = DomainRef::of(lane.domain()).read(start, &mut code).is_ok() && code == CHECK_TRAP;
-    (checked && marked && address.wrapping_sub(lane.base) >= window::SIZE)
+    (marked && address.wrapping_sub(lane.base) >= window::SIZE)
         .then_some(FaultKind::OutsideWindow { address })
 }
 
@@ -242,10 +242,7 @@ pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u6
         _ => FaultKind::Unbound(stub as u32),
     };
     let host_sp = out_frame as u64 + 32;
-    fail(
-        lane,
-        &at_call_out(lane, End::Fault(kind), "", top, [0; 16], host_sp),
-    );
+    fail_at_call_out(lane, End::Fault(kind), "", top, [0; 16], host_sp, 0);
 }
 
 /// A host function, or a runtime stub, ends the call in.
@@ -282,16 +279,13 @@ fn end_at_call(lane: &Lane, frame: &OutFrame, end: End, text: &str) {
     (general[0], general[10], general[15]) = (frame.rax, frame.r10, frame.stack);
     let top = lane.top.load(Ordering::Relaxed);
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
-    fail(lane, &at_call_out(lane, end, text, top, general, host_sp));
+    fail_at_call_out(lane, end, text, top, general, host_sp, 0);
 }
 
 /// Ends the call in from a stub that knows its own frame.
 pub(crate) fn end_call_at(lane: &Lane, (kind, text): Why<'_>, top: u64) {
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
-    fail(
-        lane,
-        &at_call_out(lane, End::Fault(kind), text, top, [0; 16], host_sp),
-    );
+    fail_at_call_out(lane, End::Fault(kind), text, top, [0; 16], host_sp, 0);
 }
 
 /// Whether the call out whose frame of four words is at `out_frame` is the innermost of its lane, on the lane's own thread.
@@ -361,8 +355,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
         (Verdict::OutOfMemory, _) => End::Fault(FaultKind::OutOfMemory),
     };
     let host_sp = out_frame as u64 + 32;
-    let note = at_call_out(lane, end, text.as_str(), top, [0; 16], host_sp);
-    fail_after(lane, &note, callee);
+    fail_at_call_out(lane, end, text.as_str(), top, [0; 16], host_sp, callee);
     AfterFailure { end: 1, value: 0 }
 }
 
@@ -400,10 +393,7 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
     };
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
     let top = lane.top.load(Ordering::Relaxed);
-    fail(
-        lane,
-        &at_call_out(lane, End::Fault(kind), "", top, [0; 16], host_sp),
-    );
+    fail_at_call_out(lane, End::Fault(kind), "", top, [0; 16], host_sp, 0);
     1
 }
 
@@ -436,5 +426,5 @@ pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gat
 
 /// A frame of the domain has returned to a hook whose record a fault has ended. The call in ends.
 pub(crate) fn lost(lane: &Lane) {
-    fail(lane, &without_trace(lane, FaultKind::Elsewhere));
+    fail_after(lane, &without_trace(lane, FaultKind::Elsewhere), 0);
 }

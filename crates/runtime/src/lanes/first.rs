@@ -1,6 +1,7 @@
 //! Why a domain is of no use until its reset.
 
 use crate::lanes::note::Notes;
+use crate::load::module::Module;
 use ringfence_core::error::CallError;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -132,8 +133,20 @@ impl First {
     pub(crate) fn forget(&self) {
         let mut state = self.lock();
         state.set = false;
-        let modules = state.notes.as_mut().map(|notes| notes.release());
+        if let Some(notes) = &mut state.notes {
+            notes.clear();
+        }
         drop(state);
-        drop(modules);
+        // Dropping a module may free memory: not with the lock.
+        while let Some(module) = self.release() {
+            drop(module);
+        }
+    }
+
+    /// A module that was kept for a failure that is forgotten.
+    fn release(&self) -> Option<Module> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        state.notes.as_mut().filter(|_| !state.set)?.release()
     }
 }

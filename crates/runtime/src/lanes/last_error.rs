@@ -352,9 +352,16 @@ pub(crate) fn error_of(word: u64) -> Option<CallError> {
             first: refused_for().map(Box::new),
         }),
         status::NOTED => {
-            // What is released may free memory, which a handler need not wait for.
-            let (error, _modules) = with_notes(|noted| (noted.notes.error(), noted.notes.release()))?;
-            error
+            let error = with_notes(|noted| {
+                let error = noted.notes.error();
+                noted.notes.clear();
+                error
+            });
+            // Dropping a module may free memory: not while a handler would find the record busy.
+            while let Some(module) = with_notes(|noted| noted.notes.release()).flatten() {
+                drop(module);
+            }
+            error?
         }
         status::SLOT => ERROR.try_with(|slot| slot.try_borrow_mut().ok()?.take()).ok()?,
         _ => plain_error(word),

@@ -34,19 +34,22 @@ pub(crate) enum End {
     Callee,
 }
 
-/// A failed call, its modules told by `M`.
-pub(crate) struct Note<M> {
+/// A failed call, its modules told by `M`, its text and its domain's name by `T` and `D`.
+pub(crate) struct Note<M, T, D> {
     pub end: End,
     pub registers: Registers,
-    pub text: Text<MOST_TEXT>,
-    domain: Text<MOST_NAME>,
+    text: T,
+    domain: D,
     count: usize,
     addresses: [u64; MOST_FRAMES],
     modules: [Option<(u64, M)>; MOST_MODULES],
 }
 
 /// While the call is in progress, and the domain's modules stay.
-pub(crate) type Fresh<'a> = Note<&'a Module>;
+pub(crate) type Fresh<'a> = Note<&'a Module, &'a str, &'a str>;
+
+/// In memory of its own.
+type Stored = Note<Known, Text<MOST_TEXT>, Text<MOST_NAME>>;
 
 /// A module, known again by its place in memory while it is [kept](Kept).
 type Known = usize;
@@ -55,13 +58,13 @@ fn known(module: &Module) -> Known {
     Arc::as_ptr(&module.0) as usize
 }
 
-impl<M> Note<M> {
-    pub(crate) fn new(end: End, text: &str, domain: &str) -> Note<M> {
+impl<M, T, D> Note<M, T, D> {
+    pub(crate) fn new(end: End, text: T, domain: D) -> Self {
         Note {
             end,
             registers: Registers::default(),
-            text: Text::new(text),
-            domain: Text::new(domain),
+            text,
+            domain,
             count: 0,
             addresses: [0; MOST_FRAMES],
             modules: [const { None }; MOST_MODULES],
@@ -98,40 +101,53 @@ impl<'a> Fresh<'a> {
 }
 
 /// Modules that notes name. They are given back when the notes are: a module that goes frees memory.
-struct Kept([Option<Module>; MOST_KEPT]);
+struct Kept {
+    list: [Option<Module>; MOST_KEPT],
+    /// So many from the start are there.
+    count: usize,
+}
 
 impl Kept {
+    const NONE: Kept = Kept {
+        list: [const { None }; MOST_KEPT],
+        count: 0,
+    };
+
     /// Whether there was room.
     fn keep(&mut self, module: &Module) -> bool {
-        let same = |m: &Option<Module>| m.as_ref().is_none_or(|m| known(m) == known(module));
-        match self.0.iter_mut().find(|m| same(m)) {
-            Some(place) => {
-                place.get_or_insert_with(|| module.clone());
-                true
-            }
-            None => false,
+        if self.find(known(module)).is_some() {
+            return true;
         }
+        let Some(place) = self.list.get_mut(self.count) else {
+            return false;
+        };
+        *place = Some(module.clone());
+        self.count += 1;
+        true
     }
 
     fn find(&self, module: Known) -> Option<&Module> {
-        self.0.iter().flatten().find(|m| known(m) == module)
+        self.list[..self.count]
+            .iter()
+            .flatten()
+            .find(|m| known(m) == module)
     }
 }
 
 /// A failure, and those of domains that led to it.
 pub(crate) struct Notes {
     count: usize,
-    list: [Note<Known>; MOST_LEVELS],
+    list: [Stored; MOST_LEVELS],
     kept: Kept,
 }
 
 impl Notes {
     pub(crate) fn new() -> Box<Notes> {
-        let empty = || Note::new(End::Callee, "", "");
+        let empty = || Note::new(End::Callee, Text::EMPTY, Text::EMPTY);
         Box::new(Notes {
             count: 0,
             list: std::array::from_fn(|_| empty()),
-            kept: Kept([const { None }; MOST_KEPT]),
+            kept: Kept::NONE,
         })
     }
 
@@ -140,16 +156,13 @@ impl Notes {
         self.count = 0;
     }
 
-    /// The modules, to be dropped where memory may be freed.
-    pub(crate) fn release(&mut self) -> impl Drop + use<> {
-        struct Modules([Option<Module>; MOST_KEPT]);
-        impl Drop for Modules {
-            fn drop(&mut self) {
-                self.0.iter_mut().for_each(|m| drop(m.take()));
-            }
+    /// One of the modules, if nothing is noted: to be dropped where memory may be freed. `None` if there is none left.
+    pub(crate) fn release(&mut self) -> Option<Module> {
+        if self.count != 0 {
+            return None;
         }
-        self.clear();
-        Modules(std::mem::replace(&mut self.kept.0, [const { None }; MOST_KEPT]))
+        self.kept.count = self.kept.count.checked_sub(1)?;
+        self.kept.list[self.kept.count].take()
     }
 
     /// How the calls ended that are noted, the one that came first first.
@@ -159,26 +172,32 @@ impl Notes {
 
     /// Notes a failure that those that are noted already have led to.
     pub(crate) fn add(&mut self, note: &Fresh<'_>) {
-        self.put(note, |_, module| Some(*module));
+        self.put(note, (note.text, note.domain), |_, module| Some(*module));
     }
 
     /// Notes what the other one has in the place of what is here.
     pub(crate) fn copy(&mut self, from: &Notes) {
         self.clear();
         for note in &from.list[..from.count] {
-            self.put(note, |_, &module| from.kept.find(module));
+            let texts = (note.text.as_str(), note.domain.as_str());
+            self.put(note, texts, |_, &module| from.kept.find(module));
         }
     }
 
-    fn put<'a, M>(&mut self, note: &'a Note<M>, find: impl Fn(u64, &'a M) -> Option<&'a Module>) {
+    fn put<'a, M, T, D>(
+        &mut self,
+        note: &'a Note<M, T, D>,
+        (text, domain): (&str, &str),
+        find: impl Fn(u64, &'a M) -> Option<&'a Module>,
+    ) {
         // The last level is always the call that the host has made.
         self.count = (self.count + 1).min(MOST_LEVELS);
         let to = &mut self.list[self.count - 1];
         // The kinds own no memory: their texts are empty.
         to.end = note.end.clone();
         to.registers = note.registers;
-        to.text.copy_from(&note.text);
-        to.domain.copy_from(&note.domain);
+        to.text.set(text);
+        to.domain.set(domain);
         to.count = note.count;
         to.addresses[..note.count].copy_from_slice(&note.addresses[..note.count]);
         for (to, from) in to.modules.iter_mut().zip(&note.modules) {

@@ -7,7 +7,7 @@ use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::Cancel;
 use ringfence_isa::window;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Lanes and what is left of lanes.
 #[derive(Default)]
@@ -41,6 +41,8 @@ pub(crate) struct Lanes {
     set: Lock<LaneSet>,
     /// The set's lanes once more, by the number of their slots, for those who do not wait for its lock: a call that fails.
     table: [AtomicPtr<Lane>; window::LANE_COUNT as usize],
+    /// All that were ever entered there lie below this.
+    filled: AtomicUsize,
     /// How many threads are looking at the table.
     looking: AtomicU32,
     /// Why the domain is of no use, if it is not.
@@ -61,6 +63,7 @@ impl Lanes {
         Lanes {
             set: Lock::new(Rank::Lanes, LaneSet::default()),
             table: [const { AtomicPtr::new(null_mut()) }; _],
+            filled: AtomicUsize::new(0),
             looking: AtomicU32::new(0),
             first: First::default(),
             call_credit: CallCredit::new(calls),
@@ -84,8 +87,9 @@ impl Lanes {
     pub(crate) fn enter(&self, set: &mut LaneSet, lane: *mut Lane) {
         set.lanes.push(lane);
         // SAFETY: the caller's own lane.
-        let number = unsafe { (*lane).slot.number };
-        self.table[number as usize].store(lane, Ordering::SeqCst);
+        let number = unsafe { (*lane).slot.number } as usize;
+        self.filled.fetch_max(number + 1, Ordering::SeqCst);
+        self.table[number].store(lane, Ordering::SeqCst);
     }
 
     /// Takes a lane out of the set, which is locked, and waits until nobody is looking at it any more.
@@ -103,7 +107,7 @@ impl Lanes {
     /// Lets `f` see all lanes, without waiting. `f` neither waits nor allocates.
     pub(crate) fn each(&self, mut f: impl FnMut(&Lane)) {
         self.looking.fetch_add(1, Ordering::SeqCst);
-        for lane in &self.table {
+        for lane in &self.table[..self.filled.load(Ordering::SeqCst)] {
             // SAFETY: null, or a lane of this domain, and of no other one as long as we are looking.
             if let Some(lane) = unsafe { lane.load(Ordering::SeqCst).as_ref() } {
                 f(lane);
