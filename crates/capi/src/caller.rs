@@ -53,6 +53,16 @@ thread_local! {
     static INNERMOST: Cell<*const Caller> = const { Cell::new(ptr::null()) };
 }
 
+/// The innermost call out of a callback on this thread.
+pub(crate) fn innermost() -> *const Caller {
+    INNERMOST.get()
+}
+
+/// The callbacks that were begun since `caller` was the innermost are left.
+pub(crate) fn leave_to(caller: *const Caller) {
+    INNERMOST.set(caller);
+}
+
 /// What the host lets every `rf_dlopen` use.
 static PROVIDED: OnceLock<Mutex<BTreeMap<String, (usize, Signature)>>> = OnceLock::new();
 

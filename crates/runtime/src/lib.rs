@@ -44,6 +44,7 @@ pub use grant::Grant;
 pub use imports::Imports;
 pub use lanes::init::{InitOptions, init};
 pub use lanes::last_error::LastCall;
+pub use lanes::unwind::{Mark, StaleMark, mark, unwind};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
     Access, Answer, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions,

@@ -72,3 +72,62 @@ fn small_stacks_are_enough_for_what_begins() {
         }
     }
 }
+
+/// Calls on stacks of our own, mapped before and after the thread's alternate signal stack was, above and below it.
+#[test]
+fn fibers_on_either_side_of_the_signal_stack_call() {
+    use std::arch::asm;
+    const SIZE: usize = 256 << 10;
+    let map = |at: usize| {
+        // SAFETY: a fresh mapping; the address is a wish.
+        let p = unsafe {
+            let (rw, flags) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            );
+            libc::mmap(at as *mut _, SIZE, rw, flags, -1, 0)
+        };
+        assert_ne!(p, libc::MAP_FAILED);
+        p as usize
+    };
+    extern "C" fn enter(d: &Domain) {
+        assert_eq!(call(d, "add", &[2, 3]).unwrap(), 5);
+    }
+    let on = |stack: usize, d: &Domain| {
+        // SAFETY: a mapped stack that nobody else uses; the old one is put back.
+        unsafe {
+            asm!(
+                "mov r12, rsp",
+                "mov rsp, {stack}",
+                "call {enter}",
+                "mov rsp, r12",
+                stack = in(reg) stack + SIZE - 64,
+                enter = sym enter,
+                in("rdi") d,
+                out("r12") _,
+                clobber_abi("C"),
+            );
+        }
+    };
+    let work = move || {
+        let early = map(0);
+        let d = Domain::new(&[module()], imports(), &DomainOptions::default()).unwrap();
+        assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
+        let own = &raw const d as usize;
+        // Near the program's end of memory, and near the other.
+        for stack in [
+            early,
+            map(0),
+            map(1 << 32),
+            map(own + (1 << 40)),
+            map(own - (1 << 40)),
+        ] {
+            for _ in 0..3 {
+                on(stack, &d);
+                assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
+            }
+        }
+        assert!(!d.faulted());
+    };
+    std::thread::spawn(work).join().unwrap();
+}

@@ -53,6 +53,41 @@ uint64_t rf_call_save(void) RF_WARN_UNUSED;
  * Signals: may be called from a signal handler. */
 void rf_call_restore(uint64_t saved);
 
+/* Errors that leave a host function by longjmp (PostgreSQL's ereport is one). Such a jump passes the gates, which put nothing in order:
+ * the calls stay in progress, and their domains busy. The place that it jumps to ends them:
+ *
+ *     rf_mark mark = rf_call_mark();
+ *     if (sigsetjmp(env, 0) == 0) {
+ *         n = parse(text, length);                     // int (*parse)(...) = RF_DLSYM(...); a host function that it calls may jump
+ *     } else {
+ *         rf_call_unwind(mark);
+ *         ...
+ *     }
+ *
+ * Marks nest as the jumps' targets do, also in host functions that are called by a domain: calls that were in progress when the mark was
+ * taken go on. What is ended has no result and no error. The domains have not faulted, and take calls at once, because such errors
+ * are ordinary in these hosts; their locks, heaps and limits are as the host knows them. But a function of the module was left in the middle,
+ * as longjmp leaves any function: what it had half done stays so, its C++ destructors have not run. A module that is not written for
+ * that is reset (rf_domain_reset) before its next call.
+ *
+ * Only calls by pointers of rf_dlsym and RF_DLSYM, and the host functions and callbacks that they call, may be left so. All other functions of
+ * this library (rf_function_call, rf_domain_create, rf_domain_reset, ...) keep memory and locks when they are left: use rf_caller_fail. No call of
+ * this thread on another stack (a fiber's) is in progress. C++ exceptions do not pass gates: catch them in the host function, and jump or
+ * rf_caller_fail. */
+typedef struct rf_mark {
+    uint64_t call;
+    const struct rf_caller *caller;
+} rf_mark;
+
+/* Where the calling thread stands among its calls. Never fails; nothing has to be given back.
+ * Signals: may be called from a signal handler. */
+rf_mark rf_call_mark(void) RF_WARN_UNUSED;
+
+/* Ends the calls that the thread has begun since the mark was taken and has left by a jump to where it was taken. None is an answer, too: RF_OK.
+ * RF_ERROR_ARGUMENT: the call in whose host function the mark was taken has ended; nothing has happened.
+ * Signals: may be called from a signal handler, if it does not fail and no module involved uses setjmp. */
+rf_status rf_call_unwind(rf_mark mark);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,8 +16,8 @@ typedef struct rf_caller rf_caller;
 
 /* A callback of the general form. It reads its arguments with rf_caller_arg_…, returns through
  * rf_caller_return_…, and fails with rf_caller_fail. It runs on the thread that called the domain, on
- * several at once if several do, and may call into domains again. It must not leave by longjmp, a C++
- * exception or pthread_exit. */
+ * several at once if several do, and may call into domains again. It must not leave by a C++ exception
+ * or pthread_exit, and by longjmp only to where rf_call_unwind follows. */
 typedef void (*rf_callback)(rf_caller *caller, void *context);
 
 /* The n-th integer (or pointer) argument, and the n-th floating-point argument, each counted from 0 among

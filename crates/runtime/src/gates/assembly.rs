@@ -10,8 +10,8 @@
 //!   a handler that enters the lane again pushes below `top`, where the domain's live frames end.
 //!
 //! Stack of a call in, at `host_sp`, low to high: previous `host_sp`, `top`, target, `r15 r14 r13 r12 rbx rbp`, return
-//! address. On the control stack, below `top`: lane, `host_sp`. A call out adds, below `host_sp`: previous `data_top`,
-//! `top`, import, `rax`.
+//! address. On the control stack, below `top`: `host_sp`, lane. A call out adds, below `host_sp`, low to high: previous `data_top`,
+//! `top`, import, the domain's `r15`.
 
 use crate::domain::imports::OutFrame;
 use crate::lanes::gate::{HAS_AVX, MAX_DOMAINS, RawCall, Tls, flag, kind, vectors};
@@ -27,6 +27,8 @@ global_asm!(
     t_alt = const offset_of!(Tls, alt),
     t_alt_size = const offset_of!(Tls, alt_size),
     t_gs = const offset_of!(Tls, gs),
+    t_room = const offset_of!(Tls, room),
+    t_room_size = const offset_of!(Tls, room_size),
     t_stack = const offset_of!(Tls, stack),
     t_stack_reserve = const offset_of!(Tls, stack_reserve),
     l_top = const offset_of!(Lane, top),
@@ -90,6 +92,7 @@ global_asm!(
     red_zone = const ringfence_isa::window::RED_ZONE,
     max_domains = const MAX_DOMAINS,
     w_ignore = const crate::lanes::lane::attention::IGNORED_ON_RETURN,
+    w_deep = const crate::lanes::lane::attention::DEEP,
     w_counted = const crate::lanes::lane::attention::COUNTED,
     prepare = sym crate::gates::prepare::prepare,
     dispatch = sym crate::gates::dispatch::dispatch,

@@ -121,15 +121,10 @@ __rf_gate_begin:
     cmpq $0, {l_top}(%r14)              // is this thread inside any domain?
     je .Lin_slow_\name
     movq %rsp, %r14
-    subq %fs:{t_alt}(%rbx), %r14
-    cmpq %fs:{t_alt_size}(%rbx), %r14
-    jb .Lin_slow_\name
-    movq %rsp, %r14                     // near the end of the thread's own stack?
-    subq %fs:{t_stack}(%rbx), %r14
-    cmpq %fs:{t_stack_reserve}(%rbx), %r14
-    jb .Lin_slow_\name
-    cmpl ${max_nesting}, {l_depth}(%r12)
-    jae .Lin_slow_\name
+    subq %fs:{t_room}(%rbx), %r14
+    cmpq %fs:{t_room_size}(%rbx), %r14
+    jae .Lin_other_stack_\name
+.Lin_stack_\name:
     movq {l_host_sp}(%r12), %rbp
     pushq %r11
     .cfi_adjust_cfa_offset 8
@@ -236,6 +231,16 @@ __rf_gate_begin:
     retq
     .cfi_restore_state
     .cfi_adjust_cfa_offset 24
+.Lin_other_stack_\name:               // a fiber's, or near the end of the thread's own, or the alternate one
+    movq %rsp, %r14
+    subq %fs:{t_alt}(%rbx), %r14
+    cmpq %fs:{t_alt_size}(%rbx), %r14
+    jb .Lin_slow_\name
+    movq %rsp, %r14
+    subq %fs:{t_stack}(%rbx), %r14
+    cmpq %fs:{t_stack_reserve}(%rbx), %r14
+    jb .Lin_slow_\name
+    jmp .Lin_stack_\name
 .Lin_other_window_\name:
     cmpq %rbp, %fs:{t_gs}(%rbx)
     jne .Lin_foreign_gs_\name
@@ -363,12 +368,12 @@ __rf_out:
     .cfi_undefined %r14
     movq __rf_tls@gottpoff(%rip), %r14
     movq %fs:{t_current}(%r14), %r14
-    movq %rsp, {l_saved}(%r14)
+    movq %rax, {l_saved}(%r14)
+    movq %rsp, %rax
     movq {l_host_sp}(%r14), %rsp
     leaq -32(%rsp), %rsp
-    movq %rax, 24(%rsp)
-    movq {l_saved}(%r14), %rax
     movq %rax, 8(%rsp)
+    movq %r15, 24(%rsp)                 // for unwind.rs
     // CFA = the top that stands in the frame + 8
     .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8
     movq {l_data_top}(%r14), %rax
@@ -383,11 +388,17 @@ __rf_out:
     addq {l_base}(%r14), %rax
     movq %rax, {l_data_top}(%r14)
     incl {l_depth}(%r14)
+    cmpl ${max_nesting}, {l_depth}(%r14)
+    jae .Lout_deep
+.Lout_counted:
     cmpq {l_import_count}(%r14), %r11
     jae .Lout_no_import
-    movq 8(%rsp), %rax
-    movq %rax, {l_top}(%r14)            // from here on the lane can be entered again
-    movq 24(%rsp), %rax
+    movq {l_saved}(%r14), %rax
+    pushq 8(%rsp)
+    .cfi_remember_state
+    .cfi_escape 0x0f, 5, 0x77, 16, 0x06, 0x23, 8
+    popq {l_top}(%r14)                  // from here on the lane can be entered again
+    .cfi_restore_state
     shlq $6, %r11
     addq {l_imports}(%r14), %r11
     movq %r11, 16(%rsp)
@@ -417,10 +428,10 @@ __rf_out:
     jne .Lout_vectors
     RF_VECTORS_ZERO
 .Lout_cleared:
+    movq $0, {l_top}(%r14)
     movq (%rsp), %rsi
     movq %rsi, {l_data_top}(%r14)
     decl {l_depth}(%r14)
-    movq $0, {l_top}(%r14)
     movq __rf_tls@gottpoff(%rip), %rsi
     movq %r14, %fs:{t_current}(%rsi)    // from here on no handler can enter a domain
     movq {l_base}(%r14), %r14
@@ -601,6 +612,9 @@ __rf_out:
     movq %rcx, {l_top}(%r14)
     jmp .Lout_back
 
+.Lout_deep:    // whoever enters the lane now goes the slow way, and is refused
+    lock orl ${w_deep}, {l_attention}(%r14)
+    jmp .Lout_counted
 .Lout_bad_stack:    // r15 is not on the lane's data stack
     incl {l_depth}(%r14)
     xorl %esi, %esi
@@ -977,7 +991,7 @@ __rf_gate_end:
 .type __rf_tls,@object
 .p2align 6
 __rf_tls:
-    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0, 0, 0, 0, 0
+    .quad __rf_out, __rf_no_lanes, __rf_no_lane, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 .size __rf_tls,.-__rf_tls
 .popsection
 

@@ -2,7 +2,7 @@
 //!
 //! The assembly in `gates` takes offsets and numbers from here.
 
-use crate::lanes::lane::{Lane, Target};
+use crate::lanes::lane::{Import, Lane, Target};
 use core::arch::asm;
 use core::mem::offset_of;
 use std::ffi::c_void;
@@ -19,10 +19,10 @@ pub(crate) struct Tls {
     pub current: *mut Lane,
     /// Outcome of the last call in: 0, or a [`status`].
     pub status: u64,
-    /// The alternate signal stack.
-    pub alt: u64,
-    /// Its size, 0 if there is none.
-    pub alt_size: u64,
+    /// Where stack pointers are with which calls may begin, as far as one comparison tells: from the end of what must be free of the
+    /// thread's stack up to the alternate stack, by way of the end of memory if that lies below. Elsewhere the gate looks at both.
+    pub room: u64,
+    pub room_size: u64,
     /// Whether fault signals are known not to be blocked.
     pub ready: u32,
     /// Not 0 while this thread has the world's lock in hand: see `world::lock`.
@@ -33,6 +33,10 @@ pub(crate) struct Tls {
     /// The lowest address of the thread's stack, and how much of it must be free for a call to begin; 0 until it has entered a domain.
     pub stack: u64,
     pub stack_reserve: u64,
+    /// The alternate signal stack.
+    pub alt: u64,
+    /// Its size, 0 if there is none.
+    pub alt_size: u64,
     /// Where the thread notes failures, `lanes::last_error`'s `Record`; null until it has entered a domain.
     pub record: *const c_void,
 }
@@ -247,4 +251,16 @@ pub(crate) struct OutWords {
     _data_top: u64,
     /// The domain's stack pointer; its return address stands there.
     pub top: u64,
+    /// What is called; not written yet while the gate looks at the call.
+    pub import: *const Import,
+    /// The domain's `r15`.
+    data: u64,
+}
+
+impl OutWords {
+    /// Where calls that are nested in this one have the top of the data stack, as the gate computes it; `base` is the window's.
+    pub(crate) fn data_top_for_calls(&self, base: u64) -> u64 {
+        let low = u64::from(self.data as u32).wrapping_sub(ringfence_isa::window::RED_ZONE.into());
+        (low & !15).wrapping_add(base)
+    }
 }

@@ -28,9 +28,11 @@ pub(crate) mod attention {
     pub const HOLD: u32 = 64;
     /// The domain's calls are limited: each that begins takes one from the lane's credit. For ever.
     pub const COUNTED: u32 = 128;
+    /// As many calls out are in progress as may be, or were since the last call in: whoever enters has to look.
+    pub const DEEP: u32 = 256;
 
     /// What does not keep a host function from returning into the domain.
-    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED;
+    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED | DEEP;
 }
 
 /// Values of [`Lane::poisoned`].

@@ -13,5 +13,6 @@ pub(crate) mod set;
 pub(crate) mod signal;
 pub(crate) mod thunk;
 pub(crate) mod tick;
+pub(crate) mod unwind;
 pub(crate) mod watchdog;
 pub(crate) mod world;

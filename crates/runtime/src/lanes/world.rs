@@ -8,7 +8,7 @@ use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 pub(crate) struct World {
     /// Free domain indices below `next`.
@@ -32,6 +32,14 @@ static WORLD: Lock<World> = Lock::new(
         all: Vec::new(),
     },
 );
+
+/// `World::next`, for those who do not take the lock.
+static INDICES: AtomicU32 = AtomicU32::new(1);
+
+/// All indices that domains have, or had, are below this. Async-signal-safe.
+pub(crate) fn indices() -> u32 {
+    INDICES.load(Ordering::Acquire)
+}
 
 /// `None` only while it is dropped.
 pub(crate) struct Guard(Option<Locked<'static, World>>);
@@ -89,6 +97,7 @@ impl World {
             return Err(HostError::NoWindow { live: MAX_DOMAINS });
         }
         self.next += 1;
+        INDICES.store(self.next, Ordering::Release);
         Ok(self.next - 1)
     }
 
@@ -122,7 +131,11 @@ impl Thread {
         unsafe { ((*gate::tls()).lanes, (*gate::tls()).record) = (table, (&raw const *record).cast()) };
         let (own, reserve) = own_stack();
         // SAFETY: our own thread's words.
-        unsafe { ((*gate::tls()).stack, (*gate::tls()).stack_reserve) = (own, reserve) };
+        unsafe {
+            let tls = &mut *gate::tls();
+            (tls.stack, tls.stack_reserve) = (own, reserve);
+            (tls.room, tls.room_size) = room((own, reserve), (tls.alt, tls.alt_size));
+        }
         // SAFETY: asks for the thread's number.
         let tid = unsafe { libc::gettid() };
         Ok(Thread {
@@ -155,6 +168,18 @@ fn own_stack() -> (u64, u64) {
             _ => (0, 0),
         }
     }
+}
+
+/// See `gate::Tls::room`. Both stacks by address and size.
+fn room((own, reserve): (u64, u64), (alt, alt_size): (u64, u64)) -> (u64, u64) {
+    if reserve == 0 {
+        return (alt + alt_size, alt_size.wrapping_neg());
+    }
+    let (end, alt_end) = (own + reserve, alt + alt_size);
+    if own < alt_end && alt < end {
+        return (0, 0); // a host that has put the one into the other
+    }
+    (end, alt.wrapping_sub(end))
 }
 
 /// Access to the calling thread's state, with the world locked.
