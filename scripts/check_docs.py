@@ -102,7 +102,7 @@ def options(page):
         for option in re.findall(r"(?<![\w,=-])--([a-z][a-z-]+)", line.split(" -- ")[0]):
             known = f'"--{option}' in code or f'long = "{option}"' in code or re.search(rf"^    {option.replace('-', '_')}: ", code + table, re.M)
             # configure's and make's own, on the same line
-            if not known and option not in ("host", "disable-shared"):
+            if not known and option not in ("build", "host", "disable-shared"):
                 yield f"{page.relative_to(ROOT)}: ringfence has no --{option}: {line.strip()}"
 
 

@@ -55,7 +55,9 @@ test)
     want git git
     want shellcheck shellcheck
     want csmith csmith
-    want cmake cmake # builds one of the decoders that the verifier's is compared with
+    want cmake cmake # builds one of the decoders that the verifier's is compared with; with the next two, recipes of docs/porting.md
+    want meson meson
+    want autoconf autoconf
     [[ -e /usr/include/csmith/csmith.h ]] || missing+=(libcsmith-dev)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)

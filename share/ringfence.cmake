@@ -3,7 +3,9 @@
 #   cmake -S . -B build -DCMAKE_TOOLCHAIN_FILE=/usr/local/share/ringfence/ringfence.cmake -DBUILD_SHARED_LIBS=OFF
 #
 # The command is taken from the variable RINGFENCE (-D or environment), else found on PATH.
-# Programs that a build runs itself, and its tests, go through `ringfence run`.
+# A program becomes a script that starts the module beside it (NAME.rf) as if natively, so that CTest and whatever else a build
+# starts find what they expect. -DRINGFENCE_WRAPPER="OPTIONS" gives other options of `ringfence run`, with commas between;
+# -DRINGFENCE_WRAPPER=OFF makes plain modules, which CMake's own commands and tests start by `ringfence run`.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
@@ -29,7 +31,17 @@ set(CMAKE_CXX_COMPILER "${RINGFENCE}" c++)
 set(CMAKE_ASM_COMPILER "${RINGFENCE}" cc)
 # CMake asks an assembler for its name in a way that drops the second word.
 set(CMAKE_ASM_COMPILER_ID GNU)
-set(CMAKE_CROSSCOMPILING_EMULATOR "${RINGFENCE}" run)
+if(NOT DEFINED RINGFENCE_WRAPPER)
+  set(RINGFENCE_WRAPPER "--native")
+endif()
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RINGFENCE_WRAPPER)
+if(RINGFENCE_WRAPPER)
+  set(CMAKE_EXE_LINKER_FLAGS_INIT "--wrapper=${RINGFENCE_WRAPPER}")
+  # Starts the script.
+  set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env)
+else()
+  set(CMAKE_CROSSCOMPILING_EMULATOR "${RINGFENCE}" run)
+endif()
 
 # Libraries and headers of the host's are of no use; programs (code generators) are.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
@@ -40,6 +52,6 @@ if(NOT CMAKE_FIND_ROOT_PATH)
   set(CMAKE_FIND_ROOT_PATH "${CMAKE_CURRENT_LIST_DIR}")
 endif()
 
-# There are no position-dependent modules, and no threads but the host's.
+# There are no position-dependent modules.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(THREADS_PREFER_PTHREAD_FLAG OFF)

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ringfence::{Bound, CallError, DomainError, Fault, FaultKind};
+use ringfence::{Bound, CallError, DomainError, Fault, FaultKind, Module};
 
 use crate::output;
 
@@ -60,8 +60,63 @@ pub fn domain(error: &DomainError) -> ExitCode {
     }
 }
 
+/// Why a domain was not made; what was not found may be in a module that was there when one of these was linked.
+pub fn not_made(error: &DomainError, modules: &[Module]) -> ExitCode {
+    let code = domain(error);
+    if let DomainError::Unresolved { symbol, .. } = error {
+        let linked = modules
+            .iter()
+            .flat_map(|m| ringfence_driver::linked_with(m.original()));
+        if let Some(path) = linked.into_iter().find(|path| gives(path, symbol)) {
+            output::line(format_args!(
+                "ringfence: note: {path} has it, which was named when the program was linked: --module={path}"
+            ));
+        }
+    }
+    code
+}
+
+/// Whether a module exports a symbol. The path is a module's word: an ordinary file is looked at, and nothing told of it but this.
+fn gives(path: &str, symbol: &str) -> bool {
+    const LARGEST: u64 = 256 << 20;
+    if !std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LARGEST) {
+        return false;
+    }
+    let Ok(data) = std::fs::read(path) else {
+        return false;
+    };
+    ringfence_driver::image::Image::parse(&data)
+        .is_ok_and(|i| i.note.is_some() && i.dynamic.iter().any(|s| s.defined && s.name == symbol))
+}
+
+/// The signal by which a process would have ended that failed like this.
+pub fn signal(error: &CallError) -> Option<i32> {
+    let (ill, trap, abrt, fpe, segv) = (4, 5, 6, 8, 11);
+    let CallError::Fault(fault) = error else {
+        return None;
+    };
+    Some(match &fault.kind {
+        FaultKind::TimeLimit | FaultKind::Interrupted | FaultKind::Elsewhere => return None,
+        FaultKind::Division | FaultKind::FloatingPoint => fpe,
+        FaultKind::IllegalInstruction => ill,
+        FaultKind::Trap => trap,
+        FaultKind::Abort(signal @ 1..=64) => *signal,
+        FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => abrt,
+        _ => segv,
+    })
+}
+
+/// Ends this process by a signal, without a core file of its own. Comes back if that cannot be done.
+pub fn end_by(signal: i32) {
+    use std::os::unix::process::CommandExt as _;
+    let _ = std::process::Command::new("/bin/sh")
+        .args(["-c", &format!("ulimit -c 0; kill -{signal} $$")])
+        .exec();
+}
+
 fn status(fault: &Fault) -> ExitCode {
     ExitCode::from(match fault.kind {
+        FaultKind::Abort(signal @ 1..=64) => 128 + signal as u8,
         FaultKind::TimeLimit => TIME_LIMIT,
         FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => ABORT,
         _ => FAULT,

@@ -1,5 +1,6 @@
 //! `ringfence run`: a program in a domain of its own, under a policy.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,6 +33,22 @@ pub struct Args {
     /// Grant a directory: HOST[:GUEST][:ro]; GUEST is the same as HOST unless given
     #[arg(long, value_name = "HOST[:GUEST][:ro]", value_parser = directory)]
     dir: Vec<(PathBuf, String, Rights)>,
+    /// Where the program starts, a guest name: the first directory unless given
+    #[arg(long, value_name = "GUEST")]
+    cwd: Option<String>,
+    /// The program's name as it sees it, in place of the file's
+    #[arg(long, value_name = "NAME")]
+    argv0: Option<String>,
+    /// As if it were started natively, for a build's own tests: all files, the current directory, the whole environment, threads, and
+    /// its end by a signal is this command's. The fence then protects memory, and nothing else
+    #[arg(long)]
+    native: bool,
+    /// Pass on the whole environment
+    #[arg(long)]
+    env_all: bool,
+    /// When the program ends as by a signal, end by that signal too
+    #[arg(long)]
+    end_by_signal: bool,
     /// Set an environment variable, or pass one on
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     env: Vec<String>,
@@ -107,17 +124,42 @@ pub fn run(args: &Args) -> ExitCode {
         output::error(text);
         ExitCode::from(failure::NOT_STARTED)
     };
+    let name = args
+        .argv0
+        .clone()
+        .unwrap_or_else(|| args.program.to_string_lossy().into_owned());
     let mut policy = Policy::new()
         .inherit_streams()
         .broken_pipes_end(true)
         .clocks(!args.no_clocks)
         .randomness(!args.no_randomness)
-        .args(std::iter::once(args.program.to_string_lossy().into_owned()).chain(args.args.iter().cloned()));
+        .args(std::iter::once(name).chain(args.args.iter().cloned()));
     if args.no_stdin {
         policy = policy.stdin(Stream::Null);
     }
     for (host, guest, rights) in &args.dir {
         policy = policy.dir(host, guest, *rights);
+    }
+    if args.native {
+        policy = match std::env::current_dir() {
+            Ok(here) => policy
+                .dir("/", "/", Rights::Write)
+                .start_in(&here.to_string_lossy())
+                .descriptors(1024)
+                .threads(62)
+                .disk_limit(u64::MAX),
+            Err(e) => return refuse(format!("the current directory: {e}")),
+        };
+    }
+    if let Some(guest) = &args.cwd {
+        policy = policy.start_in(guest);
+    }
+    if args.env_all || args.native {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        for (name, value) in std::env::vars_os().filter_map(text) {
+            policy = policy.env(&name, &value);
+        }
     }
     for variable in &args.env {
         match variable.split_once('=') {
@@ -172,7 +214,7 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let domain = match Domain::instantiate(&modules, Imports::new().policy(monitor.clone()), &options) {
         Ok(domain) => domain,
-        Err(e) => return failure::domain(&e),
+        Err(e) => return failure::not_made(&e, &modules),
     };
     if let Err(code) = additions.add(&domain) {
         return code;
@@ -188,7 +230,15 @@ pub fn run(args: &Args) -> ExitCode {
             }
             ExitCode::from(status as u8)
         }
-        Err(RunError::Call(e)) => failure::call(&e),
+        Err(RunError::Call(e)) => {
+            let code = failure::call(&e);
+            if (args.end_by_signal || args.native)
+                && let Some(signal) = failure::signal(&e)
+            {
+                failure::end_by(signal);
+            }
+            code
+        }
         Err(e) => refuse(e.to_string()),
     }
 }

@@ -498,3 +498,53 @@ fn weak_symbols_across_modules() {
     assert_eq!(alone("indirect 0"), "4294967294\n");
     assert_eq!(alone("indirect 1"), "101\n");
 }
+
+#[test]
+fn kept_files_lie_beside_the_object() {
+    let d = Dir::new();
+    d.write("add.c", ADD);
+    d.sh("mkdir obj; $RF cc -save-temps=obj -c add.c -o obj/x.o").ok();
+    assert!(d.exists("obj/x.gcc.s") && d.exists("obj/x.rf.s") && !d.exists("add.gcc.s"));
+}
+
+/// gcc repeats a string in a comment of the debug information, line breaks included.
+#[test]
+fn debug_information_of_strings_with_line_breaks() {
+    let d = Dir::new();
+    d.write(
+        "s.c",
+        "static const char usage[] = \"usage: x\\n\\t-a \\\"b\\\"\\n\\\"\\n.text\\n\";\nint f(void) { return usage[3]; }\n",
+    );
+    d.rf(&["cc", "-g", "-O2", "s.c", "-o", "s.rf"]).ok();
+    assert_eq!(d.rf(&["call", "s.rf", "f"]).ok().out, "103\n");
+}
+
+/// A function that ends at a label, in front of one without padding; and a section that is named twice.
+#[test]
+fn what_follows_the_last_instruction() {
+    let d = Dir::new();
+    d.write(
+        "u.c",
+        "#define IN __attribute__((section(\"text_env\")))\nextern void g(int *);\nIN int a(int *p) { return *p; }\nint data = 5;\n\
+         int u(int x) { int y = x; switch (x) { case 1: g(&y); return y; case 2: g(&x); return x; } __builtin_unreachable(); }\n\
+         IN int b(int *p) { return *p + data; }\nvoid g(int *p) { *p += 1; }\n",
+    );
+    for level in ["-O0", "-O1", "-Os", "-O2"] {
+        d.rf(&["cc", level, "u.c", "-o", "u.rf"]).ok();
+        assert_eq!(d.rf(&["call", "u.rf", "u", "2"]).ok().out, "3\n");
+    }
+}
+
+#[test]
+fn the_time_stamp_counter_is_refused_with_the_option_that_helps() {
+    let d = Dir::new();
+    d.write(
+        "t.c",
+        "unsigned long f(void) { return __builtin_ia32_rdtsc(); }\n",
+    );
+    d.rf(&["cc", "-O1", "-c", "t.c"])
+        .fails(1, &["t.c:1", "--rdtsc=clock"]);
+    d.rf(&["cc", "-O1", "--rdtsc=clock", "-c", "t.c"]).ok();
+    d.rf(&["cc", "-O1", "--rdtsc=fast", "-c", "t.c"])
+        .fails(1, &["--rdtsc cannot be 'fast'"]);
+}

@@ -93,6 +93,40 @@ fn a_wrapper_is_started_like_any_program() {
     assert!(!d.exists("l.rf.rf"));
 }
 
+/// What a build's own tests see is what they would see of a native program.
+#[test]
+fn a_native_start() {
+    let d = Dir::new();
+    build(
+        &d,
+        r#"{
+        IS('a', argv[1][0]);
+        if (argv[1][1] == 'k') { S3(62 /* kill */, 1, 15, 0); }
+        if (argv[1][1] == 's') *(volatile int *)16 = 1;
+        if (argv[1][1] == 'd') { volatile int zero = 0; return argc / zero; }
+        OK(S3(OPEN, argv[2], 0, 0)); /* relative to where it was started */
+        int found = 0;
+        for (; *envp; envp++)
+            if ((*envp)[0] == 'R' && (*envp)[1] == 'F' && (*envp)[2] == 'X' && (*envp)[4] == 'y') found = 1;
+        IS(1, found);
+        const char *name = argv[0];
+        while (*name) name++;
+        IS('q', name[-1]); /* the wrapper's name, or that of a link to it */
+        return failures ? 1 : 0;
+    }"#,
+    );
+    d.write("sub/file", "");
+    d.sh("$RF cc p.c -O1 --wrapper -o q; ln -s ../q sub/lq").ok();
+    d.sh("cd sub; RFX=y ../q a file; RFX=y ./lq a file; cp ../q cq; RFX=y ./cq a file")
+        .ok();
+    for (letter, signal) in [("k", 15), ("s", 11), ("d", 8)] {
+        let ran = d.sh(&format!(
+            "python3 -c 'import subprocess; print(subprocess.run([\"./q\", \"a{letter}\"], stderr=subprocess.DEVNULL).returncode)'"
+        ));
+        assert_eq!(ran.ok().out, format!("{}\n", -signal));
+    }
+}
+
 #[test]
 fn arguments_environment_and_status() {
     let d = Dir::new();

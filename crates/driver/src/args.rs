@@ -39,6 +39,18 @@ pub enum Mode {
     Link,
 }
 
+/// Where `-save-temps` keeps what is made on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaveTemps {
+    /// Nowhere.
+    #[default]
+    No,
+    /// In the current directory, by the source's name.
+    Here,
+    /// `=obj`: beside the object, by its name.
+    Beside,
+}
+
 /// The language of an input, from its name or from `-x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -107,8 +119,8 @@ pub struct Invocation {
     pub verbose: bool,
     /// `-###`.
     pub dry_run: bool,
-    /// `-save-temps`: keep the assembly before and after rewriting beside the output.
-    pub save_temps: bool,
+    /// `-save-temps`: keep the assembly before and after rewriting.
+    pub save_temps: SaveTemps,
     /// The whole line after response files were expanded, without Ringfence's own options.
     pub raw: Vec<String>,
     /// Things to tell the user.
@@ -243,7 +255,7 @@ impl Invocation {
             strip: false,
             verbose: false,
             dry_run: false,
-            save_temps: false,
+            save_temps: SaveTemps::No,
             raw: Vec::new(),
             notes: Vec::new(),
             own: Own::default(),
@@ -369,7 +381,10 @@ impl Invocation {
                     }
                 }
                 a if a.starts_with("-fuse-ld=") || a.starts_with("-fuse-linker-plugin") => {}
-                a if a.starts_with("-save-temps") || a == "--save-temps" => inv.save_temps = true,
+                "-save-temps=obj" | "--save-temps=obj" => inv.save_temps = SaveTemps::Beside,
+                a if a.starts_with("-save-temps") || a.starts_with("--save-temps") => {
+                    inv.save_temps = SaveTemps::Here;
+                }
                 "-fno-lto" | "-ffat-lto-objects" | "-fno-fat-lto-objects" => {}
                 a if a.starts_with("-flto") => {
                     inv.note("-flto is not used: link-time code generation would bypass the rewriter");

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ringfence_isa::{ABI_VERSION, Addressing, Isolation, note, window::feature};
 use ringfence_rewrite::{FlagKind, Options, compile_flags};
 
-use crate::args::{Front, Invocation, Language, Mode};
+use crate::args::{Front, Invocation, Language, Mode, SaveTemps};
 use crate::error::Error;
 use crate::inputs;
 use crate::nudge;
@@ -128,8 +128,10 @@ impl<'a> Compiler<'a> {
             Language::Assembly => read_input(path)?,
             _ => String::from_utf8_lossy(&self.run_gcc(path, language, object, &[])?).into_owned(),
         };
-        if self.inv.save_temps && !self.tools.dry_run() {
-            save(&format!("{}.gcc.s", stem(path)), &input)?;
+        if let Some(start) = self.saved(path, object)
+            && !self.tools.dry_run()
+        {
+            save(&format!("{start}.gcc.s"), &input)?;
         }
         Ok(input)
     }
@@ -155,11 +157,26 @@ impl<'a> Compiler<'a> {
             check: self.inv.own.check,
             handwritten,
             data_imports: self.data_imports.clone(),
+            clock: self.inv.own.clock,
         };
         let name = if path == "-" { "<stdin>" } else { path };
         match ringfence_rewrite::rewrite(input, name, &options) {
             Ok(text) => Ok(text),
             Err(errors) => Err(self.explain(path, language, object, &options, errors)),
+        }
+    }
+
+    /// What the names of kept assembly begin with, if it is kept; `object` is what the user calls the object.
+    fn saved(&self, path: &str, object: &str) -> Option<String> {
+        match self.inv.save_temps {
+            SaveTemps::No => None,
+            SaveTemps::Here => Some(stem(path)),
+            SaveTemps::Beside => Some(
+                std::path::Path::new(object)
+                    .with_extension("")
+                    .to_string_lossy()
+                    .into_owned(),
+            ),
         }
     }
 
@@ -243,8 +260,11 @@ impl<'a> Compiler<'a> {
         let own = &self.inv.own;
         let input = self.input(path, language, target)?;
         let text = self.fenced(&input, path, language, target, own.addressing)?;
-        if self.inv.save_temps && !own.no_rewrite && !self.tools.dry_run() {
-            save(&format!("{}.rf.s", stem(path)), &text)?;
+        if let Some(start) = self.saved(path, target)
+            && !own.no_rewrite
+            && !self.tools.dry_run()
+        {
+            save(&format!("{start}.rf.s"), &text)?;
         }
         self.assemble(path, &text, object)?;
         if own.twin && self.inv.mode == Mode::Object {

@@ -17,6 +17,9 @@ use crate::room::{self, Room};
 /// The section in which `RF_IMPORT` names what a source wants from outside.
 const IMPORTS_SECTION: &str = ".rf.imports";
 
+/// The section in which a module says which other modules it was linked with.
+pub(crate) const MODULES_SECTION: &str = ".rf.modules";
+
 /// What was found in all inputs together.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
@@ -26,8 +29,10 @@ pub(crate) struct Inputs {
     pub(crate) data_imports: BTreeSet<String>,
     /// Undefined weak symbols.
     pub(crate) weak: BTreeSet<String>,
-    /// Whether an object (not an archive) defines `main`.
+    /// Whether an object defines `main`, or a member of an archive that is not one of the sysroot's.
     pub(crate) main: bool,
+    /// Modules, and those that they were linked with in turn.
+    pub(crate) modules: Vec<String>,
     /// Inputs that `ringfence cc` did not make.
     pub(crate) strangers: Vec<String>,
     room: Room,
@@ -59,7 +64,7 @@ impl Inputs {
         if kind == elf::ET_DYN.0 {
             return self.module(path, &data).map(|()| Kind::Module);
         }
-        self.object(path, &data, true).map_err(|e| Error::Input {
+        self.object(path, &data).map_err(|e| Error::Input {
             path: path.to_owned(),
             what: format!("not a usable object file: {e}"),
         })?;
@@ -85,7 +90,7 @@ impl Inputs {
             };
             // Archives may hold other things than objects.
             if content.starts_with(b"\x7fELF") {
-                let _ = self.object(&format!("{path}({name})"), content, false);
+                let _ = self.object(&format!("{path}({name})"), content);
             }
         }
         Ok(())
@@ -98,6 +103,12 @@ impl Inputs {
         };
         let image = Image::parse(data).map_err(wrong)?;
         image.require_note().map_err(wrong)?;
+        let full = std::path::absolute(path).map_err(|e| Error::read(path, e))?;
+        for module in std::iter::once(full.to_string_lossy().into_owned()).chain(linked_with(data)) {
+            if !self.modules.contains(&module) {
+                self.modules.push(module);
+            }
+        }
         for symbol in image.dynamic.into_iter().filter(|s| s.defined) {
             match symbol.kind {
                 SymbolKind::Function => self.imports.insert(symbol.name),
@@ -108,7 +119,7 @@ impl Inputs {
         Ok(())
     }
 
-    fn object(&mut self, path: &str, data: &[u8], direct: bool) -> Result<(), String> {
+    fn object(&mut self, path: &str, data: &[u8]) -> Result<(), String> {
         let text = |e: object::read::Error| e.to_string();
         let file = ElfFile64::<Le>::parse(data).map_err(text)?;
         if file.elf_header().e_machine(Le) != elf::EM_X86_64 {
@@ -131,7 +142,7 @@ impl Inputs {
         for symbol in table.iter() {
             let undefined = symbol.st_shndx(Le) == elf::SHN_UNDEF;
             let weak = symbol.st_bind() == elf::STB_WEAK;
-            if !(undefined && weak || direct && !undefined && symbol.st_bind() != elf::STB_LOCAL) {
+            if !(undefined && weak || !undefined && symbol.st_bind() != elf::STB_LOCAL) {
                 continue;
             }
             let name = symbol.name(Le, table.strings()).map_err(text)?;
@@ -155,6 +166,20 @@ impl Inputs {
             };
         }
     }
+}
+
+/// The modules that a module was linked with, as files: for messages and for wrappers, which is no more than what the module says.
+#[must_use]
+pub fn linked_with(module: &[u8]) -> Vec<String> {
+    let Ok(file) = ElfFile64::<Le>::parse(module) else {
+        return Vec::new();
+    };
+    let data = file.section_by_name(MODULES_SECTION).and_then(|s| s.data().ok());
+    let names = data
+        .unwrap_or_default()
+        .split(|b| *b == 0)
+        .filter(|n| !n.is_empty());
+    names.map(|n| String::from_utf8_lossy(n).into_owned()).collect()
 }
 
 /// The data that the modules among the inputs of a command line give: what is compiled in the same run reaches it indirectly.

@@ -22,6 +22,7 @@ mod temp;
 mod tools;
 
 pub use error::{Error, Undefined};
+pub use inputs::linked_with;
 
 use args::{Front, Invocation, Item, Language, Mode};
 use compile::{Compiler, stem};
@@ -183,6 +184,18 @@ fn pass_on(inv: &Invocation, tools: &Tools) -> Result<i32, Error> {
             print!("{}", args::help(inv.front));
             // gcc writes the rest to the same place.
             std::io::Write::flush(&mut std::io::stdout()).map_err(|e| Error::read("<stdout>", e))?;
+        }
+        // The fenced libc is musl, and its headers lie in no directory of the distribution's.
+        let asks = |names: &[&str]| inv.raw.iter().any(|a| names.contains(&a.as_str()));
+        if tools.hosted(inv) && !inv.has_inputs() {
+            if asks(&["-dumpmachine", "--dump-machine"]) {
+                println!("x86_64-linux-musl");
+                return Ok(0);
+            }
+            if asks(&["-print-multiarch", "--print-multiarch"]) {
+                println!();
+                return Ok(0);
+            }
         }
         let status = tools.pass_on(&inv.raw)?;
         if asks_version {

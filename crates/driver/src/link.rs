@@ -88,7 +88,7 @@ pub(crate) fn link(
     let linked = temp.file("linked");
 
     let base = temp.file("base.o");
-    linker.assemble(&base_assembly(inv), &base)?;
+    linker.assemble(&base_assembly(inv, &linker.found.modules), &base)?;
     if tools.dry_run() {
         tools.pass_on(&linker.arguments(&linked, &[base], &[]))?;
         return Ok(());
@@ -198,7 +198,7 @@ pub(crate) fn link(
         data = output::strip(tools, temp, &data)?;
     }
     match &inv.own.wrapper {
-        Some(options) if program => output::write_wrapped(&output, &data, options),
+        Some(options) if program => output::write_wrapped(&output, &data, options, &linker.found.modules),
         _ => output::write_output(&output, &data),
     }
 }
@@ -241,7 +241,13 @@ impl Linker<'_> {
         let kind = if self.tools.dry_run() {
             Kind::Code
         } else {
-            self.found.look(&path)?
+            let strangers = self.found.strangers.len();
+            let kind = self.found.look(&path)?;
+            // Hand-written and confined by hand: what the sysroot has is no stranger.
+            if self.tools.is_of_sysroot(&path) {
+                self.found.strangers.truncate(strangers);
+            }
+            kind
         };
         if kind != Kind::Module {
             self.line.push(path);
@@ -432,9 +438,16 @@ impl Linker<'_> {
 }
 
 /// Everything that is linked into each module: the note, and the symbol that label identifiers are counted from.
-fn base_assembly(inv: &Invocation) -> String {
+fn base_assembly(inv: &Invocation, modules: &[String]) -> String {
     let mut text = compile::note_assembly(compile::note_flags(inv), 0, "a", "");
     text.push_str("\t.globl __rf_id_base\n\t.hidden __rf_id_base\n\t.set __rf_id_base, . - 16\n");
+    for module in modules {
+        let name: String = module.bytes().map(|b| format!("\\{b:03o}")).collect();
+        text.push_str(&format!(
+            "\t.section {},\"\",@progbits\n\t.asciz \"{name}\"\n",
+            inputs::MODULES_SECTION
+        ));
+    }
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
     text
 }

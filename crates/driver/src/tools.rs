@@ -205,6 +205,13 @@ impl Tools {
         special.or_else(|| self.sysroot_file(name))
     }
 
+    /// Whether a file is one of the sysroot's.
+    pub(crate) fn is_of_sysroot(&self, path: &str) -> bool {
+        self.sysroot
+            .as_ref()
+            .is_some_and(|dir| Path::new(path).starts_with(dir))
+    }
+
     /// A file in the sysroot, if it is there.
     pub(crate) fn sysroot_file(&self, name: &str) -> Option<String> {
         let path = self.sysroot.as_ref()?.join(name);

@@ -125,6 +125,7 @@ pub(crate) type Printer = dyn Fn(&str) + Send + Sync;
 #[derive(Clone)]
 pub struct Policy {
     pub(crate) directories: Vec<(PathBuf, String, Rights)>,
+    pub(crate) start_in: Option<String>,
     pub(crate) streams: [Stream; 3],
     pub(crate) args: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
@@ -163,6 +164,7 @@ impl Policy {
     pub fn new() -> Policy {
         Policy {
             directories: Vec::new(),
+            start_in: None,
             streams: [Stream::Closed, Stream::Closed, Stream::Closed],
             args: Vec::new(),
             environment: Vec::new(),
@@ -180,7 +182,7 @@ impl Policy {
     }
 
     /// Grants a host directory and what is below it, under the absolute name `guest`. The first one is where programs
-    /// start. [`Rights::Read`]: files may be read and directories listed. [`Rights::Write`]: they may also be written, made,
+    /// start, unless [`Policy::start_in`] names another. [`Rights::Read`]: files may be read and directories listed. [`Rights::Write`]: they may also be written, made,
     /// renamed and removed; links and device nodes cannot be made. [`Rights::None`] grants nothing.
     #[must_use]
     pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, rights: Rights) -> Policy {
@@ -188,6 +190,14 @@ impl Policy {
             self.directories
                 .push((host.as_ref().to_owned(), guest.to_owned(), rights));
         }
+        self
+    }
+
+    /// Where programs start, an absolute guest name, in place of the first directory. It need not be there: then a program starts in a
+    /// directory that is gone.
+    #[must_use]
+    pub fn start_in(mut self, guest: &str) -> Policy {
+        self.start_in = Some(guest.to_owned());
         self
     }
 
@@ -227,9 +237,10 @@ impl Policy {
         self
     }
 
-    /// An environment variable.
+    /// An environment variable. The last value of a name is the one that counts.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Policy {
+        self.environment.retain(|(n, _)| n != name);
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }

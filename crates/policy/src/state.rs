@@ -8,7 +8,7 @@ use crate::grant::{Policy, PolicyError, Stream};
 use crate::sys;
 use crate::table::{Kind, Table};
 use crate::threads::Threads;
-use crate::tree::{Mount, Tree};
+use crate::tree::{Mount, Tree, absolute};
 
 /// A domain's grants and what it has open.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct State {
     pub(crate) policy: Policy,
     pub(crate) tree: Tree,
     pub(crate) table: Table,
+    /// Where the program starts, as an absolute guest name.
+    start: Vec<u8>,
     /// Where relative paths start, as an absolute guest name.
     pub(crate) directory: Mutex<Vec<u8>>,
     pub(crate) umask: Mutex<u32>,
@@ -75,8 +77,21 @@ impl State {
                 });
             }
         }
+        let start = match &policy.start_in {
+            Some(name) if !name.starts_with('/') => {
+                return Err(PolicyError::GuestName { name: name.clone() });
+            }
+            Some(name) if name.contains('\0') => {
+                return Err(PolicyError::Nul {
+                    what: format!("start directory {name:?}"),
+                });
+            }
+            Some(name) => absolute(b"/", name.as_bytes()),
+            None => tree.start(),
+        };
         let state = State {
-            directory: Mutex::new(tree.start()),
+            directory: Mutex::new(start.clone()),
+            start,
             tree,
             table: Table::new(policy.descriptors),
             umask: Mutex::new(0o022),
@@ -117,7 +132,7 @@ impl State {
         self.threads.forget();
         self.ignores_pipe.store(false, Ordering::Relaxed);
         *self.umask.lock().unwrap_or_else(PoisonError::into_inner) = 0o022;
-        *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.tree.start();
+        *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.start.clone();
         self.open_streams();
     }
 
@@ -127,7 +142,7 @@ impl State {
             return Some("open descriptors, or has read from standard input".into());
         }
         let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
-        if *directory != self.tree.start() {
+        if *directory != self.start {
             return Some("changed its directory".into());
         }
         let umask = *self.umask.lock().unwrap_or_else(PoisonError::into_inner);

@@ -84,6 +84,13 @@ pub(crate) fn emit<'a>(
                 }
                 out.buf.push_str(name);
                 out.buf.push_str(":\n");
+                // Behind the last instruction: what comes there must not run into the next function.
+                if f.is_end(name) {
+                    match place.next {
+                        Some(next) if place.handwritten => out.fmt(format_args!("\tjmp\t{next}\n")),
+                        _ => out.line("ud2"),
+                    }
+                }
                 if at == 0 && own_cfi {
                     out.line(".cfi_startproc");
                 }

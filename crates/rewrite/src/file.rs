@@ -7,15 +7,19 @@ use crate::debug::Debug;
 use crate::dispatch;
 use crate::emit::{self, Place};
 use crate::error::{Error, Errors, SourceLine};
+use crate::expand::expand;
 use crate::func::{Builder, Refusal, Regions};
 use crate::late::declared_foreign;
 use crate::out::Out;
 use crate::parse::{self, Kind, Stmt, directive};
+use crate::sections::Sections;
 use crate::tables::Arrays;
 use crate::walk::{At, walk};
 
 /// Rewrites a file.
 pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result<String, Errors> {
+    let expanded = expand(input, options);
+    let input = expanded.as_ref();
     let stmts = parse::statements(input).map_err(|(line, reason)| {
         Errors(vec![Error {
             file: file_name.to_owned(),
@@ -42,9 +46,7 @@ pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result
             declared_foreign(&stmts),
         ),
         errors: Vec::new(),
-        section: Section::text(),
-        previous: Section::text(),
-        stack: Vec::new(),
+        sections: Sections::new(),
         builder: None,
         bad: false,
         debug: Debug::new(input.contains(".debug_info")),
@@ -64,36 +66,6 @@ pub(crate) fn rewrite(input: &str, file_name: &str, options: &Options) -> Result
     Ok(file.out.buf)
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Section {
-    code: bool,
-    /// Nothing of it is wanted.
-    dropped: bool,
-}
-
-impl Section {
-    fn text() -> Section {
-        Section {
-            code: true,
-            dropped: false,
-        }
-    }
-
-    fn named(args: &str) -> Section {
-        let mut parts = args.splitn(3, ',').map(str::trim);
-        let name = parts.next().unwrap_or("").trim_matches('"');
-        let code = match parts.next() {
-            Some(flags) if flags.starts_with('"') => flags.contains('x'),
-            _ => name == ".text" || name.starts_with(".text.") || name == ".init" || name == ".fini",
-        };
-        // The property note promises endbr64 at the targets of indirect jumps, which are gone.
-        Section {
-            code,
-            dropped: name == ".note.gnu.property",
-        }
-    }
-}
-
 struct File<'a, 'o> {
     file_name: &'o str,
     options: &'o Options,
@@ -102,9 +74,7 @@ struct File<'a, 'o> {
     arrays: Arrays<'a>,
     out: Out<'o>,
     errors: Vec<Error>,
-    section: Section,
-    previous: Section,
-    stack: Vec<(Section, Section)>,
+    sections: Sections<'a>,
     builder: Option<Builder<'a, 'o>>,
     /// The function at hand has an error already.
     bad: bool,
@@ -116,13 +86,13 @@ struct File<'a, 'o> {
 
 impl<'a, 'o> File<'a, 'o> {
     fn statement(&mut self, s: &Stmt<'a>, regions: &'o Regions<'a>) {
-        if s.kind == Kind::Directive && self.sections(s) {
+        if s.kind == Kind::Directive && self.section(s) {
             return;
         }
-        if self.section.dropped {
+        if self.sections.now.dropped {
             return;
         }
-        if !self.section.code {
+        if !self.sections.now.code {
             match &mut self.builder {
                 Some(b) => b.data(s),
                 None => self.pass(s),
@@ -141,46 +111,20 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     /// Follows changes of the section. True if `s` was dealt with.
-    fn sections(&mut self, s: &Stmt<'a>) -> bool {
+    fn section(&mut self, s: &Stmt<'a>) -> bool {
         let (name, args) = directive(s.text);
-        let old = self.section;
-        match name {
-            ".text" => self.section = Section::text(),
-            ".data" | ".bss" => {
-                self.section = Section {
-                    code: false,
-                    dropped: false,
-                }
-            }
-            ".section" => {
-                if args.starts_with(".note.GNU-stack") && args.contains("\"x\"") {
-                    self.refuse(Refusal::new(
-                        *s,
-                        "the file asks for an executable stack",
-                        "do without trampolines",
-                    ));
-                    return true;
-                }
-                self.section = Section::named(args);
-            }
-            ".pushsection" => {
-                self.stack.push((self.section, self.previous));
-                self.section = Section::named(args);
-            }
-            ".popsection" => {
-                if let Some((section, previous)) = self.stack.pop() {
-                    self.section = section;
-                    self.previous = previous;
-                }
-            }
-            ".previous" => self.section = self.previous,
-            ".subsection" => {}
-            _ => return false,
+        if name == ".section" && args.starts_with(".note.GNU-stack") && args.contains("\"x\"") {
+            self.refuse(Refusal::new(
+                *s,
+                "the file asks for an executable stack",
+                "do without trampolines",
+            ));
+            return true;
         }
-        if !matches!(name, ".popsection" | ".subsection") {
-            self.previous = old;
+        if !self.sections.follow(s) {
+            return false;
         }
-        if !self.section.dropped {
+        if !self.sections.now.dropped {
             match &mut self.builder {
                 Some(b) => b.raw(s),
                 None => self.pass(s),
@@ -249,7 +193,7 @@ impl<'a, 'o> File<'a, 'o> {
                 self.refuse(Refusal::new(
                     *s,
                     "data among code",
-                    "put data into .rodata, and write instructions by name",
+                    "put data into .rodata, and write instructions by name; whole instructions are read from plain numbers",
                 ));
                 return;
             }

@@ -372,6 +372,27 @@ impl<'a> Function<'a> {
         self.pads.binary_search(&i).is_ok()
     }
 
+    /// Whether a jump leads to this label, and no instruction stands behind it.
+    pub(crate) fn is_end(&self, label: &str) -> bool {
+        let end = self.codes.len() as u32;
+        let place = |name: &str, from| self.find(name, from) == Some(end);
+        let jumps = |(i, c): (u32, &Code<'_>)| {
+            matches!(c.class, Class::Jmp | Class::Jcc)
+                && c.insn
+                    .ops()
+                    .first()
+                    .and_then(|op| insn::direct(c.insn.star, op))
+                    .is_some_and(|to| {
+                        let name = to
+                            .strip_suffix('f')
+                            .filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
+                        (to == label || name == Some(label)) && place(to, i)
+                    })
+        };
+        let known = self.labels.get(label) == Some(&end) || self.numeric.contains(&(label, end));
+        known && (0..).zip(&self.codes).any(jumps)
+    }
+
     /// Finds the labels that a jump without a table may reach: marked ones that are in no table
     /// and are no landing pads; if there are none, all marked ones. The pads are what is left.
     pub(crate) fn finish(&mut self) {

@@ -79,12 +79,6 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
         },
         Some(b'c') => match m {
             "call" | "callq" => return Class::Call,
-            "cpuid" => {
-                return Class::Refused(
-                    "cpuid is not allowed in a module",
-                    "read the processor features from the header page",
-                );
-            }
             "cli" | "clts" => return privileged(),
             "cld" => return Class::Refused("the direction flag is always clear in a module", "leave it out"),
             "clflush" | "clflushopt" | "clwb" | "cldemote" => {
@@ -100,8 +94,14 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
         },
         Some(b'r') => match m {
             "ret" | "retq" => return Class::Ret,
-            "rdtsc" | "rdtscp" | "rdpmc" | "rdmsr" | "rdpid" | "rdpru" => {
-                return Class::Refused("modules cannot read time-stamp or processor counters", OTHER_WAY);
+            "rdtsc" | "rdtscp" => {
+                return Class::Refused(
+                    "modules cannot read the time-stamp counter",
+                    "compile with --rdtsc=clock to read a clock in its place, or leave it out",
+                );
+            }
+            "rdpmc" | "rdmsr" | "rdpid" | "rdpru" => {
+                return Class::Refused("modules cannot read processor counters", OTHER_WAY);
             }
             "rdfsbase" | "rdgsbase" => {
                 return Class::Refused("modules cannot see segment bases", OTHER_WAY);

@@ -14,6 +14,7 @@ mod debug;
 mod dispatch;
 mod emit;
 mod error;
+mod expand;
 mod file;
 mod flags;
 mod func;
@@ -22,6 +23,7 @@ mod late;
 mod out;
 mod parse;
 mod regs;
+mod sections;
 mod sink;
 mod stack;
 mod state;
@@ -52,6 +54,8 @@ pub struct Options {
     /// Names of data that another module of the domain gives: operands that name it go through the global offset table.
     /// What the file itself declares so (`RF_IMPORT_DATA`) need not be here.
     pub data_imports: Vec<String>,
+    /// `rdtsc` and `rdtscp` read the host's clock, in nanoseconds, by a system call; else they are refused.
+    pub clock: bool,
 }
 
 /// Rewrites one assembly file.

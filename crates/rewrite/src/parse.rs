@@ -33,8 +33,8 @@ pub(crate) fn statements(input: &str) -> Result<Vec<Stmt<'_>>, (u32, String)> {
     let mut out = Vec::with_capacity(input.len() / 24);
     let mut app = false;
     let mut in_comment = false;
-    for (number, line) in input.split('\n').enumerate() {
-        let number = number as u32 + 1;
+    let mut lines = input.split('\n').zip(1u32..);
+    while let Some((line, number)) = lines.next() {
         let b = line.as_bytes();
         match b.first() {
             None => continue,
@@ -50,11 +50,56 @@ pub(crate) fn statements(input: &str) -> Result<Vec<Stmt<'_>>, (u32, String)> {
             _ => {}
         }
         split_line(line, number, app, &mut in_comment, &mut out)?;
+        if let Some(text) = line.find(STRING_COMMENT).and(out.last()).map(|s| s.text) {
+            for _ in 0..line_breaks(input, text) {
+                lines.next();
+            }
+        }
     }
     if in_comment {
         return Err((input.lines().count() as u32, "a comment is not closed".to_owned()));
     }
     Ok(out)
+}
+
+/// What gcc writes behind the reference to a constant string in debug information, and then the string as it is: with its line breaks.
+const STRING_COMMENT: &str = "# DW_AT_const_value: \"";
+
+/// How many line breaks are in the string that a statement of debug information refers to, `.long .LASF3`.
+fn line_breaks(input: &str, statement: &str) -> usize {
+    let label = directive(statement).1;
+    if !label.starts_with(".LASF") {
+        return 0;
+    }
+    let Some(at) = input.find(&format!("\n{label}:\n")) else {
+        return 0;
+    };
+    let text = input[at + label.len() + 3..].trim_start();
+    let Some(text) = text.strip_prefix(".string").map(str::trim_start) else {
+        return 0;
+    };
+    let (mut count, mut b) = (0, text.as_bytes().iter().skip(1).peekable());
+    while let Some(c) = b.next() {
+        match c {
+            b'"' => break,
+            b'\\' => match b.next() {
+                Some(b'n') => count += 1,
+                // Three digits, or fewer in front of something else.
+                Some(first @ b'0'..=b'7') => {
+                    let mut value = u32::from(first - b'0');
+                    for _ in 0..2 {
+                        if let Some(digit) = b.next_if(|d| (b'0'..=b'7').contains(d)) {
+                            value = 8 * value + u32::from(digit - b'0');
+                        }
+                    }
+                    count += usize::from(value == 10);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    count
 }
 
 fn split_line<'a>(
@@ -461,6 +506,17 @@ mod tests {
         let s = statements("#APP\n\tnop\n#NO_APP\n\tret\t\t# 7\t[c=0 l=1]  simple_return\n").unwrap();
         assert!(s[0].app && !s[1].app);
         assert!(s[1].note.ends_with("simple_return"));
+    }
+
+    /// A string in gcc's comment goes on over lines that are no statements, whatever they look like.
+    #[test]
+    fn strings_in_comments_have_line_breaks() {
+        let text = "\t.long\t.LASF6\t# DW_AT_const_value: \"usage: \"x\"\n\t-a\n\"\n.text\n#APP\n\"; x\"\n\t.byte 1\n\
+                    .LASF6:\n\t.string\t\"usage: \\\"x\\\"\\n\\t-a\\n\\\"\\012.text\\n#APP\\n\\\"; x\"\n";
+        let s = statements(text).unwrap();
+        let found: Vec<&str> = s.iter().map(|s| s.text).collect();
+        assert_eq!(found[..3], [".long\t.LASF6", ".byte 1", ".LASF6"]);
+        assert_eq!((s[1].line, s[1].app), (7, false));
     }
 
     #[test]

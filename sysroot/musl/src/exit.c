@@ -9,7 +9,15 @@ void __rf_fini_array(void);
 
 _Noreturn void _Exit(int status) { __rf_exit(status); }
 
-_Noreturn void abort(void) { __rf_abort(0); }
+/* signal.c, if the program has handlers at all. */
+void __rf_signal_abort(void) __attribute__((__weak__, __visibility__("hidden")));
+
+_Noreturn void abort(void)
+{
+	if (__rf_signal_abort)
+		__rf_signal_abort();
+	__rf_abort(0);
+}
 
 volatile int __abort_lock[1];
 

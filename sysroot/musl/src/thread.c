@@ -243,7 +243,7 @@ int __set_thread_area(void *p)
 int __clone(int (*f)(void *), void *stack, int flags, void *arg, ...)
 {
 	(void)f, (void)stack, (void)flags, (void)arg;
-	return -EAGAIN; /* posix_spawn: no more processes */
+	return -EPERM; /* posix_spawn: there are no other processes */
 }
 
 /* Runs f in every thread where that can be done by interrupting them; here it cannot. */

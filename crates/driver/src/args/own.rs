@@ -26,6 +26,8 @@ pub struct Own {
     pub print_flags: bool,
     /// `--sysroot-rf`.
     pub sysroot: Option<PathBuf>,
+    /// `--rdtsc=clock`: what asks for the time-stamp counter gets the host's clock.
+    pub clock: bool,
     /// `--wrapper=`: programs become a script that runs them with these options of `ringfence run`.
     pub wrapper: Option<String>,
     /// `--import=`, and the names in `--imports-from=` files.
@@ -68,9 +70,14 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "the same from a file: a name a line, variables as `data NAME`",
     ),
     (
+        "--rdtsc",
+        "=clock",
+        "rdtsc reads the host's clock, by a system call, in nanoseconds",
+    ),
+    (
         "--wrapper",
         "[=OPTIONS]",
-        "make programs scripts that run themselves with `ringfence run OPTIONS`",
+        "make programs scripts that run themselves with `ringfence run OPTIONS` (default --native)",
     ),
     (
         "--sysroot-rf",
@@ -147,11 +154,23 @@ impl Invocation {
             }
             "--twin" => self.own.twin = true,
             "--check" => self.own.check = true,
+            "--rdtsc" => match value(name)?.as_str() {
+                "clock" => self.own.clock = true,
+                other => {
+                    return Err(Error::BadValue {
+                        option: "--rdtsc",
+                        value: other.to_owned(),
+                        choices: "clock",
+                    });
+                }
+            },
             "--no-rewrite" => self.own.no_rewrite = true,
             "--no-verify" => self.own.no_verify = true,
             "--print-flags" => self.own.print_flags = true,
             // Not with a word of its own: `--wrapper prog.c` would be taken for options.
-            "--wrapper" => self.own.wrapper = Some(arg.split_once('=').map_or("", |(_, v)| v).to_owned()),
+            "--wrapper" => {
+                self.own.wrapper = Some(arg.split_once('=').map_or("--native", |(_, v)| v).to_owned());
+            }
             "--sysroot-rf" => self.own.sysroot = Some(PathBuf::from(value(name)?)),
             "--import" => {
                 let names = value(name)?;

@@ -53,17 +53,23 @@ pub(super) fn write_output(output: &str, data: &[u8]) -> Result<(), Error> {
 
 /// `--wrapper`: the module goes to `OUTPUT.rf`, and a script that runs it becomes `OUTPUT`. So a build's own tests, which
 /// start what was built, need no change.
-pub(super) fn write_wrapped(output: &str, data: &[u8], options: &str) -> Result<(), Error> {
+pub(super) fn write_wrapped(
+    output: &str,
+    data: &[u8],
+    options: &str,
+    modules: &[String],
+) -> Result<(), Error> {
     let module = format!("{output}.rf");
     write_output(&module, data)?;
     let command = std::env::current_exe().map_err(|e| Error::read("ringfence", e))?;
-    let options: Vec<String> = options
-        .split(',')
-        .filter(|o| !o.is_empty())
-        .map(tools::quote)
-        .collect();
+    let own = options.split(',').filter(|o| !o.is_empty()).map(str::to_owned);
+    let modules = modules.iter().map(|m| format!("--module={m}"));
+    let options: Vec<String> = own.chain(modules).map(|o| tools::quote(&o)).collect();
+    // By another name (a link, a copy that was installed) it runs the module that was made here.
+    let place = std::path::absolute(&module).map_err(|e| Error::read(output, e))?;
     let script = format!(
-        "#!/bin/sh\nexec {} run {} \"$0.rf\" -- \"$@\"\n",
+        "#!/bin/sh\nm=$0.rf\n[ -f \"$m\" ] || m={}\nexec {} run --argv0=\"$0\" {} \"$m\" -- \"$@\"\n",
+        tools::quote(&place.to_string_lossy()),
         tools::quote(&command.to_string_lossy()),
         options.join(" ")
     );

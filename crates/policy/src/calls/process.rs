@@ -43,7 +43,8 @@ pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
     }
 }
 
-/// No handler can run; asking for the default, or for a signal to be ignored, is harmless.
+/// No handler can run from outside: the libc keeps them, and runs them where the domain sends itself a signal. The default, or a signal
+/// to be ignored, is harmless.
 pub(super) fn signal_action(cx: Context<'_>) -> Outcome {
     let [signal, new, old, ..] = cx.args;
     if !(1..=64).contains(&signal) {

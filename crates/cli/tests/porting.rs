@@ -1,0 +1,435 @@
+//! What the builds of projects that nobody here has seen ask for, with the C library: each of these stopped a port once.
+
+mod common;
+
+use common::{Dir, Ran};
+
+const SYSROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/sysroot");
+
+/// Runs a shell script with the sysroot.
+#[track_caller]
+fn sh(d: &Dir, script: &str) -> Ran {
+    assert!(
+        std::path::Path::new(SYSROOT).join("lib/libc.a").exists(),
+        "no libc in build/sysroot: run sysroot/build.sh first"
+    );
+    d.sh(&format!("export RINGFENCE_SYSROOT={SYSROOT}; {script}"))
+}
+
+/// Compiles and runs a program like one that was started natively.
+#[track_caller]
+fn run(d: &Dir, flags: &str, source: &str) -> Ran {
+    d.write("p.c", source);
+    sh(d, &format!("$RF cc -O1 -g {flags} p.c --wrapper -o p; ./p"))
+}
+
+/// `libgtest_main.a` and its like.
+#[test]
+fn a_main_in_an_archive_makes_a_program() {
+    let d = Dir::new();
+    d.write("m.c", "int real(void);\nint main(void) { return real(); }\n");
+    d.write("r.c", "int real(void) { return 7; }\n");
+    sh(
+        &d,
+        "$RF cc -c m.c r.c; ar rcs libm_main.a m.o; $RF cc r.o -L. -lm_main -o p.rf; $RF run p.rf",
+    )
+    .fails(7, &[]);
+    sh(&d, "$RF cc -shared r.o libm_main.a -o l.rf; $RF run l.rf").fails(125, &["not a program"]);
+}
+
+/// The libc's own hand-written objects are not to blame for what somebody else's do.
+#[test]
+fn the_sysroot_is_no_stranger() {
+    let d = Dir::new();
+    d.write("m.c", "#include <string.h>\nint n(int *);\nint main(int c, char **v) { char a[99]; memset(a, c, 99); return n(&c) + a[c]; }\n");
+    d.write("n.c", "int n(int *p) { return *p; }\n");
+    let ran = sh(&d, "gcc -O2 -c n.c; $RF cc m.c n.o -o p.rf").fails(1, &["not built by ringfence cc: n.o"]);
+    assert!(!ran.err.contains("libc.a"), "{}", ran.err);
+}
+
+/// What a program was linked with is named where it is missing, and found by its wrapper.
+#[test]
+fn modules_that_a_program_was_linked_with() {
+    let d = Dir::new();
+    d.write(
+        "l.c",
+        "int below(void);\nint quant(int x) { return x + below(); }\n",
+    );
+    d.write("b.c", "int below(void) { return 4; }\n");
+    d.write("m.c", "int quant(int);\nint main(void) { return quant(3); }\n");
+    sh(
+        &d,
+        "mkdir lib; $RF cc -shared b.c -o lib/libbelow.so; $RF cc -shared l.c lib/libbelow.so -o lib/libq.so\n\
+         $RF cc m.c -Llib -lq --wrapper -o p; ! cd / || $OLDPWD/p",
+    )
+    .fails(7, &[]);
+    sh(&d, "$RF run p.rf").fails(
+        125,
+        &["needs quant, which nobody gives", "libq.so has it", "--module="],
+    );
+}
+
+/// Where the distribution's headers are not.
+#[test]
+fn questions_about_the_target() {
+    let d = Dir::new();
+    assert_eq!(sh(&d, "$RF cc -dumpmachine").ok().out, "x86_64-linux-musl\n");
+    assert_eq!(sh(&d, "$RF cc -print-multiarch").ok().out, "\n");
+}
+
+#[test]
+fn instructions_that_ask_the_processor() {
+    let d = Dir::new();
+    let source = r#"
+#include <cpuid.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <emmintrin.h>
+static void ask(unsigned leaf, unsigned *a, unsigned *b, unsigned *c, unsigned *d)
+{
+	__asm__ volatile("cpuid" : "=a"(*a), "=b"(*b), "=c"(*c), "=d"(*d) : "0"(leaf), "2"(0));
+}
+static __attribute__((noinline)) uint64_t tick(void)
+{
+	unsigned lo, hi;
+	__asm__ volatile(".byte 0x0f, 0x31" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+int main(void)
+{
+	unsigned a, b, c, d, e[4], lo, hi;
+	char name[13] = "";
+	ask(0, &a, &b, &c, &d);
+	memcpy(name, &b, 4), memcpy(name + 4, &d, 4), memcpy(name + 8, &c, 4);
+	printf("%s\n", name);
+	ask(1, &a, &b, &c, &d);
+	__get_cpuid(1, &e[0], &e[1], &e[2], &e[3]);
+	if (c != e[2] || d != e[3] || !(d & bit_SSE2)) return 1;
+	__asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0));
+	if (lo != (c & bit_AVX ? 7u : 3u) || hi) return 2;
+	/* what the instruction leaves alone stays: vectors, and locals below the stack pointer */
+	volatile double x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	double y[8];
+	for (int i = 0; i < 8; i++) y[i] = x[i] * 3;
+	uint64_t t = tick(), u;
+	for (int i = 0; i < 8; i++) if (y[i] != x[i] * 3) return 3;
+	do u = __builtin_ia32_rdtsc(); while (u == t);
+	if (u < t) return 4;
+	__m128i k = _mm_set1_epi8(3);
+	__asm__ volatile(".byte 0x66,0x0f,0xfc,0xc9" : "+x"(k) : : "xmm1"); /* paddb %xmm1, %xmm1 */
+	return 0;
+}
+"#;
+    for level in ["-O0", "-O2", "-O3 -mavx2"] {
+        assert_eq!(
+            run(&d, &format!("{level} --rdtsc=clock"), source).ok().out,
+            "RingfenceDom\n"
+        );
+    }
+    // Without a clock it is a trap, as where a process may not use the instruction.
+    sh(&d, "$RF run --no-clocks p.rf").fails(139, &["__rf_clock"]);
+}
+
+/// Handlers run where the program sends itself a signal, and at system calls; the alarm ends what waits.
+#[test]
+fn signals_of_ones_own() {
+    let d = Dir::new();
+    let source = r#"
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int got[65];
+static sigjmp_buf away;
+static void count(int s) { got[s]++; }
+static void info(int s, siginfo_t *i, void *c) { got[s] += i->si_signo == s && c; }
+static void leave(int s) { siglongjmp(away, s); }
+static void last(int s) { _exit(got[SIGUSR1] == 3 ? 9 : 1); }
+int main(void)
+{
+	struct sigaction a = {.sa_handler = count}, old;
+	sigset_t set;
+	if (sigaction(SIGUSR1, &a, 0) || sigaction(SIGSEGV, &a, 0) || sigaction(SIGUSR1, 0, &old) || old.sa_handler != count) return 10;
+	if (raise(SIGUSR1) || got[SIGUSR1] != 1) return 11;
+	sigemptyset(&set), sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, 0);
+	kill(getpid(), SIGUSR1);
+	if (got[SIGUSR1] != 1 || sigpending(&set) || !sigismember(&set, SIGUSR1)) return 12;
+	sigprocmask(SIG_UNBLOCK, &set, 0);
+	if (got[SIGUSR1] != 2) return 13;
+	a.sa_flags = SA_SIGINFO | SA_RESETHAND, a.sa_sigaction = info;
+	sigaction(SIGUSR2, &a, 0);
+	raise(SIGUSR2);
+	sigaction(SIGUSR2, 0, &old);
+	if (got[SIGUSR2] != 1 || old.sa_handler != SIG_DFL) return 14;
+	/* the alarm ends a sleep, a wait for input, and a pause */
+	signal(SIGALRM, count);
+	struct itimerval t = {.it_value = {0, 20000}}, rest;
+	setitimer(ITIMER_REAL, &t, 0);
+	if (getitimer(ITIMER_REAL, &rest) || rest.it_value.tv_usec > 20000 || !rest.it_value.tv_usec) return 15;
+	struct timespec hour = {3600, 0}, left;
+	if (nanosleep(&hour, &left) != -1 || errno != EINTR || got[SIGALRM] != 1 || left.tv_sec < 3500) return 16;
+	struct sigaction no_restart = {.sa_handler = count};
+	sigaction(SIGALRM, &no_restart, 0);
+	int p[2];
+	char c;
+	pipe(p);
+	setitimer(ITIMER_REAL, &t, 0);
+	if (read(p[0], &c, 1) != -1 || errno != EINTR || got[SIGALRM] != 2) return 17;
+	setitimer(ITIMER_REAL, &t, 0);
+	struct pollfd f = {.fd = p[0], .events = POLLIN};
+	if (poll(&f, 1, -1) != -1 || errno != EINTR || got[SIGALRM] != 3) return 18;
+	setitimer(ITIMER_REAL, &t, 0);
+	if (pause() != -1 || got[SIGALRM] != 4) return 19;
+	t.it_interval.tv_usec = 1000;
+	setitimer(ITIMER_REAL, &t, 0);
+	while (got[SIGALRM] < 7) { struct timespec n; clock_gettime(CLOCK_MONOTONIC, &n); }
+	alarm(0);
+	int now = got[SIGALRM];
+	usleep(5000);
+	if (got[SIGALRM] != now) return 20;
+	signal(SIGALRM, leave);
+	int s = sigsetjmp(away, 1);
+	if (s == 0) { t.it_interval.tv_usec = 0; setitimer(ITIMER_REAL, &t, 0); sleep(3600); return 21; }
+	if (s != SIGALRM) return 22;
+	/* a pipe that nobody reads */
+	signal(SIGPIPE, count);
+	close(p[0]);
+	if (write(p[1], "x", 1) != -1 || errno != EPIPE || got[SIGPIPE] != 1) return 23;
+	/* processes are refused by an errno that nobody takes for a shortage */
+	errno = 0;
+	if (popen("true", "r") || errno != EPERM || system(0) || system("true") != -1 || errno != EPERM) return 24;
+	raise(SIGUSR1);
+	signal(SIGABRT, last);
+	abort();
+}
+"#;
+    run(&d, "", source).fails(9, &[]);
+    // What is done without a handler: it ends.
+    let source = "#include <unistd.h>\n#include <time.h>\nint main(void) { alarm(1); for (;;) pause(); }\n";
+    let script = "python3 -c 'import subprocess; print(subprocess.run([\"./p\"], stderr=subprocess.DEVNULL).returncode)'";
+    d.write("p.c", source);
+    let ran = sh(&d, &format!("$RF cc -O1 p.c --wrapper -o p; {script}"));
+    assert_eq!(ran.ok().out, "-14\n");
+}
+
+/// A symbol that is in the library and in no header is found by a configure script's link, and then called with the types of an
+/// undeclared function, which cuts pointers; one that is in a header only is found by the compiler and not by the linker.
+#[test]
+fn headers_and_symbols_agree() {
+    /// Natively declared by musl, and defined by no libc that is musl.
+    const NOWHERE: &[&str] = &[
+        "_flush_cache",
+        "alloca", // a macro
+        "cachectl",
+        "cacheflush",
+        "clone",
+        "getcontext",
+        "makecontext",
+        "pthread_mutexattr_getprioceiling",
+        "pthread_mutexattr_setprioceiling",
+        "setcontext",
+        "sgetspent",
+        "swapcontext",
+    ];
+    let d = Dir::new();
+    let list = "cd $RINGFENCE_SYSROOT/include; find . -name '*.h' | sed 's,^./,,' | grep -v -e ^bits/ -e ^c++/ -e ^ringfence/ \
+                -e ^sys/kd.h -e ^sys/soundcard.h -e ^sys/vt.h";
+    let headers: String = sh(&d, list)
+        .ok()
+        .out
+        .lines()
+        .map(|h| format!("#include <{h}>\n"))
+        .collect();
+    assert!(headers.lines().count() > 150, "{headers}");
+    d.write(
+        "all.c",
+        format!("#define _GNU_SOURCE\n#define _ALL_SOURCE\n{headers}"),
+    );
+    let declared = sh(
+        &d,
+        "$RF cc -std=gnu99 -fsyntax-only -w -aux-info aux all.c\n\
+         grep '^/\\* [^ ]*/sysroot/include/.*extern' aux | sed 's,^/.*\\*/ extern ,,'",
+    );
+    let name = |line: &str| {
+        let end = line.find(" (")?;
+        let start = line[..end].rfind(|c: char| !(c.is_alphanumeric() || c == '_'))?;
+        Some(line[start + 1..end].to_owned())
+    };
+    let declared: std::collections::BTreeSet<String> = declared.ok().out.lines().filter_map(name).collect();
+    let exported = sh(
+        &d,
+        "cd $RINGFENCE_SYSROOT/lib; readelf -sW libc.a libgcc.a | awk '$7 != \"UND\" && $6 == \"DEFAULT\" && ($5 == \"GLOBAL\" || $5 == \"WEAK\") { print $8 }' | sort -u",
+    );
+    let exported = exported.ok().out;
+    let exported: std::collections::BTreeSet<&str> = exported.lines().collect();
+    assert!(
+        exported.len() > 1500 && declared.len() > 1200,
+        "{} {}",
+        exported.len(),
+        declared.len()
+    );
+    let of_runtime = ["setjmp", "longjmp"]; // stubs of the window by way of the headers
+    let missing: Vec<&String> = declared
+        .iter()
+        .filter(|n| !exported.contains(n.as_str()) && !NOWHERE.contains(&n.as_str()))
+        .filter(|n| !of_runtime.iter().any(|r| n.ends_with(r)))
+        .collect();
+    assert!(missing.is_empty(), "declared and not defined: {missing:?}");
+    let unknown: Vec<&&str> = exported
+        .iter()
+        .filter(|n| !n.starts_with('_') && !declared.contains(**n))
+        .collect();
+    // Variables, and what is a macro by the same name.
+    let uses: String = unknown
+        .iter()
+        .map(|n| format!("__typeof__({n}) *use_{n};\n"))
+        .collect();
+    d.write(
+        "use.c",
+        format!("#define _GNU_SOURCE\n#define _ALL_SOURCE\n{headers}{uses}"),
+    );
+    let ran = sh(&d, "$RF cc -std=gnu99 -fsyntax-only -w use.c");
+    assert_eq!(
+        (ran.status, ran.err.as_str()),
+        (0, ""),
+        "defined and not declared"
+    );
+}
+
+/// The one-line recipes of docs/porting.md, each on a small project with a library, a program and a test.
+fn project(d: &Dir) {
+    d.write("src/lib.c", "int twice(int x) { return 2 * x; }\n");
+    d.write(
+        "src/main.c",
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint twice(int);\n\
+         int main(int c, char **v) { if (c > 1 && !getenv(\"HOME\")) return 3;\n\
+         FILE *f = fopen(\"data\", \"r\"); char t[9] = \"\"; if (f && !fgets(t, 9, f)) return 4;\n\
+         printf(\"%d %s\\n\", twice(21), t); return strcmp(t, \"here\") != 0; }\n",
+    );
+    d.write("src/t/data", "here");
+}
+
+/// A script in which `ringfence` is a command.
+#[track_caller]
+fn with_tools(d: &Dir, tools: &[&str], script: &str) -> Option<Ran> {
+    for tool in tools {
+        if !d.sh(&format!("command -v {tool}")).out.contains('/') {
+            assert!(
+                std::env::var("CI").is_ok_and(|v| v == "true").eq(&false),
+                "{tool} is not here: scripts/setup.sh test installs it"
+            );
+            eprintln!("skipped: {tool} is not here");
+            return None;
+        }
+    }
+    let path =
+        "mkdir -p bin; ln -sf $RF bin/ringfence; ln -sf $RF bin/ringfence-cc; export PATH=$PWD/bin:$PATH";
+    Some(sh(d, &format!("{path}; {script}")))
+}
+
+#[test]
+fn the_recipe_for_cmake() {
+    let d = Dir::new();
+    project(&d);
+    d.write(
+        "src/CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.13)\nproject(p C)\nadd_library(l lib.c)\nadd_executable(m main.c)\n\
+         target_link_libraries(m l)\ninclude(CheckCSourceRuns)\ncheck_c_source_runs(\"int main(void) { return 0; }\" RUNS)\n\
+         if(NOT RUNS)\nmessage(FATAL_ERROR \"does not run\")\nendif()\nenable_testing()\n\
+         add_test(NAME target COMMAND m x WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/t)\n\
+         add_test(NAME file COMMAND sh -c \"cd ${CMAKE_SOURCE_DIR}/t && $<TARGET_FILE:m> x | grep '^42 here$'\")\n",
+    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/ringfence.cmake");
+    for shared in ["OFF", "ON"] {
+        let script = format!(
+            "rm -rf b; cmake -S src -B b -DCMAKE_TOOLCHAIN_FILE={file} -DBUILD_SHARED_LIBS={shared} >log && make -C b >>log && \
+             cd b && ctest 2>&1"
+        );
+        let Some(ran) = with_tools(&d, &["cmake"], &script) else {
+            return;
+        };
+        assert!(ran.ok().out.contains("100% tests passed"), "{shared}");
+    }
+}
+
+#[test]
+fn the_recipe_for_meson() {
+    let d = Dir::new();
+    project(&d);
+    d.write(
+        "src/meson.build",
+        "project('p', 'c')\nl = library('l', 'lib.c')\nm = executable('m', 'main.c', link_with: l)\n\
+         r = meson.get_compiler('c').run('int main(void) { return 5; }')\nassert(r.returncode() == 5)\n\
+         test('t', m, args: ['x'], workdir: meson.current_source_dir() / 't')\n",
+    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/ringfence.meson");
+    let script = format!("meson setup b src --cross-file {file} && meson test -C b");
+    let Some(ran) = with_tools(&d, &["meson", "ninja"], &script) else {
+        return;
+    };
+    let out = ran.ok().out;
+    assert!(out.contains("Ok:                 1"), "{out}");
+}
+
+#[test]
+fn the_recipe_for_autoconf() {
+    let d = Dir::new();
+    project(&d);
+    d.write(
+        "src/configure.ac",
+        "AC_INIT([p], [1])\nAC_PROG_CC\nAC_CHECK_FUNCS([rawmemchr fpurge clone no_such_function])\nAC_CHECK_DECLS([rawmemchr], [], [], [#define _GNU_SOURCE\n#include <string.h>])\n\
+         AC_RUN_IFELSE([AC_LANG_PROGRAM], [r=ran], [r=not], [r=crossing])\nAC_MSG_NOTICE([r is $r])\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n",
+    );
+    d.write(
+        "src/Makefile.in",
+        "CC = @CC@\nm: main.o lib.o\n\t@CC@ @CFLAGS@ -o m main.o lib.o\ncheck: m\n\tcd t && HOME=/x ../m x | grep '^42 here$$'\n",
+    );
+    let script = "cd src; autoconf && ./configure CC='ringfence cc --wrapper' --build=x86_64-pc-linux-gnu --host=x86_64-linux-musl && make -s check";
+    let Some(ran) = with_tools(&d, &["autoconf"], script) else {
+        return;
+    };
+    let out = ran.ok().out;
+    for line in [
+        "r is crossing",
+        "checking for rawmemchr... yes",
+        "checking whether rawmemchr is declared... yes",
+        "checking for no_such_function... no",
+        "42 here",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+}
+
+/// What a `build.rs` with the `cc` crate leaves becomes a module.
+#[test]
+fn the_recipe_for_the_cc_crate() {
+    let d = Dir::new();
+    d.write(
+        "lib.c",
+        "#include <string.h>\nint longest(const char *s) { return (int)strlen(s); }\n",
+    );
+    sh(&d, "ln -s $RF ringfence-cc").ok();
+    let compiler = d.path().join("ringfence-cc");
+    cc::Build::new()
+        .compiler(&compiler)
+        .env("RINGFENCE_SYSROOT", SYSROOT)
+        .archiver("ar")
+        .target("x86_64-unknown-linux-gnu")
+        .host("x86_64-unknown-linux-gnu")
+        .opt_level(2)
+        .debug(true)
+        .out_dir(d.path())
+        .cargo_metadata(false)
+        .cargo_warnings(false)
+        .file(d.path().join("lib.c"))
+        .compile("longest");
+    let link = "$RF cc -shared -Wl,--whole-archive liblongest.a -Wl,--no-whole-archive -o l.rf; $RF call l.rf longest abcd";
+    assert_eq!(sh(&d, link).ok().out, "4\n");
+}
