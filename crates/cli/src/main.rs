@@ -6,6 +6,7 @@
 mod added;
 mod bench;
 mod call;
+mod doctor;
 mod failure;
 mod input;
 mod inspect;
@@ -57,6 +58,8 @@ enum Command {
     Call(call::Args),
     /// Run a program's main in a domain of its own, under a policy
     Run(run::Args),
+    /// Look at this machine: whether modules can be made and run here, and what to do if not
+    Doctor(doctor::Args),
     /// Measure fenced against native code and other engines (in a checkout of Ringfence)
     Bench(bench::Args),
 }
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Call(args) => call::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }

@@ -461,3 +461,46 @@ fn constructors_end_a_program_as_its_main_does() {
     let ran = d.rf(&["run", "exit.rf"]);
     assert_eq!((ran.status, ran.err.as_str()), (5, ""));
 }
+
+/// The doctor tells what is missing and what to do, and its exit status says whether modules can be made and run.
+#[test]
+fn the_doctor_says_what_to_do() {
+    let d = Dir::new();
+    let json = d.sh("$RF doctor --json").ok().out;
+    for part in [
+        "\"usable\": true",
+        "\"processor\"",
+        "fsgsbase",
+        "\"gcc\"",
+        "\"vm.max_map_count\"",
+    ] {
+        assert!(json.contains(part), "{part}\n{json}");
+    }
+    assert!(
+        d.sh("$RF doctor")
+            .ok()
+            .out
+            .contains("no sysroot: modules without a libc only")
+    );
+    d.write("clang", "#!/bin/sh\necho 'clang version 16.0.0'\n");
+    let ran = d.sh("chmod +x clang; RINGFENCE_CC=$PWD/clang $RF doctor");
+    assert_eq!(ran.status, 1);
+    assert!(
+        ran.out.contains("bad   gcc") && ran.out.contains("RINGFENCE_CC"),
+        "{}",
+        ran.out
+    );
+    let ran = d.sh("ulimit -v 8000000; $RF doctor --json");
+    assert_eq!(ran.status, 1);
+    assert!(
+        ran.out.contains("ulimit -v unlimited") && ran.out.contains("\"usable\": false"),
+        "{}",
+        ran.out
+    );
+    let ran = d.sh("mkdir none; PATH=$PWD/none; $RF doctor");
+    assert!(
+        ran.status == 1 && ran.out.contains("install binutils"),
+        "{}",
+        ran.out
+    );
+}

@@ -160,6 +160,26 @@ fn run(front: Front, args: Vec<String>) -> Result<i32, Error> {
     }
 }
 
+/// The compiler that a front would run: the first line of what it says about itself.
+///
+/// # Errors
+///
+/// There is none, or it is too old, or it is Clang.
+pub fn compiler(front: Front) -> Result<String, Error> {
+    let inv = Invocation::parse(front, vec!["--version".to_owned()])?;
+    Tools::find(&inv)?.version()
+}
+
+/// The directory with headers and libraries for fenced code, if there is one.
+///
+/// # Errors
+///
+/// `RINGFENCE_SYSROOT` names one that is not there.
+pub fn sysroot() -> Result<Option<std::path::PathBuf>, Error> {
+    let inv = Invocation::parse(Front::C, Vec::new())?;
+    tools::sysroot(&inv)
+}
+
 /// What gcc answers by itself: preprocessing and dependencies with the flags of a fenced compile, questions as they are.
 fn pass_on(inv: &Invocation, tools: &Tools) -> Result<i32, Error> {
     let preprocesses = inv.raw.iter().any(|a| matches!(a.as_str(), "-E" | "-M" | "-MM"));

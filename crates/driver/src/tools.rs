@@ -50,6 +50,14 @@ impl Tools {
         Ok(tools)
     }
 
+    /// The compiler's own word on what it is, once it was found good enough.
+    pub(crate) fn version(&self) -> Result<String, Error> {
+        self.check_compiler()?;
+        let out = self.capture(&["--version".to_owned()])?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        Ok(text.lines().next().unwrap_or_default().to_owned())
+    }
+
     fn check_compiler(&self) -> Result<(), Error> {
         let name = Path::new(&self.compiler)
             .file_name()
@@ -221,7 +229,7 @@ impl Tools {
 
 /// `--sysroot-rf`, or `RINGFENCE_SYSROOT` (either may be empty: none), or `lib/ringfence/sysroot` beside the directory of
 /// the running program, or `build/sysroot` of the source tree that it was built in.
-fn sysroot(inv: &Invocation) -> Result<Option<PathBuf>, Error> {
+pub(crate) fn sysroot(inv: &Invocation) -> Result<Option<PathBuf>, Error> {
     let named = inv.own.sysroot.clone();
     if let Some(dir) = named.or_else(|| env::var_os("RINGFENCE_SYSROOT").map(PathBuf::from)) {
         // Without this one the host's own headers would be taken, and nothing would say so.
