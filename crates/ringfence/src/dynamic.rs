@@ -6,7 +6,7 @@
 mod function;
 mod incoming;
 
-pub use function::{Argument, Function, Results, take_error};
+pub use function::{Argument, Column, Element, Function, Results, take_error};
 pub use incoming::{Incoming, current_tag};
 pub use ringfence_runtime::domain::{last_call, restore_call, save_call};
 pub use ringfence_runtime::{LastCall, Mark, StaleMark, mark, unwind};

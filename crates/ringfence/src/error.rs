@@ -24,6 +24,9 @@ pub enum Error {
     /// A call has no result.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// A batch of calls has not reached its end.
+    #[error(transparent)]
+    Batch(#[from] crate::BatchError),
     /// A domain's memory could not be accessed.
     #[error(transparent)]
     Memory(#[from] MemoryError),

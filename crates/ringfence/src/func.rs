@@ -9,7 +9,7 @@ use crate::backend::Target;
 use crate::dynamic::Function;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return, Value, for_each_arity};
-use crate::{CallError, Ptr, Signature, Untrusted};
+use crate::{BatchError, CallError, Ptr, Signature, Untrusted};
 
 /// An exported function with the type that the host claims it has.
 ///
@@ -70,6 +70,30 @@ impl<A: Arguments, R: Return> Func<A, R> {
     }
 }
 
+/// An argument of all calls of a [batch](Func::call_batch).
+#[derive(Clone, Copy, Debug)]
+pub enum Column<T> {
+    /// An element of the array there for each call.
+    Each(Ptr<T>),
+    /// The same for all.
+    Same(T),
+}
+
+impl<T: Value> Column<T> {
+    fn untyped(self) -> runtime::domain::batch::Column {
+        match self {
+            Column::Each(array) => runtime::domain::batch::Column::Each(T::ELEMENT, array.address()),
+            Column::Same(value) => runtime::domain::batch::Column::Same(T::ELEMENT, value.to_bits()),
+        }
+    }
+}
+
+impl<T> From<Ptr<T>> for Column<T> {
+    fn from(array: Ptr<T>) -> Self {
+        Column::Each(array)
+    }
+}
+
 impl<A, R> Clone for Func<A, R> {
     fn clone(&self) -> Self {
         Self {
@@ -120,6 +144,42 @@ macro_rules! call {
                 } else {
                     Err(failed())
                 }
+            }
+
+            /// Calls the function `count` times in one crossing, each time with the next element of the arrays among `columns`, and
+            /// stores the results in the array `results` (which means nothing if the function returns nothing). The arrays lie in
+            /// the domain's memory; the loop over them runs in the domain, and takes some nanoseconds for an element. Limits
+            /// hold for the batch as for one call.
+            ///
+            /// The loop is code that the first batch of these types [adds](crate::Domain::add_code) to the domain.
+            ///
+            /// # Errors
+            /// [`BatchError`]; [`BatchError::Call`] tells at which element the call ended.
+            ///
+            /// # Examples
+            /// ```no_run
+            /// # use ringfence::{Column, Imports, Module};
+            /// # let domain = Module::open("x.rf")?.instantiate(Imports::new())?;
+            /// let power = domain.func::<(f64, i32), f64>("power")?;
+            /// let bases = domain.memory().put_slice(&[1.0, 2.0, 3.0])?;
+            /// let results = domain.memory().alloc_array::<f64>(3)?;
+            /// power.call_batch(3, (Column::Each(bases.ptr()), Column::Same(2)), results.ptr())?;
+            /// assert_eq!(results.to_vec()?.into_inner_unchecked(), [1.0, 4.0, 9.0]);
+            /// # Ok::<(), ringfence::Error>(())
+            /// ```
+            #[allow(non_snake_case)]
+            pub fn call_batch(
+                &self,
+                count: usize,
+                columns: ($(Column<$t>,)*),
+                results: Ptr<R>,
+            ) -> Result<(), BatchError> {
+                let ($($t,)*) = columns;
+                self.untyped().call_batch(
+                    count,
+                    &[$($t.untyped()),*],
+                    R::STORED.map(|element| (element, results.address())),
+                )
             }
         }
     };

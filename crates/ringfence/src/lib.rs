@@ -58,6 +58,7 @@
 //! | pass it data and read it back | [`Memory`], [`Ptr`], [`Owned`] |
 //! | check what it says | [`Untrusted`] |
 //! | load plug-ins into it while it runs | [`Domain::add_module`], [`Domain::add_code`] |
+//! | call one function for each element of arrays | [`Func::call_batch`] |
 //! | learn of limits that it reaches, and raise them | [`Imports::on_limit`] |
 //! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
 //! | share memory between domains | [`Region`], [`Group`]; [`overview`] tells who may do what |
@@ -83,7 +84,7 @@ mod value;
 pub use bytemuck;
 pub use domain::Domain;
 pub use error::{CallError, DomainError, Error, HostError, LoadError, MemoryError, TextError};
-pub use func::Func;
+pub use func::{Column, Func};
 pub use imports::{Caller, HostFunction, HostResult, Imports};
 pub use memory::{Memory, Owned};
 pub use module::Module;
@@ -92,6 +93,7 @@ pub use ptr::Ptr;
 pub use region::{Group, Region};
 /// What a domain may ask of the operating system: directories, streams, clocks, connections. Deny by default.
 pub use ringfence_policy as policy;
+pub use ringfence_runtime::domain::batch::BatchError;
 pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};

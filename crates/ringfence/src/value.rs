@@ -4,6 +4,8 @@
 //! bit pattern is a value of the type that the host named. A wrong signature therefore gives wrong
 //! numbers, never undefined behaviour in the host.
 
+use ringfence_runtime::domain::batch::Element;
+
 use crate::{Ptr, Untrusted};
 
 /// Which kind of register a value travels in.
@@ -28,6 +30,9 @@ pub trait Value: sealed::Sealed + Copy + 'static {
     /// Which kind of register it travels in.
     #[doc(hidden)]
     const CLASS: Class;
+    /// What it is in memory.
+    #[doc(hidden)]
+    const ELEMENT: Element;
     /// What it is passed as: `u64` or `f64`, for which the C convention picks the same register.
     #[doc(hidden)]
     type Raw: Copy;
@@ -46,10 +51,11 @@ pub trait Value: sealed::Sealed + Copy + 'static {
 }
 
 macro_rules! integers {
-    ($($t:ty),*) => {$(
+    ($($t:ty: $element:ident),*) => {$(
         impl sealed::Sealed for $t {}
         impl Value for $t {
             const CLASS: Class = Class::Int;
+            const ELEMENT: Element = Element::$element;
             type Raw = u64;
             #[inline(always)]
             fn to_raw(self) -> u64 { self.to_bits() }
@@ -63,11 +69,14 @@ macro_rules! integers {
         }
     )*};
 }
-integers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+integers!(
+    i8: I8, i16: I16, i32: I32, i64: Word, isize: Word, u8: U8, u16: U16, u32: U32, u64: Word, usize: Word
+);
 
 impl sealed::Sealed for bool {}
 impl Value for bool {
     const CLASS: Class = Class::Int;
+    const ELEMENT: Element = Element::U8;
     type Raw = u64;
     #[inline(always)]
     fn to_raw(self) -> u64 {
@@ -90,6 +99,7 @@ impl Value for bool {
 impl sealed::Sealed for f32 {}
 impl Value for f32 {
     const CLASS: Class = Class::Float;
+    const ELEMENT: Element = Element::F32;
     type Raw = f64;
     #[inline(always)]
     fn to_raw(self) -> f64 {
@@ -112,6 +122,7 @@ impl Value for f32 {
 impl sealed::Sealed for f64 {}
 impl Value for f64 {
     const CLASS: Class = Class::Float;
+    const ELEMENT: Element = Element::F64;
     type Raw = f64;
     #[inline(always)]
     fn to_raw(self) -> f64 {
@@ -134,6 +145,7 @@ impl Value for f64 {
 impl<T> sealed::Sealed for Ptr<T> {}
 impl<T: 'static> Value for Ptr<T> {
     const CLASS: Class = Class::Int;
+    const ELEMENT: Element = Element::Word;
     type Raw = u64;
     #[inline(always)]
     fn to_raw(self) -> u64 {
@@ -156,6 +168,7 @@ impl<T: 'static> Value for Ptr<T> {
 impl<T: sealed::Sealed> sealed::Sealed for Untrusted<T> {}
 impl<T: Value> Value for Untrusted<T> {
     const CLASS: Class = T::CLASS;
+    const ELEMENT: Element = T::ELEMENT;
     type Raw = T::Raw;
     #[inline(always)]
     fn to_raw(self) -> T::Raw {
@@ -183,6 +196,9 @@ pub trait Return: Copy + 'static {
     /// Vector result registers.
     #[doc(hidden)]
     const FLOATS: u8;
+    /// What it is in memory.
+    #[doc(hidden)]
+    const STORED: Option<Element>;
     /// To the register of its class; `None` for `()`.
     #[doc(hidden)]
     fn to_register(self) -> Option<(Class, u64)>;
@@ -197,6 +213,7 @@ pub trait Return: Copy + 'static {
 impl Return for () {
     const INTS: u8 = 0;
     const FLOATS: u8 = 0;
+    const STORED: Option<Element> = None;
     #[inline(always)]
     fn to_register(self) -> Option<(Class, u64)> {
         None
@@ -209,6 +226,7 @@ impl Return for () {
 impl<V: Value> Return for V {
     const INTS: u8 = matches!(V::CLASS, Class::Int) as u8;
     const FLOATS: u8 = matches!(V::CLASS, Class::Float) as u8;
+    const STORED: Option<Element> = Some(V::ELEMENT);
     #[inline(always)]
     fn to_register(self) -> Option<(Class, u64)> {
         Some((V::CLASS, self.to_bits()))

@@ -3,12 +3,13 @@
 use std::ffi::c_void;
 use std::fmt;
 
+pub use ringfence_runtime::domain::batch::{Column, Element};
 use ringfence_runtime::{self as runtime, Call};
 
 use crate::backend::Target;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return};
-use crate::{CallError, Func, Signature};
+use crate::{BatchError, CallError, CodeError, Feature, Func, Signature, Unsupported};
 
 /// A function of a domain whose type is known at run time only. From [`Domain::function`](crate::Domain::function).
 #[derive(Clone)]
@@ -84,6 +85,38 @@ impl Function {
         Ok(Results {
             int: returned.rax,
             float: returned.xmm0.to_bits(),
+        })
+    }
+
+    /// Calls it `count` times in one crossing, as [`Func::call_batch`] does: `results` is the type of what it returns, and the address of
+    /// the array where that goes.
+    ///
+    /// # Errors
+    /// [`BatchError`]. The [back end](crate::Domain::backend) has to take code that comes later.
+    pub fn call_batch(
+        &self,
+        count: usize,
+        columns: &[Column],
+        results: Option<(Element, u64)>,
+    ) -> Result<(), BatchError> {
+        let entry = match &self.0 {
+            Target::Window(entry) => entry,
+            Target::Other(instance, _) => {
+                let backend = instance.backend();
+                return Err(CodeError::Unsupported(Unsupported {
+                    feature: Feature::Code,
+                    backend,
+                })
+                .into());
+            }
+        };
+        let done = entry.call_batch(count as u64, columns, results);
+        done.map_err(|error| match error {
+            BatchError::Call { element, source } => BatchError::Call {
+                element,
+                source: with_cause(source),
+            },
+            other => other,
         })
     }
 

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 mod access;
 mod added;
+pub mod batch;
 mod call;
 mod code;
 mod end;
