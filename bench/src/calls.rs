@@ -7,6 +7,8 @@ use crate::measure::{Subject, interleave, nanoseconds, thread_nanoseconds};
 use crate::place::{Pinned, Place, Processors};
 use crate::rpc::{Server, Transport};
 use crate::wasm;
+use ringfence_runtime::domain::batch::{Column, Element};
+use ringfence_runtime::domain::last_status;
 use ringfence_runtime::{
     Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, OnFailure, Signature,
     Verdict,
@@ -44,6 +46,9 @@ const ADD: Signature = Signature {
     int_results: 1,
     ..NOTHING
 };
+
+/// Elements of a batch.
+const BATCH: u64 = 1000;
 
 type Nothing = extern "C" fn();
 type Faults = extern "C" fn(i64);
@@ -147,6 +152,16 @@ impl Calls {
             module,
         } = self;
         let (other, closure, faulty) = (domain(module)?, with_closure(module)?, domain(module)?);
+        let batched = domain(module)?;
+        let array = || batched.as_ref().alloc(8 * BATCH, 16).map_err(text);
+        let columns = [
+            Column::Each(Element::Word, array()?),
+            Column::Each(Element::Word, array()?),
+        ];
+        let (batch, sums) = (
+            batched.entry("add").map_err(text)?,
+            Some((Element::Word, array()?)),
+        );
         let linked = with_domain(module, &other)?;
         // about a millisecond: most rounds pass without an interruption
         let count = if smoke { 200 } else { 200_000 };
@@ -253,6 +268,28 @@ impl Calls {
             (
                 "call with two integers",
                 Box::new(|| Ok(loop_add(count, fenced_add))),
+            ),
+            (
+                "call with two integers, its outcome looked at",
+                Box::new(|| {
+                    Ok(thread_nanoseconds(count, || {
+                        black_box(black_box(fenced_add)(black_box(2), black_box(3)));
+                        assert_eq!(last_status(), 0, "the call failed");
+                    }))
+                }),
+            ),
+            (
+                "call with two integers in a batch of 1,000, an element",
+                Box::new(|| {
+                    let mut outcome = Ok(());
+                    let one = thread_nanoseconds(count / BATCH as u32 + 1, || {
+                        if outcome.is_ok() {
+                            outcome = batch.call_batch(BATCH, &columns, sums);
+                        }
+                    });
+                    outcome.map_err(text)?;
+                    Ok(one / BATCH as f64)
+                }),
             ),
             (
                 "null call by the checked interface",
@@ -414,6 +451,8 @@ fn about(name: &str) -> (&'static str, &'static str, Option<&'static str>) {
         "fault, unprotected: handler and siglongjmp" => ("µs", "", None),
         "null call with window switch" => ("ns", "20 ns", PLAIN),
         "call with two integers" => ("ns", "", PLAIN_TWO),
+        "call with two integers, its outcome looked at" => ("ns", "12 ns", PLAIN_TWO),
+        "call with two integers in a batch of 1,000, an element" => ("ns", "a call + 3 ns", PLAIN_TWO),
         "call with one callback, C function" => ("ns", "11 ns", PLAIN_TWO),
         "call with one callback, closure" => ("ns", "", PLAIN_TWO),
         "fault delivered to the caller" => ("µs", "10 µs", None),

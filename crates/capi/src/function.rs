@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use ringfence::Domain;
-use ringfence::dynamic::{Argument, Function, Results};
+use ringfence::dynamic::{Argument, Column, Element, Function, Results};
+use ringfence::{BatchError, Domain};
 
 use crate::arguments::{not_null, pointer, text};
 use crate::error::{border, status};
@@ -106,6 +106,97 @@ pub(crate) unsafe fn call(
         unsafe { (*result).bits = bits };
     }
     Ok(())
+}
+
+/// `rf_column` of the header.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct BatchColumn {
+    array: *const c_void,
+    value: Value,
+}
+
+/// What an array's elements of this type are; `None` if there are none such.
+fn element(kind: i32) -> Option<Element> {
+    const I8: i32 = 8;
+    const U8: i32 = 9;
+    const I16: i32 = 10;
+    const U16: i32 = 11;
+    Some(match kind {
+        I8 => Element::I8,
+        U8 => Element::U8,
+        I16 => Element::I16,
+        U16 => Element::U16,
+        I32 => Element::I32,
+        U32 => Element::U32,
+        I64 | U64 | PTR => Element::Word,
+        F32 => Element::F32,
+        F64 => Element::F64,
+        _ => return None,
+    })
+}
+
+impl BatchColumn {
+    fn column(&self) -> Result<Column, Failure> {
+        let kind = self.value.kind;
+        let column = match (element(kind), self.array.is_null(), self.value.argument()) {
+            (Some(element), false, _) => Column::Each(element, self.array as u64),
+            (Some(element), true, Some(Argument::Int(bits) | Argument::Float(bits))) => {
+                Column::Same(element, bits)
+            }
+            _ => return Err(bad_type(kind)),
+        };
+        Ok(column)
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `columns` is null or has `column_count` of them; `done` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_function_call_batch(
+    function: *mut c_void,
+    count: usize,
+    columns: *const BatchColumn,
+    column_count: usize,
+    kind: i32,
+    results: *mut c_void,
+    done: *mut usize,
+) -> Status {
+    let tell = |n: usize| {
+        if !done.is_null() {
+            // SAFETY: not null, so writable.
+            unsafe { *done = n };
+        }
+    };
+    status(|| {
+        tell(0);
+        let object = objects::function(function)?;
+        if column_count > 0 {
+            not_null(columns, "columns")?;
+        }
+        if column_count > Function::MOST_ARGUMENTS {
+            return Err(BatchError::Shape.into());
+        }
+        let list = match column_count {
+            0 => &[],
+            // SAFETY: the caller's promise.
+            _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
+        };
+        let list: Vec<Column> = list.iter().map(BatchColumn::column).collect::<Result<_, _>>()?;
+        let to = match kind {
+            VOID => None,
+            _ => Some((element(kind).ok_or_else(|| bad_type(kind))?, results as u64)),
+        };
+        let called = object.function.call_batch(count, &list, to);
+        match &called {
+            Ok(()) => tell(count),
+            Err(BatchError::Call { element: Some(n), .. }) => tell(*n as usize),
+            Err(_) => {}
+        }
+        Ok(called?)
+    })
 }
 
 /// Puts the handle of the function that `find` finds by its name where `function` points; null there if there is none.

@@ -4,7 +4,7 @@ use ringfence::dynamic::LastCall;
 use ringfence::policy::PolicyError;
 use ringfence::policy::program::RunError;
 use ringfence::{
-    Bound, CallError, CodeError, DomainError, Fault, FaultKind, GrantError, HostError, LoadError,
+    BatchError, Bound, CallError, CodeError, DomainError, Fault, FaultKind, GrantError, HostError, LoadError,
     MemoryError, ModuleError, RegionError, SnapshotError, TextError, Unsupported,
 };
 
@@ -232,6 +232,17 @@ impl From<CallError> for Failure {
             code,
             message: None,
             outcome: Some(e),
+        }
+    }
+}
+
+impl From<BatchError> for Failure {
+    fn from(e: BatchError) -> Self {
+        match e {
+            BatchError::Memory(e) => e.into(),
+            BatchError::Code(e) => e.into(),
+            BatchError::Call { source, .. } => source.into(),
+            other => Self::new(Status::ERROR_TOO_LONG, other.to_string()),
         }
     }
 }

@@ -4,6 +4,9 @@
 //! `call_cost MODULE.rf`, the module being `tests/modules/cost.c` built with
 //! `ringfence cc -O2 --import=host_add -o MODULE.rf cost.c`.
 
+use ringfence_core::Instance;
+use ringfence_runtime::domain::batch::{Column, Element};
+use ringfence_runtime::domain::last_status;
 use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module, Signature, Verdict};
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -79,6 +82,15 @@ fn main() {
     let crash = b.entry("crash").expect("entry");
     let forever = b.entry("forever").expect("entry");
     let native: Add = black_box(host_add);
+    const BATCH: u64 = 1000;
+    let space = c.space();
+    let array = || space.alloc(8 * BATCH, 16).expect("memory of the domain");
+    let (left, right, sums) = (array(), array(), array());
+    let columns = [
+        Column::Each(Element::Word, left),
+        Column::Each(Element::Word, right),
+    ];
+    let batched = c.entry("add").expect("entry");
     const MANY: u32 = 200_000;
     let mut figures: Vec<(&str, Vec<f64>)> = Vec::new();
     for _ in 0..9 {
@@ -102,6 +114,20 @@ fn main() {
         });
         note("call with a plain callback", through(out));
         note("call with a closure", through(out_closure));
+        note(
+            "call into a domain, its outcome looked at",
+            per_call(MANY, || {
+                black_box(black_box(add)(black_box(2), black_box(3)));
+                assert_eq!(last_status(), 0);
+            }),
+        );
+        note(
+            "call in a batch of 1,000, an element",
+            per_call(MANY / BATCH as u32, || {
+                let done = batched.call_batch(BATCH, &columns, Some((Element::Word, sums)));
+                done.expect("a batch");
+            }) / BATCH as f64,
+        );
         note(
             "Entry::call",
             per_call(MANY, || drop(black_box(entry.call(&mut Call::ints(&[2, 3]))))),
@@ -137,7 +163,7 @@ fn main() {
     for (name, mut values) in figures {
         values.sort_by(f64::total_cmp);
         println!(
-            "{name:28} {:10.1} ns   (best {:.1})",
+            "{name:41} {:10.1} ns   (best {:.1})",
             values[values.len() / 2],
             values[0]
         );

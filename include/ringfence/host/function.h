@@ -40,6 +40,27 @@ rf_status rf_function_destroy(rf_function *function);
  */
 rf_status rf_function_call(rf_function *function, const rf_value *arguments, size_t count, rf_value *result);
 
+/* An argument of all calls of a batch. */
+typedef struct rf_column {
+    const void *array; /* in the domain's memory: an element of value.type for each call; NULL: `value` for all */
+    rf_value value;
+} rf_column;
+
+/* Calls the function `count` times in one crossing, each time with the next element of the arrays, and stores what it
+ * returns in the array `results` of the domain's memory, whose elements have the type `type`; RF_TYPE_VOID: the function
+ * returns nothing. Up to six integers and eight floating-point numbers pass. The loop runs in the domain and takes some
+ * nanoseconds for an element; the first batch of some types adds it to the domain as rf_code_add would. Limits hold for
+ * the batch as for one call. `*done`, if not NULL, receives how many calls have returned: of a fault it is the element where it
+ * happened, as the domain's memory tells; results of those before have been stored.
+ * Errors: as rf_function_call and rf_code_add; RF_ERROR_RANGE: an array does not lie in the domain; RF_ERROR_TOO_LONG.
+ *
+ *     rf_column columns[] = { { prices, { RF_TYPE_F64, { 0 } } }, { NULL, rf_value_i32(3) } };
+ *     if (rf_function_call_batch(scale, 1000, columns, 2, RF_TYPE_F64, results, &done) != RF_OK)
+ *         fprintf(stderr, "element %zu: %s\n", done, rf_error()->message);
+ */
+rf_status rf_function_call_batch(rf_function *function, size_t count, const rf_column *columns, size_t column_count,
+                                 rf_type type, void *results, size_t *done);
+
 /* The function's address in its domain's window, to be passed to the domain; NULL on failure. */
 void *rf_function_address(rf_function *function);
 

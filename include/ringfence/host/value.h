@@ -17,7 +17,11 @@ typedef enum rf_type {
     RF_TYPE_U64,
     RF_TYPE_PTR,
     RF_TYPE_F32,
-    RF_TYPE_F64
+    RF_TYPE_F64,
+    RF_TYPE_I8, /* this one and those behind it: of arrays only (rf_function_call_batch) */
+    RF_TYPE_U8,
+    RF_TYPE_I16,
+    RF_TYPE_U16
 } rf_type;
 
 /* An argument or a result. */
