@@ -112,13 +112,13 @@ static void handler(int signal) {
     int e = errno;
     uint64_t saved = rf_call_save();
     told_before = add(2, 3) == 5 ? (int)rf_call_status() : -1;
+    /* Now and then until the other thread waits for the heap, with whatever it has. */
+    for (int i = 0; patient && i < 200 && !atomic_load(&waiting); i++)
+        sched_yield();
     if (limited) {
         limited_spin(~0ul);
         told = (int)rf_call_status();
     } else {
-        /* Now and then until the other thread waits for the heap, with whatever it has. */
-        for (int i = 0; patient && i < 200 && !atomic_load(&waiting); i++)
-            sched_yield();
         told = (int)call(kind);
     }
     rf_call_restore(saved);
@@ -165,6 +165,20 @@ static void *churn(void *unused) {
         rf_domain_reset(rf_dldomain(m));
         rf_dlclose(m);
     }
+    return NULL;
+}
+
+/* One that makes a lane and gives it back, and little else. */
+static void *trim(void *unused) {
+    (void)unused;
+    void *m = rf_dlopen(path, 0);
+    CHECK(m);
+    int (*f)(int, int) = RF_DLSYM(m, int, add, (int, int));
+    while (!stop && !failures) {
+        CHECK(f(1, 2) == 3);
+        CHECK_STATUS(rf_domain_trim(rf_dldomain(m), NULL), RF_OK);
+    }
+    rf_dlclose(m);
     return NULL;
 }
 
@@ -250,6 +264,19 @@ int main(int argc, char **argv) {
         CHECK_STATUS(rf_domain_reset(rf_dldomain(m)), RF_OK);
     }
 
+    stop = 1;
+    pthread_join(thread, NULL);
+
+    /* A limit of time ends calls although the other thread, which waits for the heap, has the lock of all lanes. */
+    stop = 0;
+    CHECK(pthread_create(&thread, NULL, trim, NULL) == 0);
+    patient = limited = 1;
+    for (int i = 0; i < 60 && !failures; i++) {
+        arm();
+        CHECK(told == RF_FAULT_TIME);
+        CHECK_STATUS(rf_domain_reset(rf_dldomain(slow)), RF_OK);
+    }
+    patient = limited = 0;
     stop = 1;
     pthread_join(thread, NULL);
 

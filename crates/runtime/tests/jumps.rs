@@ -2,6 +2,7 @@
 
 mod support;
 
+use ringfence_runtime::domain::{restore_call, save_call};
 use ringfence_runtime::{Call, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict};
 use std::sync::{Arc, OnceLock};
 use support::{build, call, entry, fault};
@@ -100,4 +101,21 @@ fn backtraces_see_through_hooks() {
     assert_eq!(f.backtrace()[0].function.as_deref(), Some("fault_inside"));
     d.reset().unwrap();
     assert_eq!(call(&d, "rounds", &[5]).unwrap(), 1577);
+}
+
+/// A signal handler's call may have interrupted the heap, so its records have the room that there is.
+#[test]
+fn a_handlers_call_makes_no_room_for_records() {
+    let d = plain();
+    assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
+    let saved = save_call();
+    assert_eq!(call(&d, "outer", &[6]).unwrap(), 42);
+    let f = fault(&d, "outer", &[200]);
+    assert!(
+        matches!(&f.kind, FaultKind::Host(why) if why.contains("signal handler")),
+        "{f}"
+    );
+    restore_call(saved);
+    d.reset().unwrap();
+    assert_eq!(call(&d, "outer", &[200]).unwrap(), 42);
 }

@@ -1,6 +1,7 @@
 //! Children: a forked child has private copies of all windows, one thread, and no watchdog.
 
 use crate::domain::{Inner, Thunks};
+use crate::lanes::all;
 use crate::lanes::set::LaneSet;
 use crate::lanes::world::{self, Guard};
 use crate::lanes::{signal, thunk, watchdog};
@@ -58,11 +59,9 @@ unsafe extern "C" fn prepare() {
     let world = world::lock();
     crate::place::arena::freeze();
     let Some(world) = world else { return };
-    let mut domains: Vec<*const Inner> = world
-        .all
-        .iter()
-        // SAFETY: lanes are never unmapped; their domains change under the world's lock only.
-        .map(|&lane| unsafe { (*lane).domain.cast::<Inner>() })
+    let mut domains: Vec<*const Inner> = all::all()
+        // A lane's domain changes under the world's lock only.
+        .map(|lane| lane.domain.cast::<Inner>())
         .filter(|domain| !domain.is_null())
         .collect();
     domains.sort_unstable();

@@ -16,6 +16,7 @@ use crate::gates::fault::{self, FaultKind};
 use crate::gates::frames;
 use crate::lanes::gate::{self, JumpFrame, OutWords};
 use crate::lanes::lane::{Import, Lane};
+use crate::lanes::last_error;
 use crate::lanes::records::{Record, Records};
 use ringfence_isa::window::stub;
 use std::sync::atomic::Ordering;
@@ -95,6 +96,10 @@ fn set(
         .retain(|r| r.slot >= slot && (r.slot != slot || r.buffer != buffer));
     if records.list.len() >= MOST {
         return Err("too many live setjmp records");
+    }
+    if records.is_full() && last_error::is_saved() {
+        // The handler may have interrupted the heap.
+        return Err("too many live setjmp records for a call in a signal handler");
     }
     records.next += 1;
     let id = records.next;

@@ -7,7 +7,7 @@ use crate::os::{host, pages, sys};
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Bits of [`Lane::attention`].
 pub(crate) mod attention {
@@ -108,6 +108,9 @@ pub(crate) struct Lane {
     pub bound: AtomicU64,
     /// What it shares with the domain's other lanes. Alive while `domain` is not null.
     pub shared: *const Lanes,
+    /// The same, for the watchdog, and the lane that was made before this one: see [`all`](crate::lanes::all).
+    pub owner: AtomicPtr<Lanes>,
+    pub before: AtomicPtr<Lane>,
     pub slot: Slot,
     pub fault: UnsafeCell<RawFault>,
     /// Records of `setjmp`; used by the owner only, with `top` at 0 or nobody inside.

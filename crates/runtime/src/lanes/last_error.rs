@@ -68,8 +68,8 @@ fn with_notes<T>(f: impl FnOnce(&mut Noted) -> T) -> Option<T> {
     Some(result)
 }
 
-/// Whether a handler has saved what is noted.
-fn is_saved() -> bool {
+/// Whether a handler has saved what is noted: the thread is in one.
+pub(crate) fn is_saved() -> bool {
     record().is_some_and(|record| record.saved.load(Ordering::Relaxed) > 0)
 }
 

@@ -1,5 +1,6 @@
 //! What one thread needs inside one domain, what all threads share, and what interrupts them.
 
+pub(crate) mod all;
 pub(crate) mod credit;
 pub(crate) mod first;
 pub(crate) mod gate;

@@ -20,14 +20,29 @@ pub(crate) struct Record {
     pub saved: [u64; 5],
 }
 
+/// So many need no memory when they are made: those of a signal handler's calls, which cannot have any.
+const AHEAD: usize = 8;
+
 /// The records of a lane, those of outer frames first.
-#[derive(Default)]
 pub(crate) struct Records {
     pub list: Vec<Record>,
     pub next: u64,
 }
 
 impl Records {
+    /// None, and room for some.
+    pub(crate) fn new() -> Records {
+        Records {
+            list: Vec::with_capacity(AHEAD),
+            next: 0,
+        }
+    }
+
+    /// Whether another one needs memory.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() == self.list.capacity()
+    }
+
     /// Forgets everything: the frames are gone.
     pub(crate) fn clear(&mut self) {
         self.list.clear();

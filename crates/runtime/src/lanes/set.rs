@@ -88,6 +88,8 @@ impl Lanes {
         set.lanes.push(lane);
         // SAFETY: the caller's own lane.
         let number = unsafe { (*lane).slot.number } as usize;
+        // SAFETY: as above.
+        unsafe { &(*lane).owner }.store(std::ptr::from_ref(self).cast_mut(), Ordering::SeqCst);
         self.filled.fetch_max(number + 1, Ordering::SeqCst);
         self.table[number].store(lane, Ordering::SeqCst);
     }

@@ -141,10 +141,22 @@ pub(crate) fn choose_tick(signal: i32) -> Result<(), HostError> {
 /// Takes signals back that the host has given to other handlers since: the last of those is chained to. Not `SIGTRAP`: whoever
 /// asks for it later steps through the process, and each step is a signal whose instruction may be a domain's.
 pub(crate) fn check_installed() {
-    if !INSTALLED.load(Ordering::Acquire) {
-        return;
+    if INSTALLED.load(Ordering::Acquire) {
+        let _guard = INSTALLING.lock();
+        take_back();
     }
-    let _guard = INSTALLING.lock();
+}
+
+/// The same, without waiting if another thread is at it.
+pub(crate) fn check_installed_if_free() {
+    if INSTALLED.load(Ordering::Acquire)
+        && let Some(_guard) = INSTALLING.try_lock()
+    {
+        take_back();
+    }
+}
+
+fn take_back() {
     let faults = FAULTS.into_iter().filter(|&s| s != libc::SIGTRAP);
     for signal in faults.chain([tick::number()]) {
         let ours = entry(signal);

@@ -6,11 +6,13 @@
 //! on the way back.
 
 use crate::lanes::lane::{Lane, attention};
-use crate::lanes::{signal, tick, world};
-use crate::os::clock;
+use crate::lanes::set::Lanes;
+use crate::lanes::{all, signal, tick};
 use crate::os::lock::{Lock, Rank};
-use crate::os::thread;
+use crate::os::{clock, file, thread};
+use ringfence_core::Text;
 use ringfence_core::error::HostError;
+use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const NONE: u32 = 0;
@@ -77,7 +79,7 @@ fn run() {
         let now = clock::now();
         let (busy, next) = look(now);
         if LOOKS.load(Ordering::Relaxed).is_multiple_of(64) {
-            signal::check_installed();
+            signal::check_installed_if_free();
         }
         quiet = if busy { 0 } else { quiet + 1 };
         if quiet > QUIET {
@@ -97,15 +99,11 @@ fn run() {
 
 /// Makes the next call in every lane wake us; then looks once more. Whether a call is in progress.
 fn park() -> bool {
-    let world = world::lock_plain();
-    for &lane in &world.all {
-        // SAFETY: lanes are never unmapped; only atomics are used.
-        let lane = unsafe { &*lane };
+    for lane in all::all() {
         if lane.watched() {
             lane.attention.fetch_or(attention::WAKE, Ordering::SeqCst);
         }
     }
-    drop(world);
     // The gate stores `host_sp` and then loads `attention`, without a fence between: this is the fence.
     barrier();
     look(clock::now()).0
@@ -124,8 +122,9 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 static LOOKS: AtomicU64 = AtomicU64::new(1);
 
 /// One round: who has to end, and when to look again. Whether anything has to be watched.
+///
+/// It waits for nobody: a signal handler may have interrupted whoever has a lock or the heap, and be in a call whose time is up.
 fn look(now: u64) -> (bool, u64) {
-    let world = world::lock_plain();
     let this = Look {
         number: LOOKS.fetch_add(1, Ordering::Relaxed) + 1,
         since: match LAST.swap(now, Ordering::Relaxed) {
@@ -133,58 +132,60 @@ fn look(now: u64) -> (bool, u64) {
             last => now.saturating_sub(last),
         },
     };
-    let (mut busy, mut next) = (false, now + TICK_NS);
-    for &lane in &world.all {
-        // SAFETY: lanes are never unmapped; only atomics are used.
-        let lane = unsafe { &*lane };
-        if !lane.active() {
-            continue;
+    let next = all::all()
+        .filter(|lane| lane.active())
+        .filter_map(|lane| all::look(lane, |shared| look_at(lane, shared, now, this)).flatten())
+        .min();
+    (next.is_some(), next.unwrap_or(u64::MAX).min(now + TICK_NS))
+}
+
+/// The same for one lane; `None` if nothing has to be watched there.
+fn look_at(lane: &Lane, shared: &Lanes, now: u64, this: Look) -> Option<u64> {
+    let mut next = None;
+    let mut at = |time: u64| next = Some(next.map_or(time, |before: u64| before.min(time)));
+    let sequence = lane.sequence.load(Ordering::Acquire);
+    let limit = lane.limit.load(Ordering::Relaxed);
+    if lane.timed.load(Ordering::Relaxed) != 0 {
+        at(now + TICK_NS);
+        if shared.timed && charge(lane, shared, this) {
+            mark(lane, sequence, attention::TIME);
         }
-        let sequence = lane.sequence.load(Ordering::Acquire);
-        let limit = lane.limit.load(Ordering::Relaxed);
-        if lane.timed.load(Ordering::Relaxed) != 0 {
-            busy = true;
-            // The world is locked, so a lane with a call in progress has its domain.
-            if lane.shared().timed && charge(lane, this) {
-                mark(lane, sequence, attention::TIME);
-            }
-            if lane.shared().is_cancelled() {
-                mark(lane, sequence, attention::INTERRUPT);
-            }
-        }
-        if limit != 0 {
-            busy = true;
-            if lane.seen.load(Ordering::Relaxed) != sequence {
-                lane.seen.store(sequence, Ordering::Relaxed);
-                lane.since.store(now, Ordering::Relaxed);
-            }
-            let alone = lane.since.load(Ordering::Relaxed).saturating_add(limit);
-            let deadline = match lane.deadline.load(Ordering::Relaxed) {
-                0 => alone,
-                together => alone.min(together),
-            };
-            if deadline <= now {
-                mark(lane, sequence, attention::TIME);
-            } else {
-                next = next.min(deadline);
-            }
-        }
-        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-        if lane.attention.load(Ordering::Acquire) & ending != 0
-            && lane.expired.load(Ordering::Acquire) == sequence
-        {
-            busy = true;
-            // In the domain, or about to be; when it is out in the host the gate looks on the way back.
-            if lane.top.load(Ordering::Acquire) == 0 {
-                next = next.min(now + remind(lane, sequence));
-            } else if let Some(callee) = along(&world.all, lane) {
-                // It waits for another domain, which has to end first.
-                mark(callee, callee.sequence.load(Ordering::Acquire), attention::TIME);
-                next = next.min(now + remind(callee, callee.sequence.load(Ordering::Acquire)));
-            }
+        if shared.is_cancelled() {
+            mark(lane, sequence, attention::INTERRUPT);
         }
     }
-    (busy, next)
+    if limit != 0 {
+        if lane.seen.load(Ordering::Relaxed) != sequence {
+            lane.seen.store(sequence, Ordering::Relaxed);
+            lane.since.store(now, Ordering::Relaxed);
+        }
+        let alone = lane.since.load(Ordering::Relaxed).saturating_add(limit);
+        let deadline = match lane.deadline.load(Ordering::Relaxed) {
+            0 => alone,
+            together => alone.min(together),
+        };
+        if deadline <= now {
+            mark(lane, sequence, attention::TIME);
+            at(now + TICK_NS);
+        } else {
+            at(deadline);
+        }
+    }
+    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
+    if lane.attention.load(Ordering::Acquire) & ending != 0
+        && lane.expired.load(Ordering::Acquire) == sequence
+    {
+        at(now + TICK_NS);
+        // In the domain, or about to be; when it is out in the host the gate looks on the way back.
+        if lane.top.load(Ordering::Acquire) == 0 {
+            at(now + remind(lane, sequence));
+        } else if let Some(callee) = along(lane) {
+            // It waits for another domain, which has to end first.
+            mark(callee, callee.sequence.load(Ordering::Acquire), attention::TIME);
+            at(now + remind(callee, callee.sequence.load(Ordering::Acquire)));
+        }
+    }
+    next
 }
 
 /// After so many ticks without effect we ask what becomes of them, and go slower.
@@ -224,18 +225,24 @@ fn remind(lane: &Lane, sequence: u64) -> u64 {
 
 /// Whether a tick waits for the thread, and whether the thread blocks it. Neither, if the system does not tell.
 fn waiting(tid: i32) -> (bool, bool) {
-    let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/status")).unwrap_or_default();
-    let has = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let set = line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
-        set.unwrap_or(0) >> (tick::number() - 1) & 1 != 0
-    };
-    (has("SigPnd:"), has("SigBlk:"))
+    let mut path = Text::<64>::EMPTY;
+    let _ = write!(path, "/proc/self/task/{tid}/status\0");
+    let (mut pending, mut blocked) = (false, false);
+    file::lines(path.as_str(), |line| {
+        let has = |name: &[u8]| {
+            let set = line.strip_prefix(name)?.trim_ascii();
+            let set = u64::from_str_radix(std::str::from_utf8(set).ok()?, 16).ok()?;
+            Some(set >> (tick::number() - 1) & 1 != 0)
+        };
+        pending = has(b"SigPnd:").unwrap_or(pending);
+        blocked = has(b"SigBlk:").unwrap_or(blocked);
+    });
+    (pending, blocked)
 }
 
 /// The lane in which the thread of `lane` is now, if it got there by calls from domain to domain only: a limit holds for what
 /// a domain has others do. What the host does in between ends when it returns.
-fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
+fn along(lane: &Lane) -> Option<&Lane> {
     let tid = lane.tid.load(Ordering::Relaxed);
     let mut from = lane;
     loop {
@@ -244,10 +251,7 @@ fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
         }
         let below = from.host_sp.load(Ordering::Acquire);
         // The next call in on the same stack, which grows down.
-        let next = all
-            .iter()
-            // SAFETY: lanes are never unmapped; only atomics are used.
-            .map(|&l| unsafe { &*l })
+        let next = all::all()
             .filter(|l| l.tid.load(Ordering::Relaxed) == tid && l.active())
             .filter(|l| l.host_sp.load(Ordering::Acquire) < below)
             .max_by_key(|l| l.host_sp.load(Ordering::Acquire))?;
@@ -260,7 +264,7 @@ fn along<'a>(all: &[*mut Lane], lane: &'a Lane) -> Option<&'a Lane> {
 
 /// Charges the domain for the time since the last look if the thread is in the domain's own code now: over many looks each
 /// gets its share. Whether the domain's time is used up.
-fn charge(lane: &Lane, look: Look) -> bool {
+fn charge(lane: &Lane, shared: &Lanes, look: Look) -> bool {
     let inside = lane.top.load(Ordering::Acquire) == 0;
     let used = clock::thread_time(lane.tid.load(Ordering::Relaxed));
     let before = lane.processor.swap(used, Ordering::Relaxed);
@@ -271,8 +275,7 @@ fn charge(lane: &Lane, look: Look) -> bool {
         (true, true) => used.saturating_sub(before).min(2 * TICK_NS),
         (true, false) => look.since.min(TICK_NS),
     };
-    // The world is locked, so a lane with a call in progress has its domain.
-    lane.shared().charge(ran)
+    shared.charge(ran)
 }
 
 fn mark(lane: &Lane, sequence: u64, bit: u32) {

@@ -1,13 +1,15 @@
 //! What all domains and threads share: who has which index, which thread has which lanes.
 
+use crate::lanes::all;
 use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder};
 use crate::lanes::last_error::Record;
+use crate::lanes::records::Records;
 use crate::lanes::signal;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
-use std::cell::RefCell;
+use std::cell::{RefCell, UnsafeCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 pub(crate) struct World {
@@ -16,8 +18,6 @@ pub(crate) struct World {
     next: u32,
     /// Lanes whose first owner is gone: may be given to anybody.
     pub(crate) orphans: Vec<*mut Lane>,
-    /// Every lane that was ever made, for the watchdog. They are never unmapped.
-    pub(crate) all: Vec<*mut Lane>,
 }
 
 // SAFETY: the pointers are to memory that is never unmapped, and used under the lock.
@@ -29,7 +29,6 @@ static WORLD: Lock<World> = Lock::new(
         free: Vec::new(),
         next: 1,
         orphans: Vec::new(),
-        all: Vec::new(),
     },
 );
 
@@ -208,10 +207,11 @@ impl ThisThread {
         let mut lane = Box::new(std::mem::MaybeUninit::<Lane>::zeroed());
         // SAFETY: all-zero is valid for the rest of a lane: integers, null pointers, atomics.
         let lane = unsafe {
-            (&raw mut (*lane.as_mut_ptr()).records).write(Default::default());
+            (&raw mut (*lane.as_mut_ptr()).records).write(UnsafeCell::new(Records::new()));
             Box::into_raw(lane).cast::<Lane>()
         };
-        world.all.push(lane);
+        // SAFETY: just made, and never unmapped. The world is locked.
+        all::add(unsafe { &*lane });
         lane
     }
 
@@ -283,6 +283,7 @@ unsafe fn release(lane: *mut Lane, stacks: bool) -> bool {
 unsafe fn blank(lane: *mut Lane) {
     // SAFETY: the caller owns the lane.
     unsafe {
+        all::take_away(&*lane);
         (*lane).limit.store(0, Ordering::Relaxed);
         (*lane).deadline.store(0, Ordering::Relaxed);
         (*lane).timed.store(0, Ordering::Relaxed);
@@ -392,13 +393,15 @@ pub(crate) fn after_fork(world: &mut World) {
     if let Some(mut threads) = THREADS.try_lock() {
         threads.retain(|e| e.0 == mine);
     }
-    for &lane in &world.all {
-        // SAFETY: lanes are never unmapped; those that somebody uses have a live domain.
-        if let Some(shared) = unsafe { (*lane).shared.as_ref() } {
+    all::forget();
+    for lane in all::all() {
+        // SAFETY: lanes that somebody uses have a live domain.
+        if let Some(shared) = unsafe { lane.shared.as_ref() } {
             shared.free();
         }
     }
-    for lane in world.all.clone() {
+    for lane in all::all() {
+        let lane = std::ptr::from_ref(lane).cast_mut();
         // SAFETY: lanes are never unmapped; their threads are gone, but for ours.
         unsafe {
             if (*lane).domain.is_null() || (*lane).poisoned.load(Ordering::Relaxed) == disorder::SPENT {
