@@ -2,8 +2,11 @@
 
 mod support;
 
-use ringfence_runtime::{Domain, DomainError, DomainOptions, HostError, LoadError, LoadOptions, Module};
-use support::{call, domain, imports, in_child};
+use ringfence_runtime::{
+    CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, LoadError, LoadOptions, Module,
+};
+use std::time::Duration;
+use support::{call, domain, fault, imports, in_child};
 
 /// A soft limit of this process.
 fn set_limit(what: libc::__rlimit_resource_t, value: u64) {
@@ -73,5 +76,91 @@ fn locked_memory_is_reset_too() {
             d.reset().unwrap();
         }
         assert_eq!(call(&d, "increment", &[]).unwrap(), 6);
+    });
+}
+
+/// A domain with a limit of time.
+fn limited() -> Domain {
+    let d = domain();
+    d.set_time_limit(Some(Duration::from_millis(20)));
+    d
+}
+
+/// An endless loop ends, on a new thread and on the one that is there.
+fn limits_hold() {
+    let ends = || {
+        let d = limited();
+        for _ in 0..3 {
+            assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+            d.reset().unwrap();
+        }
+    };
+    ends();
+    std::thread::spawn(ends).join().unwrap();
+}
+
+/// Then the kernel drops what a signal carries.
+#[test]
+fn limits_hold_where_no_signals_are_queued() {
+    in_child("limits_hold_where_no_signals_are_queued", || {
+        set_limit(libc::RLIMIT_SIGPENDING, 0);
+        limits_hold();
+    });
+}
+
+/// Refuses system calls from now on, in all threads to come.
+fn refuse(calls: &[i64]) {
+    const LOAD: u16 = 0x20;
+    const EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filter = vec![step(LOAD, 0, 0, 0)];
+    for &call in calls {
+        filter.push(step(EQUAL, 0, 1, call as u32));
+        filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    }
+    filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the program outlives the call.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::syscall(libc::SYS_seccomp, 1, 0, &raw const program), 0);
+    }
+}
+
+#[test]
+fn limits_hold_where_signals_cannot_be_marked() {
+    in_child("limits_hold_where_signals_cannot_be_marked", || {
+        refuse(&[libc::SYS_rt_tgsigqueueinfo]);
+        limits_hold();
+    });
+}
+
+#[test]
+fn limits_hold_where_threads_are_not_told_their_numbers() {
+    in_child("limits_hold_where_threads_are_not_told_their_numbers", || {
+        refuse(&[libc::SYS_gettid]);
+        limits_hold();
+    });
+}
+
+/// What cannot be ended is not begun.
+#[test]
+fn where_no_signal_is_sent_calls_with_limits_are_errors() {
+    in_child("where_no_signal_is_sent_calls_with_limits_are_errors", || {
+        refuse(&[libc::SYS_rt_tgsigqueueinfo, libc::SYS_tgkill]);
+        let d = limited();
+        for _ in 0..3 {
+            let e = call(&d, "add", &[2, 3]).unwrap_err();
+            assert!(
+                matches!(&e, CallError::Lane(why) if why.contains("tgkill")),
+                "{e}"
+            );
+        }
+        d.set_time_limit(None);
+        assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
     });
 }

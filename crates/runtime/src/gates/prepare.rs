@@ -6,7 +6,7 @@ use crate::domain::{Inner, MAX_NESTING};
 use crate::lanes::gate::{self, status};
 use crate::lanes::lane::{Lane, Slot, Target, attention, gone};
 use crate::lanes::last_error::{self, set_error};
-use crate::lanes::{signal, watchdog, world};
+use crate::lanes::{signal, tick, watchdog, world};
 use crate::place;
 use core::arch::asm;
 use ringfence_core::error::{CallError, HostError};
@@ -292,6 +292,11 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             if lane.watched() {
                 // The host may have blocked the tick since, by a mask that `siglongjmp` has put back for instance.
                 signal::unblock();
+                if !tick::can_send(lane.tid.load(Ordering::Relaxed)) {
+                    let why = "the system lets no thread be sent a signal, by rt_tgsigqueueinfo or tgkill, so no limit would end the call";
+                    lane.attention.fetch_or(attention::WAKE, Ordering::AcqRel);
+                    return fail_with(CallError::Lane(why.into()));
+                }
             }
             if lane.watched()
                 && let Err(e) = watchdog::wake()

@@ -3,7 +3,7 @@
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::raw_fault::RawFault;
-use crate::lanes::tick;
+use crate::lanes::tick::{self, Origin};
 use crate::os::lock::{Lock, Rank};
 use crate::os::{guarded, sys};
 use core::arch::global_asm;
@@ -478,7 +478,7 @@ unsafe extern "C" fn fault_handler(
             if page_fault && lane.slot.in_soft_guard(address) && lane.slot.open_reserve() {
                 // A host handler that runs on the domain's control stack gets the reserve, until it returns.
                 lane.attention.fetch_or(attention::RESERVE_OPEN, Ordering::AcqRel);
-                tick_later(c);
+                tick_later(lane, c);
                 return;
             }
         }
@@ -489,11 +489,10 @@ unsafe extern "C" fn fault_handler(
 
 /// Lets the thread have a tick when what is interrupted here, a host handler, has returned: its own return sets the mask
 /// that it was entered with, in which the tick is not blocked.
-fn tick_later(context: &mut libc::ucontext_t) {
+fn tick_later(lane: &Lane, context: &mut libc::ucontext_t) {
     // SAFETY: the kernel's part of a `sigset_t` is the first word.
     unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= 1 << (tick::number() - 1) };
-    // SAFETY: asks for a number.
-    tick::send(unsafe { libc::gettid() });
+    tick::send(lane.tid.load(Ordering::Relaxed));
 }
 
 /// A host handler needed the reserve and has returned. The domain must not get at it: the next handler would find none.
@@ -501,7 +500,7 @@ fn take_reserve_back(lane: &Lane, context: &mut libc::ucontext_t) {
     let rsp = context.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
     if lane.slot.below_control(rsp) {
         // Another handler has begun there.
-        tick_later(context);
+        tick_later(lane, context);
     } else if (lane.slot.control_low()..=lane.slot.control_top()).contains(&rsp) {
         lane.attention
             .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
@@ -517,11 +516,18 @@ unsafe extern "C" fn tick_handler(
 ) {
     // SAFETY: the kernel passes valid pointers.
     let (i, c) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
-    if !tick::is_ours(i) {
+    let origin = tick::origin(i);
+    if origin == Origin::Others
+        || !end_call(signal, i, c) && origin == Origin::Unmarked && host_listens(signal)
+    {
         // SAFETY: as above.
-        return unsafe { chain(signal, info, context, behind_return) };
+        unsafe { chain(signal, info, context, behind_return) };
     }
-    let Some(lane) = inside() else { return };
+}
+
+/// What a tick is for. Whether the call in progress ends.
+fn end_call(signal: i32, i: &libc::siginfo_t, c: &mut libc::ucontext_t) -> bool {
+    let Some(lane) = inside() else { return false };
     if lane.attention.load(Ordering::Acquire) & attention::RESERVE_OPEN != 0 {
         take_reserve_back(lane, c);
     }
@@ -529,9 +535,20 @@ unsafe extern "C" fn tick_handler(
     let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
     let bits = lane.attention.load(Ordering::Acquire) & ending;
     let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
-    if bits != 0 && current && rip & !(window::SIZE - 1) == lane.base {
+    let ends = bits != 0 && current && rip & !(window::SIZE - 1) == lane.base;
+    if ends {
         leave(lane, c, signal, i, bits);
     }
+    ends
+}
+
+/// Whether the host has a handler for a signal that it may have sent itself.
+fn host_listens(signal: i32) -> bool {
+    let last = CLAIMED[signal as usize].load(Ordering::Acquire);
+    let previous = last.checked_sub(1).map_or(&FIRST, |last| &LATER[last]);
+    // SAFETY: stored when our handler was installed.
+    let old = unsafe { (*previous.0.get())[signal as usize].assume_init_ref() };
+    ![libc::SIG_DFL, libc::SIG_IGN].contains(&old.handler)
 }
 
 /// Whether the system does nothing of its own at a signal.

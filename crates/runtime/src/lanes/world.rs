@@ -5,7 +5,7 @@ use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder};
 use crate::lanes::last_error::Record;
 use crate::lanes::records::Records;
-use crate::lanes::signal;
+use crate::lanes::{signal, tick};
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
@@ -135,8 +135,10 @@ impl Thread {
             (tls.stack, tls.stack_reserve) = (own, reserve);
             (tls.room, tls.room_size) = room((own, reserve), (tls.alt, tls.alt_size));
         }
-        // SAFETY: asks for the thread's number.
-        let tid = unsafe { libc::gettid() };
+        let tid = tick::own_tid().ok_or_else(|| {
+            let why = "the system tells no thread its number: neither gettid nor /proc/thread-self works";
+            CallError::Lane(why.into())
+        })?;
         Ok(Thread {
             table,
             blank: Vec::new(),
@@ -378,8 +380,7 @@ pub(crate) fn innermost() -> Option<&'static Lane> {
 /// In a forked child: only the calling thread is left.
 pub(crate) fn after_fork(world: &mut World) {
     let me = gate::thread_pointer();
-    // SAFETY: asks for the thread's new number.
-    let tid = unsafe { libc::gettid() };
+    let tid = tick::own_tid().unwrap_or(0);
     let mut mine = std::ptr::null_mut();
     let _ = THREAD.try_with(|slot| {
         if let Ok(mut slot) = slot.0.try_borrow_mut()
