@@ -1,6 +1,8 @@
 //! Handles of a domain, and threads that the domain has asked for: such a thread holds a handle, but does not keep its domain.
 
 use super::{Call, Domain, Entry, Inner, Returned, Shared};
+use crate::lanes::tick;
+use crate::os::thread;
 use ringfence_core::error::CallError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -40,6 +42,9 @@ impl Inner {
     }
 }
 
+/// Bytes of a spawned thread's own stack, on which host functions run that the domain calls there.
+const STACK: usize = 2 << 20;
+
 /// How far a spawned thread has come.
 #[derive(Default)]
 struct Progress {
@@ -66,12 +71,13 @@ impl Entry {
         let (sender, refused) = std::sync::mpsc::channel();
         let inner = &domain.0;
         inner.spawned.fetch_add(1, Ordering::SeqCst);
-        let started = std::thread::Builder::new().spawn({
+        let started = thread::spawn(c"ringfence-spawn", STACK, {
             let progress = progress.clone();
             move || {
-                // SAFETY: no arguments.
-                let tid = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
-                progress.tid.store(tid, Ordering::Release);
+                // Without a number the call is refused.
+                progress
+                    .tid
+                    .store(tick::own_tid().unwrap_or(0), Ordering::Release);
                 let result = self.call(&mut Call::ints(&[argument]));
                 self.domain.0.spawned.fetch_sub(1, Ordering::SeqCst);
                 drop(self);

@@ -2,12 +2,21 @@
 
 use crate::load::symbols::Export;
 use ringfence_core::work::{Budget, Exceeded};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Sixteen bytes that nobody outside of the process knows. From the kernel, at its start: the standard library's `RandomState` asks for others,
+/// and panics if a filter of system calls refuses them.
+fn secret() -> [u8; 16] {
+    // SAFETY: asks for an address of the process's own.
+    let at = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u8; 16];
+    // SAFETY: null, or what the kernel has put on the first stack for ever.
+    unsafe { at.as_ref() }.copied().unwrap_or_default()
+}
 
 /// Places in a list of exports by their names: an open table of twice their number, with keys that a module's author
 /// cannot foresee.
 pub(crate) struct Names {
-    keys: RandomState,
+    key: [u8; 16],
     /// One more than a place in the list; 0 is free. Its length is a power of two.
     table: Vec<u32>,
 }
@@ -17,7 +26,7 @@ impl Names {
     pub(crate) fn new(exports: &[Export], budget: &mut Budget) -> Result<Names, Exceeded> {
         let size = (exports.len() * 2).next_power_of_two();
         let mut names = Names {
-            keys: RandomState::new(),
+            key: secret(),
             table: budget.vec(size)?,
         };
         names.table.resize(size, 0);
@@ -38,7 +47,9 @@ impl Names {
     /// Where the name is in the table, or would be. At most half the slots are taken.
     fn slot(&self, exports: &[Export], name: &str) -> usize {
         let mask = self.table.len() - 1;
-        let mut slot = self.keys.hash_one(name) as usize & mask;
+        let mut hasher = DefaultHasher::new();
+        (self.key, name).hash(&mut hasher);
+        let mut slot = hasher.finish() as usize & mask;
         while let Some(place) = self.table[slot].checked_sub(1)
             && exports[place as usize].name != name
         {

@@ -94,6 +94,11 @@ fn read_limit() -> u64 {
         .unwrap_or(65_530)
 }
 
+/// Counts `n` mappings again that were given back just now, and are there once more, whatever others have taken meanwhile.
+pub(crate) fn take_back_mappings(n: u64) {
+    MAPPINGS.fetch_add(n, Ordering::Relaxed);
+}
+
 pub(crate) fn give_mappings(n: u64) {
     MAPPINGS.fetch_sub(n, Ordering::Relaxed);
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::io;
-use std::mem::{MaybeUninit, zeroed};
+use std::mem::zeroed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -15,23 +15,38 @@ struct Start<F> {
     work: Option<F>,
 }
 
-/// A thread begins here: its work is done, once, and a panic in it goes no further.
+impl<F: FnOnce()> Start<F> {
+    /// Does the work, once. A panic in it goes no further.
+    fn run(&mut self) {
+        // SAFETY: names the calling thread.
+        unsafe { libc::prctl(libc::PR_SET_NAME, self.name.as_ptr(), 0, 0, 0) };
+        if let Some(work) = self.work.take() {
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
+    }
+}
+
+/// A thread begins here.
 extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
     // SAFETY: whoever makes the thread leaves this to it alone, until it has ended or for good.
-    let start = unsafe { &mut *start.cast::<Start<F>>() };
-    // SAFETY: names the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_NAME, start.name.as_ptr(), 0, 0, 0) };
-    if let Some(work) = start.work.take() {
-        let _ = catch_unwind(AssertUnwindSafe(work));
-    }
+    unsafe { &mut *start.cast::<Start<F>>() }.run();
     null_mut()
 }
 
-/// Makes a thread, with all signals blocked.
+/// The same, for a thread that owns its work.
+extern "C" fn main_of_own<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
+    // SAFETY: whoever makes the thread gives it this.
+    unsafe { Box::from_raw(start.cast::<Start<F>>()) }.run();
+    null_mut()
+}
+
+type Main = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// Makes a thread; with all signals blocked if it is `quiet`, else those that the calling thread blocks.
 ///
 /// # Safety
-/// `start` stays until the thread has ended.
-unsafe fn make<F: FnOnce() + Send>(start: *mut Start<F>, stack: usize) -> io::Result<libc::pthread_t> {
+/// `start` is what `main` takes, and its work may be done on another thread.
+unsafe fn make(main: Main, start: *mut c_void, stack: usize, quiet: bool) -> io::Result<libc::pthread_t> {
     // SAFETY: changes the calling thread's mask and puts it back; the attributes are made and given back here.
     let (status, thread) = unsafe {
         let mut attributes: libc::pthread_attr_t = zeroed();
@@ -39,12 +54,13 @@ unsafe fn make<F: FnOnce() + Send>(start: *mut Start<F>, stack: usize) -> io::Re
         let mut status = libc::pthread_attr_init(&raw mut attributes);
         if status == 0 {
             let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+            if quiet {
+                libc::sigfillset(&raw mut all);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut old);
             status = libc::pthread_attr_setstacksize(&raw mut attributes, stack);
             if status == 0 {
-                status =
-                    libc::pthread_create(&raw mut thread, &raw const attributes, main::<F>, start.cast());
+                status = libc::pthread_create(&raw mut thread, &raw const attributes, main, start);
             }
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, null_mut());
             libc::pthread_attr_destroy(&raw mut attributes);
@@ -57,7 +73,35 @@ unsafe fn make<F: FnOnce() + Send>(start: *mut Start<F>, stack: usize) -> io::Re
     }
 }
 
-/// Starts a thread that nobody waits for. It has `stack` bytes of stack.
+/// Starts a thread that nobody waits for, with `stack` bytes of stack and the calling thread's signals.
+///
+/// # Errors
+/// What the system says; `work` is dropped then.
+pub(crate) fn spawn<F: FnOnce() + Send + 'static>(
+    name: &'static CStr,
+    stack: usize,
+    work: F,
+) -> io::Result<()> {
+    let start = Box::into_raw(Box::new(Start {
+        name,
+        work: Some(work),
+    }));
+    // SAFETY: the thread owns it from its beginning on.
+    match unsafe { make(main_of_own::<F>, start.cast(), stack, false) } {
+        Ok(thread) => {
+            // SAFETY: our thread, which nobody joins.
+            unsafe { libc::pthread_detach(thread) };
+            Ok(())
+        }
+        Err(e) => {
+            // SAFETY: made above, and no thread has it.
+            drop(unsafe { Box::from_raw(start) });
+            Err(e)
+        }
+    }
+}
+
+/// Starts a thread that nobody waits for. It has `stack` bytes of stack, and blocks all signals.
 ///
 /// # Errors
 /// What the system says.
@@ -67,7 +111,7 @@ pub(crate) fn start(name: &'static CStr, stack: usize, work: fn()) -> io::Result
         work: Some(work),
     }));
     // SAFETY: it is never freed if the thread begins: some words for each, and there is one watchdog.
-    match unsafe { make(start, stack) } {
+    match unsafe { make(main::<fn()>, start.cast(), stack, true) } {
         Ok(thread) => {
             // SAFETY: our thread, which nobody joins.
             unsafe { libc::pthread_detach(thread) };
@@ -87,20 +131,24 @@ pub(crate) fn apart<T: Send>(
     stack: usize,
     work: impl FnOnce() -> T + Send,
 ) -> Option<T> {
+    /// The thread's main function for a closure's type.
+    fn main_for<F: FnOnce()>(_: &Start<F>) -> Main {
+        main::<F>
+    }
     let mut result = None;
     let into = &mut result;
-    let mut start = MaybeUninit::new(Start {
+    let mut start = Start {
         name,
         work: Some(move || *into = Some(work())),
-    });
+    };
+    let main = main_for(&start);
     // SAFETY: the thread has ended before `start`, or what it borrows, goes.
     unsafe {
-        let made = make(start.as_mut_ptr(), stack);
-        if let Ok(thread) = made {
+        if let Ok(thread) = make(main, (&raw mut start).cast(), stack, true) {
             libc::pthread_join(thread, null_mut());
         }
-        start.assume_init_drop();
     }
+    drop(start);
     result
 }
 

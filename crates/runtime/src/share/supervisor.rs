@@ -222,7 +222,7 @@ impl State {
                 for change in changes[..i].iter().rev() {
                     match (change.before, change.after) {
                         (Rights::None, _) => host::give_mappings(MAPPINGS),
-                        (_, Rights::None) => drop(host::take_mappings(MAPPINGS)),
+                        (_, Rights::None) => host::take_back_mappings(MAPPINGS),
                         _ => {}
                     }
                     // The mapping was there before this operation: there is room for it.
