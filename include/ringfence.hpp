@@ -69,6 +69,40 @@ template <typename R, typename... A> struct prototype<R(A...)> {
 template <typename R, typename... A> struct prototype<R(A...) noexcept> : prototype<R(A...)> {};
 #endif
 
+template <typename T, bool = std::is_enum<T>::value> struct number : std::is_signed<T> {};
+template <typename T> struct number<T, true> : std::is_signed<typename std::underlying_type<T>::type> {};
+
+// T as the element of an array, and a T that all calls of a batch get.
+template <typename T, typename = void> struct element {
+    static_assert(std::is_pointer<T>::value, "this type does not pass a gate in a batch");
+    static constexpr rf_type type = RF_TYPE_PTR;
+    static rf_value same(T value) { return rf_value_ptr(value); }
+};
+template <typename T> struct element<T, typename std::enable_if<std::is_integral<T>::value || std::is_enum<T>::value>::type> {
+    static_assert(sizeof(T) <= 8, "this type does not pass a gate");
+    static constexpr bool negative = number<T>::value;
+    static constexpr rf_type type = sizeof(T) == 8   ? RF_TYPE_I64
+                                    : sizeof(T) == 4 ? (negative ? RF_TYPE_I32 : RF_TYPE_U32)
+                                    : sizeof(T) == 2 ? (negative ? RF_TYPE_I16 : RF_TYPE_U16)
+                                                     : (negative ? RF_TYPE_I8 : RF_TYPE_U8);
+    static rf_value same(T value) {
+        return sizeof(T) == 8 ? rf_value_i64(static_cast<int64_t>(value))
+               : negative     ? rf_value_i32(static_cast<int32_t>(value))
+                              : rf_value_u32(static_cast<uint32_t>(value));
+    }
+};
+template <> struct element<void> {
+    static constexpr rf_type type = RF_TYPE_VOID;
+};
+template <> struct element<float> {
+    static constexpr rf_type type = RF_TYPE_F32;
+    static rf_value same(float value) { return rf_value_f32(value); }
+};
+template <> struct element<double> {
+    static constexpr rf_type type = RF_TYPE_F64;
+    static rf_value same(double value) { return rf_value_f64(value); }
+};
+
 template <typename R, typename... A> void (*erase(R (*function)(A...)))(void) {
     return reinterpret_cast<void (*)(void)>(function);
 }
@@ -79,6 +113,28 @@ template <typename R, typename... A> void (*erase(R (*function)(A...)))(void) {
 template <typename F> F *dlsym(void *handle, const std::string &name) {
     return reinterpret_cast<F *>(rf_dlsym(handle, detail::prototype<F>::of(name).c_str()));
 }
+
+// An argument of a batch: an array in the domain's memory, of which each call gets an element, or a value for all.
+template <typename T> class column {
+  public:
+    column(const T *array) : column_{array, {detail::element<T>::type, {0}}} {}
+    column(T value) : column_{nullptr, detail::element<T>::same(value)} {}
+    operator rf_column() const { return column_; }
+
+  private:
+    rf_column column_;
+};
+
+// rf_function_call_batch for a function of type F:
+//
+//     ringfence::batch<double(double, int)>::call(scale, 1000, results, &done, prices, 3);
+template <typename F> struct batch;
+template <typename R, typename... A> struct batch<R(A...)> {
+    static rf_status call(rf_function *function, size_t count, R *results, size_t *done, column<A>... columns) {
+        const rf_column all[] = {columns..., rf_column{nullptr, {RF_TYPE_VOID, {0}}}};
+        return rf_function_call_batch(function, count, all, sizeof...(A), detail::element<R>::type, results, done);
+    }
+};
 
 // rf_dlprovide.
 template <typename F> rf_status provide(const std::string &name, F *function) {

@@ -21,6 +21,56 @@ int host_add(int a, int b) { return a + b; }
 double host_mix(int a, double x, long b, float y) noexcept { return a + x + static_cast<double>(b) + static_cast<double>(y); }
 enum class byte_kind : unsigned char { small = 3 };
 
+// A copy of an array in the domain's memory, and back.
+template <typename T, size_t N> T *put(rf_domain *d, const T (&from)[N]) {
+    void *to = rf_memory_alloc(d, sizeof from);
+    CHECK_STATUS(rf_memory_write(d, to, from, sizeof from), RF_OK);
+    return static_cast<T *>(to);
+}
+template <typename T> T at(rf_domain *d, const T *array, size_t n) {
+    T value{};
+    CHECK_STATUS(rf_memory_read(d, array + n, &value, sizeof value), RF_OK);
+    return value;
+}
+
+// A call for each element, by the function's C++ type.
+void batches(rf_domain *d) {
+    rf_function *mixed = nullptr, *narrow = nullptr, *half = nullptr, *bump = nullptr, *echo = nullptr;
+    CHECK_STATUS(rf_function_create(d, "mixed", &mixed), RF_OK);
+    CHECK_STATUS(rf_function_create(d, "narrow", &narrow), RF_OK);
+    CHECK_STATUS(rf_function_create(d, "half", &half), RF_OK);
+    CHECK_STATUS(rf_function_create(d, "nothing", &bump), RF_OK);
+    CHECK_STATUS(rf_function_create(d, "echo_pointer", &echo), RF_OK);
+    const int a[] = {1, -2};
+    const double x[] = {2.5, 1e6};
+    const float y[] = {4.25f, -0.5f};
+    const byte_kind kinds[] = {byte_kind::small, static_cast<byte_kind>(250)};
+    const long offset[] = {-4};
+    const double none[] = {0, 0};
+    double *out = put(d, none);
+    size_t done = 77;
+    using all = ringfence::batch<double(int, double, long, float, byte_kind)>;
+    CHECK_STATUS(all::call(mixed, 2, out, &done, put(d, a), put(d, x), 3L, put(d, y), put(d, kinds)), RF_OK);
+    CHECK(done == 2 && at(d, out, 0) == 1 + 5.0 + 3 + 17 + 3 && at(d, out, 1) == -2 + 2e6 + 3 - 2 + 250);
+    CHECK_STATUS(all::call(mixed, 1, out, &done, -1, 0.5, put(d, offset), 1.0f, byte_kind::small), RF_OK);
+    CHECK(at(d, out, 0) == -1 + 1 - 4 + 4 + 3);
+    const signed char small[] = {-128, 5};
+    signed char *bytes = put(d, small);
+    CHECK_STATUS(ringfence::batch<signed char(signed char)>::call(narrow, 2, bytes, nullptr, bytes), RF_OK);
+    CHECK(at(d, bytes, 0) == 127 && at(d, bytes, 1) == 4);
+    float *floats = put(d, y);
+    CHECK_STATUS(ringfence::batch<float(float)>::call(half, 2, floats, nullptr, floats), RF_OK);
+    CHECK(at(d, floats, 1) == -0.25f);
+    CHECK_STATUS(ringfence::batch<void()>::call(bump, 5, nullptr, &done), RF_OK);
+    CHECK(done == 5);
+    void *const pointers[] = {floats, nullptr};
+    void **words = const_cast<void **>(put(d, pointers));
+    CHECK_STATUS(ringfence::batch<void *(void *)>::call(echo, 2, words, nullptr, words), RF_OK);
+    CHECK(at(d, words, 0) == floats && at(d, words, 1) == nullptr);
+    for (rf_function *f : {mixed, narrow, half, bump, echo})
+        CHECK_STATUS(rf_function_destroy(f), RF_OK);
+}
+
 // Functions by their C++ types, in both directions.
 void typed(rf_domain *d) {
     auto mixed = ringfence::dlsym<double(int, double, long, float, unsigned char)>(d, "mixed");
@@ -31,6 +81,7 @@ void typed(rf_domain *d) {
     CHECK(ringfence::dlsym<long(long, long, long, long, long, long, long, long)>(d, "eight")(1, 2, 3, 4, 5, 6, 7, 8) == 87654321);
     ringfence::dlsym<void()>(d, "nothing")();
     CHECK(!ringfence::dlsym<void()>(d, "no_such") && rf_error()->status == RF_ERROR_NO_FUNCTION);
+    batches(d);
     using ringfence::detail::prototype;
     CHECK(prototype<int()>::of("f") == "int f(void)");
     CHECK((prototype<long double(const char *, byte_kind, const unsigned short, char, size_t)>::of("f") ==
