@@ -133,7 +133,7 @@ if ((soak)); then
     count=5000 torture=(--all) cxx=(--all)
 else
     # machines that hunt for unbounded work: what was kept, and a few cases more
-    step hostile cargo run --release --quiet --package ringfence-hostile -- --seconds 60 --cases 40
+    step hostile cargo run --release --quiet --package ringfence-hostile -- --seconds 20 --cases 24
     # of g++'s tests those of exceptions
     count=60 torture=() cxx=(--level -O2 --only eh/)
 fi
