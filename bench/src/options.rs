@@ -143,7 +143,7 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let default = if count {
         &COUNTED[..]
     } else if smoke {
-        &DEFAULT[..5]
+        &DEFAULT[..6]
     } else if quick {
         &DEFAULT[..4]
     } else {
