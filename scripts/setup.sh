@@ -58,6 +58,9 @@ test)
     want cmake cmake # builds one of the decoders that the verifier's is compared with; with the next two, recipes of docs/porting.md
     want meson meson
     want autoconf autoconf
+    want aclocal automake
+    want libtoolize libtool
+    want dpkg-source dpkg-dev
     [[ -e /usr/include/csmith/csmith.h ]] || missing+=(libcsmith-dev)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)

@@ -144,6 +144,10 @@ for recipe in modules/*/recipe.sh; do
     recipe=$(basename "$(dirname "$recipe")")
     step "module-$recipe" modules/make.sh check "$recipe"
 done
+# packages of Debian's, unmodified, with their own tests natively and fenced
+if needs apt-get ports; then
+    if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi
+fi
 step demo apps/demo/run.sh --smoke
 # a thousandth of the work: whether everything is built and agrees, not how fast it is
 step bench bench/run.sh --smoke --json "$logs/bench.json"
