@@ -118,6 +118,58 @@ fn directory(text: &str) -> Result<(PathBuf, String, Rights), String> {
     Ok((host, guest, rights))
 }
 
+/// All files: the root, and each file system that is mounted below it, for a granted directory ends where another file system begins.
+fn all_files(policy: Policy) -> Policy {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let reachable = |path: &String| std::fs::read_dir(path).is_ok();
+    let policy = policy.dir("/", "/", Rights::Write);
+    mount_points(&mounts)
+        .into_iter()
+        .filter(reachable)
+        .fold(policy, |policy, path| policy.dir(&path, &path, Rights::Write))
+}
+
+/// The directories below the root where file systems are mounted, without those that are doors to the kernel; each once.
+fn mount_points(info: &str) -> Vec<String> {
+    const DOORS: [&str; 17] = [
+        "proc",
+        "sysfs",
+        "debugfs",
+        "tracefs",
+        "cgroup",
+        "cgroup2",
+        "devtmpfs",
+        "devpts",
+        "mqueue",
+        "bpf",
+        "securityfs",
+        "configfs",
+        "fusectl",
+        "pstore",
+        "autofs",
+        "binfmt_misc",
+        "nsfs",
+    ];
+    let mut found: Vec<String> = Vec::new();
+    for line in info.lines() {
+        let (Some(point), Some((_, rest))) = (line.split(' ').nth(4), line.split_once(" - ")) else {
+            continue;
+        };
+        let kind = rest.split(' ').next().unwrap_or("");
+        // A name with a blank or its like is escaped: such a place is left out.
+        let plain = point.len() > 1 && !point.contains('\\');
+        let system = ["/proc", "/sys"].iter().any(|s| {
+            point
+                .strip_prefix(s)
+                .is_some_and(|r| r.is_empty() || r.starts_with('/'))
+        });
+        if plain && !system && !DOORS.contains(&kind) && !found.iter().any(|f| f == point) {
+            found.push(point.to_owned());
+        }
+    }
+    found
+}
+
 /// Runs the program; its exit status, 139 after a fault, 124 after the time limit, 125 if it could not be started.
 pub fn run(args: &Args) -> ExitCode {
     let refuse = |text: String| {
@@ -142,8 +194,7 @@ pub fn run(args: &Args) -> ExitCode {
     }
     if args.native {
         policy = match std::env::current_dir() {
-            Ok(here) => policy
-                .dir("/", "/", Rights::Write)
+            Ok(here) => all_files(policy)
                 .start_in(&here.to_string_lossy())
                 .descriptors(1024)
                 .threads(62)
@@ -246,6 +297,15 @@ pub fn run(args: &Args) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn file_systems_below_the_root() {
+        let info = "20 1 8:1 / / rw - ext4 /dev/a rw\n21 20 0:5 / /proc rw - proc proc rw\n22 20 0:6 / /tmp rw shared:1 - tmpfs t rw\n\
+                    23 20 0:7 / /sys/x rw - tmpfs t rw\n24 20 8:1 /srv /work/a rw - ext4 /dev/a rw\n\
+                    25 20 8:1 /srv /work/a rw - ext4 /dev/a rw\n26 20 8:1 /x /a\\040b rw - ext4 /dev/a rw\n\
+                    27 20 0:9 / /dev rw - devtmpfs d rw\n28 27 0:9 / /dev/shm rw - tmpfs d rw\nodd\n";
+        assert_eq!(mount_points(info), ["/tmp", "/work/a", "/dev/shm"]);
+    }
 
     #[test]
     fn directories() {
