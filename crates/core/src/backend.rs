@@ -130,6 +130,8 @@ impl Backend {
                     | Feature::OnLimit
                     | Feature::Policy
                     | Feature::Plain
+                    | Feature::Regions
+                    | Feature::Checkpoints
             ),
             Backend::None => matches!(feature, Feature::Plain),
         }

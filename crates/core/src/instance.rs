@@ -1,7 +1,8 @@
 //! What runs a domain.
 
-use crate::backend::{Backend, Unsupported};
-use crate::error::{CallError, DomainError, HostError};
+use crate::backend::{Backend, Feature, Unsupported};
+use crate::confinement::Confinement;
+use crate::error::{CallError, DomainError, HostError, SnapshotError};
 use crate::signature::{Call, Returned, Signature};
 use crate::space::DomainRef;
 use crate::usage::Usage;
@@ -104,6 +105,20 @@ pub trait Instance: Send + Sync {
     /// # Errors
     /// [`HostError`].
     fn trim(&self) -> Result<usize, HostError>;
+
+    /// Makes the present state the one that [`reset`](Self::reset) returns to.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]; [`SnapshotError::Unsupported`] if the back end cannot.
+    fn checkpoint(&self) -> Result<(), SnapshotError> {
+        self.backend().require(Feature::Checkpoints)?;
+        Ok(())
+    }
+
+    /// What holds the process that runs the domain, if it has one of its own.
+    fn confinement(&self) -> Option<Confinement> {
+        None
+    }
 
     /// Keeps a number of the host's with the domain.
     fn set_tag(&self, tag: u64);

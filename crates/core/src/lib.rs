@@ -12,6 +12,7 @@
 
 mod backend;
 mod cancel;
+mod confinement;
 pub mod error;
 mod fault;
 mod frame;
@@ -32,6 +33,7 @@ pub mod work;
 
 pub use backend::{Backend, Feature, Unsupported};
 pub use cancel::Cancel;
+pub use confinement::Confinement;
 pub use error::{
     CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
     ModuleError, SnapshotError,
@@ -47,7 +49,7 @@ pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};
 pub use rights::Rights;
 pub use ringfence_isa::Addressing;
 pub use signature::{Call, Narrow, Returned, Signature, Width};
-pub use space::{DomainRef, Ended, Space, SpawnError};
+pub use space::{DomainRef, Elsewhere, Ended, Space, SpawnError};
 pub use symbol::{Export, ExportKind, Import};
 pub use text::Text;
 pub use transfer::{Span, Transfer};

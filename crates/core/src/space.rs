@@ -1,11 +1,13 @@
 //! What host functions and policies may do with a domain while it runs: its memory, mostly.
 
-use crate::error::{CallError, MemoryError};
+use crate::error::{CallError, HostError, MemoryError};
 use crate::limits::LimitHit;
 use crate::policy::{Answer, Syscall};
+use crate::rights::Rights;
 use crate::transfer::{self, Span, Transfer};
 use ringfence_isa::{PAGE, window};
 use std::os::fd::BorrowedFd;
+use std::sync::Weak;
 
 /// What is told when a thread that a domain has asked for is done.
 pub type Ended = Box<dyn FnOnce(Result<(), CallError>) + Send>;
@@ -52,20 +54,27 @@ pub trait Space: Send + Sync {
     /// # Errors
     /// The errno; `EFAULT` if the domain has no such memory.
     fn transfer(&self, how: Transfer, fd: BorrowedFd<'_>, spans: &[Span]) -> Result<i64, i32> {
-        if !spans.iter().all(|s| self.lend(*s, how.fills()).is_ok()) {
+        let mut reached = Vec::with_capacity(spans.len());
+        for span in spans {
+            self.check(span.address(), span.len()).map_err(|_| libc::EFAULT)?;
+            let reach = self.reach(span.address(), span.len(), how.fills());
+            reached.push(span.first(reach));
+            if reach < span.len() {
+                break;
+            }
+        }
+        let some = |spans: &[Span]| spans.iter().any(|s| !s.is_empty());
+        if some(spans) && !some(&reached) {
             return Err(libc::EFAULT);
         }
         // SAFETY: the spans lie in the domain's memory, which the host has no references into.
-        unsafe { transfer::direct(how, fd, spans) }
+        unsafe { transfer::direct(how, fd, &reached) }
     }
 
-    /// Whether the kernel may be pointed at the range by its address, to read it, or to write it if it `fills` it. What the
-    /// domain may not access there, the kernel cannot either, or this says so.
-    ///
-    /// # Errors
-    /// [`MemoryError::Outside`], [`MemoryError::Unmapped`].
-    fn lend(&self, span: Span, _fills: bool) -> Result<(), MemoryError> {
-        self.check(span.address(), span.len())
+    /// At how many bytes from an address on the kernel may be pointed, to read them, or to write them if it `fills` them: where the
+    /// kernel is held to the domain's rights, all that are asked for.
+    fn reach(&self, _address: u64, len: u64, _fills: bool) -> u64 {
+        len
     }
 
     /// Whether the range can be the domain's at all. Says nothing about what is mapped there.
@@ -118,9 +127,30 @@ pub trait Space: Send + Sync {
     /// [`SpawnError`]; `ended` is not called then.
     fn spawn(&self, function: u64, argument: u64, ended: Ended) -> Result<(), SpawnError>;
 
+    /// Who maps regions in the process that runs the domain, if that is another one; they are mapped in this process's window too.
+    fn elsewhere(&self) -> Option<Weak<dyn Elsewhere>> {
+        None
+    }
+
     /// For the back end itself, which finds its own domain behind a borrow.
     #[doc(hidden)]
     fn own(&self) -> *const ();
+}
+
+/// The other process of a domain that runs in one.
+pub trait Elsewhere: Send + Sync {
+    /// Maps the first `len` bytes of a memory file, which cannot become shorter, at an address in the part of the window that is for
+    /// regions, with these rights; without a file, takes away what is there.
+    ///
+    /// # Errors
+    /// [`HostError`]; nothing has changed. Taking away does not fail: a process that does not obey is ended.
+    fn map_region(
+        &self,
+        address: u64,
+        len: u64,
+        rights: Rights,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(), HostError>;
 }
 
 /// Why a domain did not get another thread.
@@ -220,12 +250,10 @@ impl<'a> DomainRef<'a> {
         self.0.transfer(how, fd, spans)
     }
 
-    /// Whether the kernel may be pointed at the range by its address; see [`Space::lend`].
-    ///
-    /// # Errors
-    /// [`MemoryError::Outside`], [`MemoryError::Unmapped`].
-    pub fn lend(&self, span: Span, fills: bool) -> Result<(), MemoryError> {
-        self.0.lend(span, fills)
+    /// At how many bytes from an address on the kernel may be pointed; see [`Space::reach`].
+    #[must_use]
+    pub fn reach(&self, address: u64, len: u64, fills: bool) -> u64 {
+        self.0.reach(address, len, fills)
     }
 
     /// Copies a C string of at most `limit` bytes out of the domain, without the NUL.

@@ -3,6 +3,7 @@
 use ringfence_core::DomainRef;
 use ringfence_core::work::Budget;
 
+use crate::slices::total;
 use crate::span::Span;
 use crate::sys::Outcome;
 
@@ -20,15 +21,23 @@ const MOST: u64 = 1 << 20;
 pub struct Memory<'a>(pub DomainRef<'a>);
 
 impl Memory<'_> {
-    /// The range at `pointer`, which must end inside the window.
-    pub fn span(self, pointer: u64, len: u64) -> Outcome<Span> {
-        if (pointer & 0xFFFF_FFFF)
-            .checked_add(len)
-            .is_none_or(|end| end > 1 << 32)
-        {
+    /// Whether a range ends inside the window.
+    fn inside(self, pointer: u64, len: u64) -> bool {
+        let end = (pointer & 0xFFFF_FFFF).checked_add(len);
+        end.is_some_and(|end| end <= 1 << 32)
+    }
+
+    /// The range at `pointer`, which must end inside the window, for the kernel to read, or to fill if it `fills` it: up to where
+    /// the domain's rights end, if it can tell.
+    pub fn span(self, pointer: u64, len: u64, fills: bool) -> Outcome<Span> {
+        if !self.inside(pointer, len) {
             return Err(libc::EFAULT);
         }
-        Ok(Span::checked(self.0.translate(pointer), len))
+        let address = self.0.translate(pointer);
+        match self.0.reach(address, len, fills) {
+            0 if len > 0 => Err(libc::EFAULT),
+            reach => Ok(Span::checked(address, reach)),
+        }
     }
 
     /// Copies `N` bytes out of the domain, once.
@@ -90,14 +99,24 @@ impl Memory<'_> {
     }
 
     /// An `iovec` array, copied once, each element checked.
-    pub fn spans(self, pointer: u64, count: u64) -> Outcome<Vec<Span>> {
+    pub fn spans(self, pointer: u64, count: u64, fills: bool) -> Outcome<Vec<Span>> {
         if count > IOV_MAX {
             return Err(libc::EINVAL);
         }
         let bytes = self.get_bytes(pointer, 16 * count as usize)?;
         let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
-        (0..count as usize)
-            .map(|i| self.span(word(16 * i), word(16 * i + 8)))
-            .collect()
+        let mut spans: Vec<Span> = Vec::with_capacity(count as usize);
+        for (pointer, len) in (0..count as usize).map(|i| (word(16 * i), word(16 * i + 8))) {
+            match self.span(pointer, len, fills) {
+                Ok(span) => spans.push(span),
+                // What went before is moved, as by the kernel, unless the numbers make no range.
+                Err(_) if self.inside(pointer, len) && total(&spans) > 0 => break,
+                Err(errno) => return Err(errno),
+            }
+            if spans.last().is_some_and(|s| s.len() < len) {
+                break;
+            }
+        }
+        Ok(spans)
     }
 }

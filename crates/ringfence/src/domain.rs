@@ -259,7 +259,13 @@ impl Domain {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn checkpoint(&self) -> Result<(), crate::SnapshotError> {
-        self.0.window(Feature::Checkpoints)?.checkpoint()
+        self.instance().checkpoint()
+    }
+
+    /// What holds the process that runs the domain, if its [back end](Domain::backend) gives it one of its own.
+    #[must_use]
+    pub fn confinement(&self) -> Option<crate::Confinement> {
+        self.instance().confinement()
     }
 
     /// Links machine code into the living domain under a name: position-independent functions without relocations, data and

@@ -98,11 +98,11 @@ pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};
 pub use ringfence_runtime::{
-    Access, Addressing, Backend, Bound, Cancel, Code, CodeError, DomainOptions, Exceeded, Export, ExportKind,
-    Fault, FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause, HostFailure, Import,
-    InitOptions, Isolation, LimitHit, LoadOptions, ModuleError, Narrow, OnFailure, OnLimit, OptionRow,
-    OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature, SnapshotError, Syscall,
-    SyscallHandler, Unsupported, Usage, Width, init, plain,
+    Access, Addressing, Backend, Bound, Cancel, Code, CodeError, Confinement, DomainOptions, Exceeded,
+    Export, ExportKind, Fault, FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause,
+    HostFailure, Import, InitOptions, Isolation, LimitHit, LoadOptions, ModuleError, Narrow, OnFailure,
+    OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature, SnapshotError,
+    Syscall, SyscallHandler, Unsupported, Usage, Width, init, plain,
 };
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};

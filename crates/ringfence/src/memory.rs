@@ -37,19 +37,14 @@ impl<'a> Memory<'a> {
         self.0.base()
     }
 
-    /// Whether the `count` elements at `at` lie in the window. Says nothing about what is mapped there.
+    /// Whether the `count` elements at `at` can be the domain's: with a window, lie in it. Says nothing about what is mapped there.
     #[must_use]
     pub fn contains<T>(&self, at: impl Into<Ptr<T>>, count: usize) -> bool {
         self.range(at.into().address(), bytes_of::<T>(count)).is_ok()
     }
 
     fn range(&self, address: u64, len: u64) -> Result<(), MemoryError> {
-        let offset = address.wrapping_sub(self.0.base());
-        if offset < ringfence_isa::window::SIZE && len <= ringfence_isa::window::SIZE - offset {
-            Ok(())
-        } else {
-            Err(MemoryError::Outside { address, len })
-        }
+        self.0.check(address, len)
     }
 
     /// A copy of the value at `at`.

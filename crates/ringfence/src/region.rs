@@ -4,14 +4,16 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use ringfence_core::DomainRef;
 use ringfence_runtime::supervisor::{self, Actor, Recipient};
-use ringfence_runtime::{self as runtime, Feature, RegionError, Rights, Unsupported};
+use ringfence_runtime::{Feature, RegionError, Rights, Unsupported};
 
 use crate::{Domain, MemoryError, Ptr, Untrusted};
 
-/// Of the back ends, only windows map regions.
-fn window(domain: &Domain) -> Result<&runtime::Domain, Unsupported> {
-    domain.0.window(Feature::Regions)
+/// The domain's window, if its back end has regions.
+fn window(domain: &Domain) -> Result<DomainRef<'_>, Unsupported> {
+    domain.backend().require(Feature::Regions)?;
+    Ok(domain.instance().space())
 }
 
 /// Memory that any number of domains map, each with rights of its own: none, read, read and write.

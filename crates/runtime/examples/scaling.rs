@@ -198,7 +198,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let give = least(2, 1, |_| {
             for d in &domains[..many] {
                 region
-                    .give(Actor::Host, Recipient::Domain(d), Rights::Read)
+                    .give(Actor::Host, Recipient::Domain(d.as_ref()), Rights::Read)
                     .expect("give");
             }
         }) / 1e3
@@ -206,7 +206,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let revoke = least(1, 1, |_| {
             for d in &domains[..many] {
                 region
-                    .give(Actor::Host, Recipient::Domain(d), Rights::None)
+                    .give(Actor::Host, Recipient::Domain(d.as_ref()), Rights::None)
                     .expect("give");
             }
         }) / 1e3

@@ -34,8 +34,10 @@ pub use domain::{grant, imports, snapshot};
 pub use gates::fault;
 pub use load::module;
 pub use load::names::plain;
+pub use os::backed;
 pub use os::guarded;
 pub use os::reserve::Reserve;
+pub use place::twin::Twin;
 pub use share::{rights, supervisor};
 
 pub use domain::slot::{CalleeFailure, OnFailure};
@@ -47,10 +49,10 @@ pub use lanes::last_error::LastCall;
 pub use lanes::unwind::{Mark, StaleMark, mark, unwind};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
-    Access, Answer, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, DomainError, DomainOptions,
-    Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause, HostError, HostFailure,
-    LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow, NoPolicy, OnLimit, OptionRow,
-    OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall,
+    Access, Answer, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError,
+    DomainOptions, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause, HostError,
+    HostFailure, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow, NoPolicy, OnLimit,
+    OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall,
     SyscallHandler, Text, Unsupported, Usage, Verdict, Width, error, policy, work,
 };
 pub use ringfence_isa::{Addressing, Isolation};

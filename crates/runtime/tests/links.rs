@@ -482,7 +482,7 @@ fn a_recycled_domain_has_nothing_that_its_last_user_got() {
     let lent = Region::new(8192).unwrap();
     lent.give(
         ringfence_runtime::Actor::Host,
-        ringfence_runtime::Recipient::Domain(&a),
+        ringfence_runtime::Recipient::Domain(a.as_ref()),
         Rights::Write,
     )
     .unwrap();

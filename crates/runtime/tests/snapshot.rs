@@ -303,11 +303,11 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
     // Rights to regions.
     let region = Region::new(4096).unwrap();
     region
-        .give(Actor::Host, Recipient::Domain(&d), Rights::Read)
+        .give(Actor::Host, Recipient::Domain(d.as_ref()), Rights::Read)
         .unwrap();
     assert!(matches!(d.checkpoint(), Err(SnapshotError::Regions)));
     region
-        .give(Actor::Host, Recipient::Domain(&d), Rights::None)
+        .give(Actor::Host, Recipient::Domain(d.as_ref()), Rights::None)
         .unwrap();
     // A second thread.
     std::thread::scope(|s| {

@@ -248,7 +248,7 @@ fn manager(stage: &Stage, seed: u64) -> u64 {
                 let rights = [Rights::None, Rights::Read, Rights::Write][random.below(3) as usize];
                 stage
                     .region
-                    .give(Actor::Host, Recipient::Domain(&d), rights)
+                    .give(Actor::Host, Recipient::Domain(d.as_ref()), rights)
                     .expect("the host may");
                 done += 1;
             }
@@ -302,7 +302,7 @@ fn forker(stage: &Stage) -> u64 {
             let new = call(&fresh, "add", &[2, 3]).ok() == Some(5)
                 && stage
                     .region
-                    .give(Actor::Host, Recipient::Domain(&fresh), Rights::Read)
+                    .give(Actor::Host, Recipient::Domain(fresh.as_ref()), Rights::Read)
                     .is_ok()
                 && call(&fresh, "read_at", &[stage.region.address_in(fresh.as_ref())]).ok() == Some(77);
             // SAFETY: ends the child without the harness's doings.

@@ -37,7 +37,7 @@ fn rights_are_taken_back_when_there_are_no_mappings_left() {
         group.admit(Actor::Host, &other).unwrap();
         for region in &regions {
             region
-                .give(Actor::Host, Recipient::Domain(&one), Rights::Write)
+                .give(Actor::Host, Recipient::Domain(one.as_ref()), Rights::Write)
                 .unwrap();
             region
                 .give(Actor::Host, Recipient::Group(&group), Rights::Read)
@@ -52,7 +52,7 @@ fn rights_are_taken_back_when_there_are_no_mappings_left() {
         regions[0].free(Actor::Host).unwrap();
         assert!(!reads(&one, &regions[0]) && !reads(&other, &regions[0]), "freed");
         // This one may fail, but must say so.
-        let taken = regions[1].give(Actor::Host, Recipient::Domain(&one), Rights::None);
+        let taken = regions[1].give(Actor::Host, Recipient::Domain(one.as_ref()), Rights::None);
         assert_eq!(reads(&one, &regions[1]), taken.is_err(), "{taken:?}");
         group.expel(Actor::Host, &other).unwrap();
         assert!(!reads(&other, &regions[1]), "expelled");

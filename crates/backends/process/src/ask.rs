@@ -1,8 +1,10 @@
 //! What a host asks a worker for besides calls.
 
+use crate::shared;
 use crate::wire::{self, Reader, Writer};
+use crate::worker::SOCKET;
 use ringfence_core::{Answer, DomainError, DomainRef, Instance, MemoryError, Syscall};
-use ringfence_runtime::Domain;
+use ringfence_runtime::{Domain, backed};
 use std::time::Duration;
 
 /// A question. Answers begin with 0 if it went well.
@@ -35,6 +37,14 @@ pub(crate) enum Ask {
         args: [u64; 6],
     },
     Ending,
+    Checkpoint,
+    /// A region has come, or gone, at this place. With a file, that was handed over.
+    Region {
+        address: u64,
+        len: u64,
+        rights: u64,
+        file: bool,
+    },
 }
 
 impl Ask {
@@ -94,6 +104,18 @@ impl Ask {
             Ask::Ending => {
                 w.number(17);
             }
+            Ask::Checkpoint => {
+                w.number(18);
+            }
+            Ask::Region {
+                address,
+                len,
+                rights,
+                file,
+            } => {
+                w.number(19).number(*address).number(*len);
+                w.number(*rights).number((*file).into());
+            }
         }
         w.0
     }
@@ -132,6 +154,13 @@ impl Ask {
                 args: std::array::from_fn(|_| r.number()),
             },
             17 => Ask::Ending,
+            18 => Ask::Checkpoint,
+            19 => Ask::Region {
+                address: r.number(),
+                len: r.number(),
+                rights: r.number(),
+                file: r.number() != 0,
+            },
             _ => return None,
         })
     }
@@ -182,6 +211,23 @@ impl Ask {
             Ask::Ending => {
                 w.number(0).number(space.ending().into());
             }
+            Ask::Region {
+                address,
+                len,
+                rights,
+                file,
+            } => {
+                use std::os::fd::AsFd;
+                let taken = file.then(|| shared::receive(SOCKET));
+                let mapped = match &taken {
+                    Some(None) => false,
+                    other => {
+                        let file = other.as_ref().and_then(|f| f.as_ref()).map(AsFd::as_fd);
+                        backed::map_region(*address, *len, *rights as i32, file).is_ok()
+                    }
+                };
+                w.number((!mapped).into());
+            }
             _ => return false,
         }
         true
@@ -211,6 +257,12 @@ impl Ask {
                 domain.set_time_limit(limit.map(Duration::from_nanos));
                 w.number(0);
             }
+            Ask::Checkpoint => match domain.checkpoint() {
+                Ok(()) => {
+                    w.number(0);
+                }
+                Err(e) => wire::put_snapshot_error(w.number(1), &e),
+            },
             // Threads are the worker's own affair, and the rest was answered.
             _ => {
                 w.number(1);

@@ -91,15 +91,15 @@ fn on_keeper<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Optio
 }
 
 /// Starts a worker with these files. Its number.
-pub(crate) fn start(setup: OwnedFd, slots: OwnedFd) -> Result<i32, DomainError> {
+pub(crate) fn start(socket: OwnedFd, shared: OwnedFd) -> Result<i32, DomainError> {
     let path = find()?;
     let shown = path.display().to_string();
     let run = move || {
         Command::new(path)
             .arg(std::process::id().to_string())
             .env_clear()
-            .stdin(Stdio::from(setup))
-            .stdout(Stdio::from(slots))
+            .stdin(Stdio::from(socket))
+            .stdout(Stdio::from(shared))
             .stderr(Stdio::null())
             .spawn()
             .map(|child| child.id() as i32)

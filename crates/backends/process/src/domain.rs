@@ -4,21 +4,22 @@ use crate::ask::Ask;
 use crate::child;
 use crate::link::Link;
 use crate::setup::Setup;
+use crate::shared;
 use crate::slot::{Slot, Slots, Spin, kind};
 use crate::threads;
 use crate::wire::{self, Reader};
-use ringfence_calls::{Pointer, Then, peer};
+use ringfence_calls::{Pointer, Then};
 use ringfence_core::{
-    Backend, Call, CallError, DomainError, DomainOptions, DomainRef, Given, HostError, Instance, OutFrame,
-    Reporting, Returned, Signature, Space, Unsupported, Usage,
+    Backend, Call, CallError, Confinement, DomainError, DomainOptions, DomainRef, Given, HostError, Instance,
+    OutFrame, Reporting, Returned, Signature, SnapshotError, Space, Unsupported, Usage,
 };
 use ringfence_isa::Isolation;
-use ringfence_runtime::Module;
+use ringfence_runtime::{Module, Twin, supervisor};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::io::{Seek, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -34,12 +35,19 @@ pub(crate) struct Shared {
     pub(crate) id: AtomicU64,
     pub(crate) link: Link,
     pub(crate) resets: AtomicU64,
+    /// Threads that the domain has asked for, from when they are told to be inside.
+    pub(crate) spawned: AtomicU32,
     /// A bit for each slot.
     pub(crate) taken: Mutex<u64>,
     /// Held by who uses the first slot.
     first: Mutex<()>,
     setup: Vec<u8>,
-    slots: OwnedFd,
+    /// What the worker has too: the window, what the domain may do there, and the slots.
+    file: OwnedFd,
+    pub(crate) twin: Twin,
+    /// The worker's socket, by which it gets files.
+    pub(crate) socket: Mutex<Option<OwnedFd>>,
+    confinement: Mutex<Confinement>,
     /// Nanoseconds; 0 is for ever.
     time_limit: AtomicU64,
     reporting: Reporting,
@@ -57,16 +65,6 @@ fn next_id() -> u64 {
 
 fn nanoseconds(limit: Option<Duration>) -> u64 {
     limit.map_or(0, |l| u64::try_from(l.as_nanos()).unwrap_or(u64::MAX).max(1))
-}
-
-fn memory_file(name: &CStr) -> Result<OwnedFd, DomainError> {
-    // SAFETY: a name that ends with NUL.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(HostError::last("a memory file for the domain's process").into());
-    }
-    // SAFETY: a fresh descriptor, ours.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn os(what: &'static str) -> impl Fn(std::io::Error) -> DomainError {
@@ -95,7 +93,10 @@ impl Domain {
         modules.iter().try_for_each(|m| m.check_addressing(options))?;
         let spin = Spin::usual();
         let (imports, functions): (Vec<_>, Vec<_>) = given.functions.into_iter().unzip();
+        let file = shared::file()?;
+        let twin = Twin::new(file.as_fd())?;
         let setup = Setup {
+            base: twin.base(),
             numbers: DomainOptions::TABLE.iter().map(|row| row.of(options)).collect(),
             modules: modules
                 .iter()
@@ -107,12 +108,8 @@ impl Domain {
             on_limit: given.on_limit.is_some(),
             spin: spin.0.as_nanos() as u64,
         };
-        let file = memory_file(c"ringfence-slots")?;
-        // SAFETY: our own file.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), Slots::BYTES as i64) } != 0 {
-            return Err(HostError::last("a memory file for the domain's process").into());
-        }
-        let slots = Slots::map(file.as_raw_fd()).map_err(os("mapping memory for the domain's process"))?;
+        let slots = Slots::map(file.as_raw_fd(), shared::SLOTS_AT)
+            .map_err(os("mapping memory for the domain's process"))?;
         let name = modules.first().map_or("", Module::name).to_owned();
         let link = Link::new(
             slots,
@@ -128,10 +125,14 @@ impl Domain {
             id: AtomicU64::new(next_id()),
             link,
             resets: AtomicU64::new(0),
+            spawned: AtomicU32::new(0),
             taken: Mutex::default(),
             first: Mutex::default(),
             setup: setup.write(),
-            slots: file,
+            file,
+            twin,
+            socket: Mutex::default(),
+            confinement: Mutex::default(),
             time_limit: AtomicU64::new(nanoseconds(options.time_limit)),
             reporting,
             thunks: Mutex::default(),
@@ -144,26 +145,33 @@ impl Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        self.0.link.end("the domain is gone");
+        let shared = &self.0;
+        shared.link.end("the domain is gone");
+        if shared.link.maker.is_me() {
+            supervisor::forget(shared.twin.base());
+        }
     }
 }
 
 impl Shared {
     /// Starts a worker, which makes the domain.
     fn start(&self) -> Result<(), DomainError> {
-        let setup = memory_file(c"ringfence-setup")?;
+        let setup = shared::memory_file(c"ringfence-setup")?;
         let mut file = std::fs::File::from(setup);
         file.write_all(&self.setup)
             .and_then(|()| file.rewind())
             .map_err(os("a memory file for the domain's process"))?;
+        let (mine, theirs) = shared::socket()?;
+        shared::send(&mine, file.as_fd())?;
+        *lock(&self.socket) = Some(mine);
         let slots = self
-            .slots
+            .file
             .try_clone()
             .map_err(os("a descriptor for the domain's process"))?;
         // The worker waits for the first turn; its first message is what became of the domain, or what it wants meanwhile.
         *lock(&self.taken) = 0;
         self.link.clear(0);
-        let pid = child::start(file.into(), slots)?;
+        let pid = child::start(theirs, slots)?;
         self.link.started(pid);
         let made = threads::while_making(self, || self.link.exchange(0, Some(self), 0, |_| kind::END));
         let bytes = match made.map_err(unanswered)? {
@@ -182,23 +190,8 @@ impl Shared {
             self.link.end("the domain was not made");
             return Err(error);
         }
-        let base = r.number();
-        if !self.link.learn_base(base) {
-            self.link.end("its window is elsewhere");
-            return Err(DomainError::Worker {
-                reason: "its window is not where that of the domain was".to_owned(),
-            });
-        }
-        let header = base + u64::from(ringfence_isa::window::HEADER);
-        peer::probe(pid, header).map_err(|e| {
-            self.link.end("its memory cannot be read");
-            DomainError::Worker {
-                reason: format!(
-                    "its memory cannot be read ({e}); this process may not look into its own children: kernel.yama.ptrace_scope \
-                     has to be 0 or 1"
-                ),
-            }
-        })
+        *lock(&self.confinement) = wire::get_confinement(&mut r);
+        Ok(())
     }
 
     /// Asks the worker, through the calling thread's slot.
@@ -296,6 +289,9 @@ impl Shared {
         if self.link.is_lost() {
             return self.replace();
         }
+        if self.spawned.load(Ordering::Acquire) > 0 {
+            return Err(DomainError::Busy { lanes: 1 });
+        }
         match self.number(ask) {
             // It ended meanwhile.
             Err(DomainError::Worker { .. }) if self.link.is_lost() => self.replace(),
@@ -308,6 +304,11 @@ impl Shared {
 
     /// Starts another worker in place of one that has ended.
     fn replace(&self) -> Result<(), DomainError> {
+        self.start_again()?;
+        Ok(supervisor::renew(self.twin.base())?)
+    }
+
+    fn start_again(&self) -> Result<(), DomainError> {
         let _first = lock(&self.first);
         if !self.link.is_lost() {
             return Ok(());
@@ -316,14 +317,32 @@ impl Shared {
             return Err(DomainError::Busy { lanes: 1 });
         }
         self.link.end("it was replaced");
+        // The one before has ended: nobody else has the file.
+        shared::empty(&self.file)?;
         if let Some(policy) = &self.link.policy {
             policy.reset();
         }
         self.id.store(next_id(), Ordering::Release);
         self.start()?;
         // What was allocated before is gone. The new worker counts from 0.
-        self.resets.store(0, Ordering::Release);
+        self.resets.fetch_add(1, Ordering::AcqRel);
         Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<(), SnapshotError> {
+        // What the worker does not know of.
+        if supervisor::has_rights(self.twin.base()) {
+            return Err(SnapshotError::Regions);
+        }
+        if let Some(held) = self.link.policy.as_ref().and_then(|p| p.holds()) {
+            return Err(SnapshotError::Held(held));
+        }
+        let bytes = self.ask(&Ask::Checkpoint).map_err(unanswered)?;
+        let mut r = Reader(&bytes);
+        match (bytes.is_empty(), r.number()) {
+            (false, 0) => Ok(()),
+            _ => Err(wire::get_snapshot_error(&mut r)),
+        }
     }
 
     fn arrive(&self, function: u64, signature: &Signature, frame: &mut OutFrame) {
@@ -424,6 +443,7 @@ impl Instance for Domain {
     }
 
     fn recycle(&self) -> Result<(), DomainError> {
+        supervisor::forget(self.0.twin.base());
         self.0.reset(&Ask::Recycle)
     }
 
@@ -442,6 +462,14 @@ impl Instance for Domain {
     }
 
     /// Host functions that ask for it get a caller here.
+    fn checkpoint(&self) -> Result<(), SnapshotError> {
+        self.0.checkpoint()
+    }
+
+    fn confinement(&self) -> Option<Confinement> {
+        Some(*lock(&self.0.confinement))
+    }
+
     fn set_tag(&self, _tag: u64) {}
 
     fn usage(&self) -> Usage {
@@ -453,6 +481,8 @@ impl Instance for Domain {
             }
             Err(_) => Usage::default(),
         };
+        // One that is on its way to the worker is inside.
+        usage.active = usage.active.max(self.0.spawned.load(Ordering::Acquire));
         if let Some(policy) = &self.0.link.policy {
             usage.descriptors = policy.descriptors();
             usage.disk = policy.disk();

@@ -2,15 +2,14 @@
 
 use crate::ask::Ask;
 use crate::child::{self, Maker};
-use crate::slot::{BASE, SLOTS, Side, Slot, Slots, Spin, kind};
+use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::{
     Answer, CallError, Cancel, DomainRef, Fault, FaultKind, HostFunction, LimitHit, LimitHook, OnLimit,
-    OutFrame, Returned, Space, Syscall, SyscallHandler, Verdict, Width,
+    OutFrame, Returned, Signature, Space, Syscall, SyscallHandler, Verdict, Width,
 };
-use ringfence_isa::window;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,8 +25,6 @@ pub(crate) struct Link {
     pub(crate) spin: Spin,
     pub(crate) maker: Maker,
     pub(crate) name: String,
-    /// The window's; 0 until the worker has told it.
-    pub(crate) base: AtomicU64,
     /// The worker's process; 0 when it is gone and waited for.
     pub(crate) pid: AtomicI32,
     /// Set once the worker is known to have ended.
@@ -58,7 +55,6 @@ impl Link {
             spin,
             maker: Maker::me(),
             name,
-            base: AtomicU64::new(0),
             pid: AtomicI32::new(0),
             lost: AtomicBool::new(true),
             how: Mutex::new("it was not started".to_owned()),
@@ -228,21 +224,8 @@ impl Link {
         Ok(())
     }
 
-    /// Where the window is, before anything else of the domain is known. False if windows are nowhere like that.
-    pub(crate) fn learn_base(&self, base: u64) -> bool {
-        let known = self.base.load(Ordering::Acquire);
-        if known == 0 && base != 0 && base.is_multiple_of(window::SIZE) {
-            self.base.store(base, Ordering::Release);
-            return true;
-        }
-        known == base && base != 0
-    }
-
     /// The domain calls a host function. What the worker gets back.
     fn import(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
-        if !self.learn_base(slot.more[BASE].load(Relaxed)) {
-            return None;
-        }
         let function = self
             .functions
             .get(usize::try_from(slot.first.load(Relaxed)).ok()?)?;
@@ -257,8 +240,9 @@ impl Link {
         (frame.rax, frame.r10, frame.stack) = (more.next()?, more.next()?, more.next()?);
         let verdict = match function {
             HostFunction::Plain { function, signature } => {
+                let words = words(space, frame.stack, signature);
                 // SAFETY: the host has given the function for all arguments.
-                let returned = unsafe { ringfence_calls::call(*function as *const _, &frame, &[]) };
+                let returned = unsafe { ringfence_calls::call(*function as *const _, &frame, &words) };
                 let Returned {
                     rax, rdx, xmm0, xmm1, ..
                 } = returned;
@@ -309,9 +293,6 @@ impl Link {
 
     fn syscall(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
         let policy = self.policy.as_ref()?;
-        if !self.learn_base(slot.more[BASE].load(Relaxed)) {
-            return None;
-        }
         let call = Syscall {
             number: slot.first.load(Relaxed),
             args: std::array::from_fn(|n| slot.words[n].load(Relaxed)),
@@ -354,6 +335,18 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.end("it was ended");
     }
+}
+
+/// A function's arguments on the stack; 0 where the domain has nothing.
+fn words(space: &dyn Space, stack: u64, signature: &Signature) -> Vec<u64> {
+    let mut words = vec![0u64; signature.stack.into()];
+    for (n, word) in words.iter_mut().enumerate() {
+        let mut bytes = [0; 8];
+        if space.read(stack.wrapping_add(8 * n as u64), &mut bytes).is_ok() {
+            *word = u64::from_le_bytes(bytes);
+        }
+    }
+    words
 }
 
 fn mask(width: Width) -> u64 {

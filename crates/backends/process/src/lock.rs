@@ -1,6 +1,7 @@
 //! How a worker locks itself in: what it can do without comes first, then a filter for system calls. Each step that a kernel does not
 //! have is left out, but for the filter, without which a worker does not begin.
 
+use ringfence_core::Confinement;
 use std::io;
 
 /// What everything of the module's runs under.
@@ -32,6 +33,8 @@ fn allowed() -> Vec<u32> {
         libc::SYS_write,
         libc::SYS_read,
         libc::SYS_close,
+        // Files of regions, which the host hands over.
+        libc::SYS_recvmsg,
         // Faults and limits.
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
@@ -180,7 +183,8 @@ pub(crate) fn close_others() {
 }
 
 /// No files, network, processes or names of the host's, no new privileges, no core files. Call it while there is one thread.
-pub(crate) fn leave_the_world() -> io::Result<()> {
+pub(crate) fn leave_the_world() -> io::Result<Confinement> {
+    let mut held = Confinement::default();
     // SAFETY: numbers, and structs of ours, only.
     unsafe {
         let none = libc::rlimit {
@@ -193,18 +197,17 @@ pub(crate) fn leave_the_world() -> io::Result<()> {
         }
         // Best effort: a kernel or an administrator may not allow them. The filter stands without them.
         let spaces = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWNS;
-        if libc::unshare(libc::CLONE_NEWUSER | spaces) != 0 {
-            libc::unshare(spaces);
-        }
-        // That has taken it away, and the host reads the domain's memory as a debugger does.
+        held.namespaces = libc::unshare(libc::CLONE_NEWUSER | spaces) == 0 || libc::unshare(spaces) == 0;
+        // That has taken it away; who may look at the host with a debugger may look at its workers.
         libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
         // Landlock: no file may be opened, by whatever name. All rights of its first version.
         let handled: u64 = (1 << 13) - 1;
         let ruleset = libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, 8usize, 0);
         if ruleset >= 0 {
-            libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0);
+            held.landlock = libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0) == 0;
             libc::close(ruleset as i32);
         }
     }
-    Ok(())
+    held.system_calls = true;
+    Ok(held)
 }

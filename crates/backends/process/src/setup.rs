@@ -19,6 +19,8 @@ pub(crate) struct Setup {
     pub on_limit: bool,
     /// Nanoseconds.
     pub spin: u64,
+    /// Where the window lies.
+    pub base: u64,
 }
 
 impl Setup {
@@ -51,7 +53,8 @@ impl Setup {
         w.number(self.allow_integrity.into())
             .number(self.policy.into())
             .number(self.on_limit.into())
-            .number(self.spin);
+            .number(self.spin)
+            .number(self.base);
         w.0
     }
 
@@ -78,6 +81,7 @@ impl Setup {
             policy: r.number() != 0,
             on_limit: r.number() != 0,
             spin: r.number(),
+            base: r.number(),
         })
     }
 }
@@ -96,6 +100,7 @@ mod tests {
             policy: false,
             on_limit: true,
             spin: 5,
+            base: 6 << 32,
         };
         assert_eq!(Setup::read(&setup.write()), Ok(setup));
         assert!(Setup::read(b"").is_err());

@@ -13,9 +13,6 @@ pub(crate) const SLOTS: usize = 64;
 /// Bytes of a message that are not in its words.
 pub(crate) const ROOM: usize = 32 << 10;
 
-/// Which of a slot's further words tells the window's base, in messages that come before the domain is made.
-pub(crate) const BASE: usize = 20;
-
 /// Whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -165,11 +162,20 @@ unsafe impl Sync for Slots {}
 impl Slots {
     pub(crate) const BYTES: usize = SLOTS * size_of::<Slot>();
 
-    /// Maps the file.
-    pub(crate) fn map(fd: i32) -> std::io::Result<Slots> {
+    /// Maps them, from where they are in the file.
+    pub(crate) fn map(fd: i32, offset: u64) -> std::io::Result<Slots> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping.
-        let at = unsafe { libc::mmap(std::ptr::null_mut(), Self::BYTES, rights, libc::MAP_SHARED, fd, 0) };
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                Self::BYTES,
+                rights,
+                libc::MAP_SHARED,
+                fd,
+                offset as i64,
+            )
+        };
         if at == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }

@@ -2,23 +2,18 @@
 
 use crate::ask::Ask;
 use crate::domain::Shared;
+use crate::shared;
 use crate::wire::{self, Reader};
-use ringfence_calls::peer;
-use ringfence_core::transfer::{self, Span, Transfer};
-use ringfence_core::{Answer, Call, CallError, Ended, LimitHit, MemoryError, Space, SpawnError, Syscall};
+use ringfence_core::{
+    Answer, Call, CallError, Elsewhere, Ended, HostError, LimitHit, MemoryError, Rights, Space, SpawnError,
+    Syscall,
+};
+use ringfence_runtime::backed;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
-
-/// Most bytes that one transfer moves.
-const PIECE: u64 = 1 << 20;
+use std::sync::{PoisonError, Weak};
 
 impl Shared {
-    /// The worker's process, if there is one that may be asked.
-    fn peer(&self) -> Option<libc::pid_t> {
-        self.link.usable().ok()?;
-        Some(self.link.pid.load(Ordering::Acquire)).filter(|&pid| pid > 0)
-    }
-
     /// An answer that is a number.
     fn value(&self, ask: &Ask) -> Option<Result<u64, MemoryError>> {
         let bytes = self.ask(ask).ok()?;
@@ -32,7 +27,7 @@ impl Shared {
 
 impl Space for Shared {
     fn base(&self) -> u64 {
-        self.link.base.load(Ordering::Acquire)
+        self.twin.base()
     }
 
     fn name(&self) -> &str {
@@ -46,57 +41,28 @@ impl Space for Shared {
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         let len = to.len() as u64;
         self.check(address, len)?;
-        let gone = MemoryError::Unmapped { address, len };
-        peer::read(Some(self.peer().ok_or(gone)?), address, to)
+        match self.link.usable().is_ok() && self.twin.read(address, to) {
+            true => Ok(()),
+            false => Err(MemoryError::Unmapped { address, len }),
+        }
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         let len = from.len() as u64;
         self.check(address, len)?;
-        let gone = MemoryError::Unmapped { address, len };
-        peer::write(Some(self.peer().ok_or(gone)?), address, from)
+        match self.link.usable().is_ok() && self.twin.write(address, from) {
+            true => Ok(()),
+            false => Err(MemoryError::Unmapped { address, len }),
+        }
     }
 
-    /// By way of a buffer of the host's: the kernel cannot move bytes between a descriptor here and memory there.
-    fn transfer(&self, how: Transfer, fd: BorrowedFd<'_>, spans: &[Span]) -> Result<i64, i32> {
-        let mut room = PIECE;
-        let mut spans: Vec<Span> = spans.to_vec();
-        for span in &mut spans {
-            *span = span.first(room);
-            room -= span.len();
-            self.check(span.address(), span.len()).map_err(|_| libc::EFAULT)?;
+    /// The kernel is held to the host's rights, which are all: it gets no further than the domain's.
+    fn reach(&self, address: u64, len: u64, fills: bool) -> u64 {
+        let rights = if fills { backed::WRITE } else { backed::READ };
+        match self.link.usable() {
+            Ok(()) => self.twin.allowed(address, len, rights),
+            Err(_) => 0,
         }
-        let mut buffer = vec![0u8; (PIECE - room) as usize];
-        let mut at = 0;
-        for span in &spans {
-            // Also what is to be filled: that it is there has to be known before bytes are taken from a stream.
-            let piece = &mut buffer[at..at + span.len() as usize];
-            self.read(span.address(), piece).map_err(|_| libc::EFAULT)?;
-            if how.fills() {
-                self.write(span.address(), piece).map_err(|_| libc::EFAULT)?;
-            }
-            at += span.len() as usize;
-        }
-        let own = Span::new(buffer.as_mut_ptr() as u64, buffer.len() as u64);
-        // SAFETY: the span is the buffer.
-        let moved = unsafe { transfer::direct(how, fd, &[own]) }?;
-        if how.fills() {
-            let mut rest = &buffer[..usize::try_from(moved).unwrap_or(0).min(buffer.len())];
-            for span in &spans {
-                let (piece, more) = rest.split_at((span.len() as usize).min(rest.len()));
-                self.write(span.address(), piece).map_err(|_| libc::EFAULT)?;
-                rest = more;
-            }
-        }
-        Ok(moved)
-    }
-
-    /// Never: the address means something else here.
-    fn lend(&self, span: Span, _fills: bool) -> Result<(), MemoryError> {
-        Err(MemoryError::Unmapped {
-            address: span.address(),
-            len: span.len(),
-        })
     }
 
     fn alloc(&self, len: u64, align: u64) -> Result<u64, MemoryError> {
@@ -157,8 +123,11 @@ impl Space for Shared {
         let (tell, told) = std::sync::mpsc::channel();
         let run = move || match crate::threads::slot(&domain) {
             Ok(_) => {
+                domain.spawned.fetch_add(1, Ordering::AcqRel);
                 let _ = tell.send(Ok(()));
-                ended(domain.call(function, &Call::ints(&[argument])).map(drop));
+                let result = domain.call(function, &Call::ints(&[argument]));
+                domain.spawned.fetch_sub(1, Ordering::AcqRel);
+                ended(result.map(drop));
             }
             Err(e) => {
                 let _ = tell.send(Err(e));
@@ -170,7 +139,62 @@ impl Space for Shared {
         Ok(told.recv().unwrap_or(Err(CallError::Gone))?)
     }
 
+    fn elsewhere(&self) -> Option<Weak<dyn Elsewhere>> {
+        let me: Weak<Shared> = self.me.clone();
+        Some(me)
+    }
+
     fn own(&self) -> *const () {
         std::ptr::from_ref(self).cast()
+    }
+}
+
+impl Elsewhere for Shared {
+    fn map_region(
+        &self,
+        address: u64,
+        len: u64,
+        rights: Rights,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(), HostError> {
+        // Another worker gets all of them when it has begun.
+        if self.link.usable().is_err() {
+            return Ok(());
+        }
+        let bits = match rights {
+            Rights::None => 0,
+            Rights::Read => backed::READ,
+            Rights::Write => backed::READ | backed::WRITE,
+        };
+        // One file on the way at a time.
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = match (&*socket, file) {
+            (Some(socket), Some(file)) => shared::send(socket, file),
+            _ => Ok(()),
+        };
+        let ask = Ask::Region {
+            address,
+            len,
+            rights: bits.into(),
+            file: file.is_some(),
+        };
+        let done = sent.and_then(|()| match self.ask(&ask) {
+            Ok(bytes) if !bytes.is_empty() && Reader(&bytes).number() == 0 => Ok(()),
+            _ => Err(HostError::Os {
+                what: "mapping a region in the domain's process",
+                source: std::io::Error::other("it did not do it"),
+            }),
+        });
+        if done.is_ok() {
+            self.twin.note(address, len, bits);
+        }
+        match (done, file) {
+            // What is taken away is gone, in any case.
+            (Err(_), None) => {
+                self.link.end("it did not give a region back, and was ended");
+                Ok(())
+            }
+            (done, _) => done,
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use ringfence_core::work::{Bound, Exceeded};
 use ringfence_core::{
-    Access, CallError, DomainError, Fault, FaultKind, Frame, FramesError, HostError, LimitHit, MemoryError,
-    Registers, Trace, Usage, Verdict,
+    Access, CallError, Confinement, DomainError, Fault, FaultKind, Frame, FramesError, HostError, LimitHit,
+    MemoryError, Registers, SnapshotError, Trace, Usage, Verdict,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -486,6 +486,47 @@ pub(crate) fn get_hit(r: &mut Reader<'_>) -> LimitHit {
         },
         5 => LimitHit::Calls { limit },
         _ => LimitHit::Lanes { limit },
+    }
+}
+
+pub(crate) fn put_confinement(w: &mut Writer, c: &Confinement) {
+    w.number(c.system_calls.into())
+        .number(c.namespaces.into())
+        .number(c.landlock.into());
+}
+
+pub(crate) fn get_confinement(r: &mut Reader<'_>) -> Confinement {
+    let mut c = Confinement::default();
+    c.system_calls = r.number() != 0;
+    c.namespaces = r.number() != 0;
+    c.landlock = r.number() != 0;
+    c
+}
+
+/// Why a checkpoint was not made.
+pub(crate) fn put_snapshot_error(w: &mut Writer, error: &SnapshotError) {
+    match error {
+        SnapshotError::Faulted => w.number(1),
+        SnapshotError::Lanes { count } => w.number(2).number((*count).into()),
+        SnapshotError::Regions => w.number(3),
+        SnapshotError::Held(what) => w.number(4).text(what),
+        SnapshotError::Domain(e) => {
+            put_domain_error(w.number(5), e);
+            w
+        }
+        other => w.number(4).text(&other.to_string()),
+    };
+}
+
+pub(crate) fn get_snapshot_error(r: &mut Reader<'_>) -> SnapshotError {
+    match r.number() {
+        1 => SnapshotError::Faulted,
+        2 => SnapshotError::Lanes {
+            count: r.number() as u32,
+        },
+        3 => SnapshotError::Regions,
+        4 => SnapshotError::Held(r.text()),
+        _ => SnapshotError::Domain(get_domain_error(r)),
     }
 }
 

@@ -3,20 +3,25 @@
 use crate::ask::Ask;
 use crate::lock;
 use crate::setup::Setup;
-use crate::slot::{BASE, SLOTS, Side, Slot, Slots, Spin, kind};
+use crate::shared;
+use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::{
-    Answer, Call, CallError, DomainError, DomainRef, Instance, LimitHit, OnLimit, OutFrame, Returned, Space,
-    Syscall, SyscallHandler, Verdict,
+    Answer, Call, CallError, Confinement, DomainError, DomainRef, Instance, LimitHit, OnLimit, OutFrame,
+    Returned, Space, Syscall, SyscallHandler, Verdict,
 };
 use ringfence_runtime::{Domain, Imports, LoadOptions, Module};
 use std::cell::Cell;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long a sleep is at most. Nobody has to be looked after: the worker dies with its host.
 const NAP: Duration = Duration::from_secs(60);
+
+/// Standard input, by which the host hands over files.
+pub(crate) const SOCKET: i32 = 0;
 
 /// What all threads share.
 struct World {
@@ -189,7 +194,6 @@ fn import(number: usize, frame: &mut OutFrame) -> Verdict {
     for (word, n) in slot.words.iter().zip(frame.ints) {
         word.store(n, Relaxed);
     }
-    slot.more[BASE].store(frame.domain().base(), Relaxed);
     let vectors = frame.vectors.iter().flatten().copied();
     for (word, n) in slot
         .more
@@ -223,7 +227,6 @@ impl SyscallHandler for Forward {
         };
         let slot = slot(mine);
         slot.first.store(call.number, Relaxed);
-        slot.more[BASE].store(domain.base(), Relaxed);
         for (word, n) in slot.words.iter().zip(call.args) {
             word.store(n, Relaxed);
         }
@@ -293,8 +296,8 @@ fn make(setup: &Setup) -> Result<Domain, DomainError> {
     Ok(domain)
 }
 
-/// What the program `ringfence-worker` does: its argument is the host's process, its standard input what it is told, and its standard output
-/// the slots.
+/// What the program `ringfence-worker` does: its argument is the host's process, its standard input a socket by which it is told what to make, and its standard
+/// output the file that it shares with the host.
 #[must_use]
 pub fn worker() -> ExitCode {
     let host = std::env::args().nth(1).and_then(|n| n.parse().ok());
@@ -313,17 +316,20 @@ pub fn worker() -> ExitCode {
         std::process::abort();
     }));
     let mut bytes = Vec::new();
-    let read = std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes);
-    let (Ok(_), Ok(slots)) = (read, Slots::map(1)) else {
+    let told = shared::receive(SOCKET).map(std::fs::File::from);
+    let read = told.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut bytes).ok());
+    let (Some(_), Ok(slots)) = (read, Slots::map(1, shared::SLOTS_AT)) else {
         return ExitCode::FAILURE;
     };
-    // SAFETY: nobody uses them any more.
-    unsafe {
-        libc::close(0);
-        libc::close(1);
-    }
     let setup = Setup::read(&bytes);
     drop(bytes);
+    // SAFETY: standard output is the file that is shared, and nobody else's.
+    let file = unsafe { OwnedFd::from_raw_fd(1) };
+    if let Ok(setup) = &setup
+        && ringfence_runtime::backed::install(setup.base, file).is_err()
+    {
+        return ExitCode::FAILURE;
+    }
     let spin = Spin(Duration::from_nanos(setup.as_ref().map_or(0, |s| s.spin)));
     let world: &'static World = Box::leak(Box::new(World {
         slots,
@@ -333,9 +339,13 @@ pub fn worker() -> ExitCode {
     let mine = (world, 0);
     MINE.set(Some(mine));
     while !slot(mine).wait(Side::Worker, world.spin, NAP) {}
+    let mut confinement = Confinement::default();
     let made = match &setup {
         Ok(setup) => match lock::leave_the_world() {
-            Ok(()) => make(setup),
+            Ok(held) => {
+                confinement = held;
+                make(setup)
+            }
             Err(source) => Err(DomainError::Host(ringfence_core::HostError::Os {
                 what: "giving up privileges",
                 source,
@@ -348,7 +358,7 @@ pub fn worker() -> ExitCode {
     let mut w = Writer::default();
     match made {
         Ok(domain) => {
-            w.number(0).number(domain.space().base());
+            wire::put_confinement(w.number(0), &confinement);
             let _ = world.domain.set(domain);
         }
         Err(e) => wire::put_domain_error(w.number(1), &e),

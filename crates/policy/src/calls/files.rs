@@ -193,7 +193,7 @@ const LISTING: u64 = 32 << 10;
 pub(super) fn list(cx: Context<'_>) -> Outcome {
     match &*cx.open(0)? {
         Kind::Directory { fd, .. } => {
-            let span = cx.memory.span(cx.args[1], cx.args[2])?;
+            let span = cx.memory.span(cx.args[1], cx.args[2], true)?;
             sys::transfer(Transfer::Getdents, fd.as_fd(), span.first(LISTING), 0)
         }
         _ => Err(libc::ENOTDIR),

@@ -65,7 +65,7 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     };
     let mut done = 0;
     while done < len {
-        let span = cx.memory.span(start + done, len - done)?;
+        let span = cx.memory.span(start + done, len - done, true)?;
         match sys::transfer(Transfer::Pread, fd.as_fd(), span.first(SLICE), offset + done) {
             Ok(0) => break,
             Ok(n) => done += n as u64,

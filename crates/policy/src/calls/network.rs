@@ -89,7 +89,7 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let Kind::Socket(fd, _) = &*open else {
         return Err(libc::ENOTSOCK);
     };
-    let mut span = cx.memory.span(pointer, len)?;
+    let mut span = cx.memory.span(pointer, len, number != libc::SYS_sendto)?;
     let waits = open.waits() && flags & libc::MSG_DONTWAIT as u64 == 0;
     let (call, events, flags) = if number == libc::SYS_sendto {
         if address as u32 != 0 {

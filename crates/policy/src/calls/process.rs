@@ -13,7 +13,7 @@ pub(super) fn random(cx: Context<'_>) -> Outcome {
     }
     let [pointer, len, flags, ..] = cx.args;
     // As the kernel: at most 32 MiB at a time.
-    let all = cx.memory.span(pointer, len.min(1 << 25))?;
+    let all = cx.memory.span(pointer, len.min(1 << 25), true)?;
     let mut done = 0;
     loop {
         match sys::random(all.skip(done).first(SLICE), flags & 3) {
@@ -143,7 +143,7 @@ pub(super) fn futex(cx: Context<'_>) -> Outcome {
     if word % 4 != 0 {
         return Err(libc::EINVAL);
     }
-    let span = cx.memory.span(word, 4)?;
+    let span = cx.memory.span(word, 4, false)?;
     match operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
         libc::FUTEX_WAKE => sys::futex(span, None, value & 0x7FFF_FFFF),
         libc::FUTEX_WAIT => {

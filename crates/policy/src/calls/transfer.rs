@@ -29,7 +29,9 @@ pub(crate) fn fast(state: &State, memory: Memory<'_>, call: &Syscall) -> Option<
     if len > SLICE {
         return None;
     }
-    let span = memory.span(pointer, len).ok()?;
+    let span = memory
+        .span(pointer, len, matches!(transfer, Transfer::Read | Transfer::Pread))
+        .ok()?;
     state.table.with(fd, |open| match (open, transfer) {
         (Kind::File(file), Transfer::Read | Transfer::Pread) => {
             Some(sys::transfer(transfer, file.fd.as_fd(), span, offset))
@@ -176,9 +178,9 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         return Err(libc::EBADF);
     }
     let spans = if vector {
-        cx.memory.spans(pointer, len)?
+        cx.memory.spans(pointer, len, !write)?
     } else {
-        vec![cx.memory.span(pointer, len)?]
+        vec![cx.memory.span(pointer, len, !write)?]
     };
     let Some(fd) = open.host() else {
         return cx.sliced(&spans, |part, _| within(cx, &open, write, part));

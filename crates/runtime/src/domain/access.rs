@@ -18,6 +18,12 @@ impl Domain {
     }
 }
 
+impl<'a> From<&'a Domain> for DomainRef<'a> {
+    fn from(domain: &'a Domain) -> Self {
+        domain.as_ref()
+    }
+}
+
 impl Inner {
     /// One memory call; again, if the host raises the limit that it meets.
     fn memory_step(&self, call: &Syscall) -> Option<i64> {

@@ -238,7 +238,10 @@ fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Re
         return Ok(());
     }
     // SAFETY: nobody is inside.
-    unsafe { sys::drop_pages(from, to - from)? };
+    unsafe {
+        let known = u64::from(file_end.clamp(start, end) - start);
+        sys::drop_to_file(from, to - from, &p.module.0.file, start.into(), known)?;
+    }
     for (page, bytes) in relocated(from, to) {
         // SAFETY: a mapped, writable page of a module's data.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), *page as *mut u8, bytes.len()) };

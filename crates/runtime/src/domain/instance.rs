@@ -1,7 +1,7 @@
 //! The window back end.
 
 use super::{Call, Domain, Returned, Signature};
-use ringfence_core::error::{CallError, DomainError, HostError};
+use ringfence_core::error::{CallError, DomainError, HostError, SnapshotError};
 use ringfence_core::{Backend, DomainRef, Instance, Unsupported, Usage};
 use std::ffi::c_void;
 use std::time::Duration;
@@ -45,6 +45,10 @@ impl Instance for Domain {
     fn set_time_limit(&self, limit: Option<Duration>) -> Result<(), Unsupported> {
         self.set_time_limit(limit);
         Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<(), SnapshotError> {
+        self.checkpoint()
     }
 
     fn set_tag(&self, tag: u64) {

@@ -234,7 +234,7 @@ impl Inner {
         let Some(own) = pages::own(start, start + u64::from(area.len)) else {
             // SAFETY: nobody is in the domain; what is dropped is the file's again.
             unsafe {
-                sys::drop_pages(start, area.len.into())?;
+                sys::drop_to_file(start, area.len.into(), &frozen.file, area.file, area.len.into())?;
                 frozen.relocate(area.offset, area.len, self.base());
             }
             return Ok(());

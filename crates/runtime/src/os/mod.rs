@@ -1,5 +1,6 @@
 //! What the operating system and the processor give: memory, files, pages, careful copies. Knows nothing of modules and domains.
 
+pub mod backed;
 pub(crate) mod clock;
 pub(crate) mod file;
 pub mod guarded;

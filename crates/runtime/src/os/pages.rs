@@ -98,6 +98,10 @@ impl Ranges {
 
 /// The pages of `start..end` that are not as they were mapped, if there are at most [`KEEP`] and the kernel can tell.
 pub(crate) fn own(start: u64, end: u64) -> Option<Ranges> {
+    // Nothing is a page's own where another process has it too.
+    if crate::os::backed::covers(start) {
+        return None;
+    }
     let file = tables()?;
     let mut found = [Found::default(); RANGES];
     let mut scan = Scan {

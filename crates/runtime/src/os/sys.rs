@@ -1,5 +1,6 @@
 //! The few system calls the runtime lives on, with their errors as values.
 
+use crate::os::backed;
 use ringfence_core::error::HostError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -47,6 +48,10 @@ pub(crate) unsafe fn map_anonymous(at: u64, len: u64, prot: i32, fixed: bool) ->
     if refused() {
         return Err(HostError::last("mapping memory"));
     }
+    // SAFETY: the caller answers for what was mapped there.
+    if let Some(mapped) = unsafe { backed::map_anonymous(at, len, prot) } {
+        return mapped.map(|()| at);
+    }
     let flags = libc::MAP_PRIVATE
         | libc::MAP_ANONYMOUS
         | libc::MAP_NORESERVE
@@ -76,6 +81,10 @@ pub(crate) unsafe fn map_file(
         return Err(HostError::last("mapping a module"));
     }
     // SAFETY: the caller answers for what was mapped there.
+    if let Some(true) = unsafe { backed::map_file(at, len, prot, file, offset) }.transpose()? {
+        return Ok(());
+    }
+    // SAFETY: the caller answers for what was mapped there.
     let p = unsafe {
         libc::mmap(
             at as *mut _,
@@ -103,19 +112,46 @@ pub(crate) unsafe fn protect(at: u64, len: u64, prot: i32) -> Result<(), HostErr
     if refused() || unsafe { libc::mprotect(at as *mut _, len as usize, prot) } != 0 {
         return Err(HostError::last("changing the rights of memory"));
     }
+    backed::note(at, len, prot);
     Ok(())
 }
 
-/// Drops private copies of pages: anonymous memory reads as zero, file memory as the file again.
+/// Drops private copies of pages of anonymous memory, which reads as zero again.
 ///
 /// # Safety
 /// Nobody relies on the contents.
 pub(crate) unsafe fn drop_pages(at: u64, len: u64) -> Result<(), HostError> {
+    // SAFETY: see above.
+    unsafe { drop_copies(at, len, None) }
+}
+
+/// Drops private copies of pages that were mapped from a file: `known` bytes of it from `offset` on read as the file again, and what
+/// is anonymous behind them as zero.
+///
+/// # Safety
+/// Nobody relies on the contents.
+pub(crate) unsafe fn drop_to_file(
+    at: u64,
+    len: u64,
+    file: &OwnedFd,
+    offset: u64,
+    known: u64,
+) -> Result<(), HostError> {
+    // SAFETY: see above.
+    unsafe { drop_copies(at, len, Some((file, offset, known))) }
+}
+
+/// # Safety
+/// As for those above.
+unsafe fn drop_copies(at: u64, len: u64, known: Option<(&OwnedFd, u64, u64)>) -> Result<(), HostError> {
     if len == 0 {
         return Ok(());
     }
     if refused() {
         return Err(HostError::last("dropping pages"));
+    }
+    if let Some(renewed) = backed::renew(at, len, known) {
+        return renewed;
     }
     // SAFETY: see above.
     let drop = |advice| unsafe { libc::madvise(at as *mut _, len as usize, advice) == 0 };

@@ -1,7 +1,7 @@
 //! Windows: 4 GiB of reserved address space each.
 
 use crate::os::lock::{Lock, Locked, Rank};
-use crate::os::{host, sys};
+use crate::os::{backed, host, sys};
 use crate::place::{header, stubs};
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
@@ -56,15 +56,7 @@ impl Window {
     /// `images` are the offsets and lengths that the header tells.
     pub(crate) fn new(processors: u32, images: &[(u32, u32)]) -> Result<Window, HostError> {
         let stub_file = stubs::file()?;
-        host::take_mappings(MAPPINGS)?;
-        let base = match reserve() {
-            Ok(base) => base,
-            Err(e) => {
-                host::give_mappings(MAPPINGS);
-                return Err(e);
-            }
-        };
-        LIVE.fetch_add(1, Ordering::Relaxed);
+        let base = take()?;
         let window = Window { base };
         let header = base + u64::from(window::HEADER);
         let stubs = base + u64::from(window::STUBS);
@@ -86,15 +78,20 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
-        host::give_mappings(MAPPINGS);
-        let mut pool = lock();
-        // SAFETY: nobody is inside any more; the range is our own reservation, and stays one.
-        let emptied = unsafe { sys::map_anonymous(self.base, window::SIZE, libc::PROT_NONE, true) };
-        // If that failed, there is still something of the old domain in it: it is not used again.
-        if emptied.is_ok() {
-            pool.kept.push(self.base);
-        }
+        give_back(self.base);
+    }
+}
+
+/// Empties a window that nobody uses any more, for the next domain.
+pub(super) fn give_back(base: u64) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    host::give_mappings(MAPPINGS);
+    let mut pool = lock();
+    // SAFETY: nobody is inside any more; the range is our own reservation, and stays one.
+    let emptied = unsafe { sys::map_anonymous(base, window::SIZE, libc::PROT_NONE, true) };
+    // If that failed, there is still something of the old domain in it: it is not used again.
+    if emptied.is_ok() && !backed::covers(base) {
+        pool.kept.push(base);
     }
 }
 
@@ -125,9 +122,26 @@ fn lock() -> Locked<'static, Pool> {
     POOL.lock()
 }
 
-/// Reserves 4 GiB, aligned, inaccessible.
+/// Reserves 4 GiB, aligned, inaccessible; [`give_back`] takes them.
+pub(super) fn take() -> Result<u64, HostError> {
+    host::take_mappings(MAPPINGS)?;
+    let base = reserve().inspect_err(|_| host::give_mappings(MAPPINGS))?;
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    Ok(base)
+}
+
 fn reserve() -> Result<u64, HostError> {
     let mut pool = lock();
+    if let Some(base) = backed::base() {
+        // There is one place, and one window.
+        if is_ours(base) {
+            return Err(none());
+        }
+        host::take_mappings(1)?;
+        backed::reserve(base, GUARD)?;
+        remember(base);
+        return Ok(base);
+    }
     if let Some(base) = pool.kept.pop() {
         return Ok(base);
     }

@@ -8,17 +8,17 @@
 //! Everything happens under one lock, which no call into a domain takes. Rights change while domains run: the kernel
 //! replaces a mapping at once for all threads, and a thread that used it meanwhile faults.
 
-use crate::domain::{Domain, DomainRef, fork as fork_of_domains, regions};
+use crate::domain::{DomainRef, fork as fork_of_domains, regions};
 use crate::lanes::signal;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{guarded, host, sys};
 use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
-use ringfence_core::Unsupported;
 use ringfence_core::error::{HostError, MemoryError};
+use ringfence_core::{Elsewhere, Unsupported};
 use ringfence_isa::{PAGE, window};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Weak};
 
 mod files;
@@ -80,19 +80,19 @@ pub enum RegionError {
 }
 
 /// On whose behalf something is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Actor<'a> {
     /// The host program itself.
     Host,
     /// A domain; a host function that acts for one says so here, and the rules for domains hold.
-    Domain(&'a Domain),
+    Domain(DomainRef<'a>),
 }
 
 /// Who gets rights.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Recipient<'a> {
     /// One domain.
-    Domain(&'a Domain),
+    Domain(DomainRef<'a>),
     /// All members of a group, present and future.
     Group(&'a Group),
 }
@@ -111,6 +111,8 @@ struct Backing {
 struct Known {
     base: u64,
     name: String,
+    /// Who runs it, if that is another process.
+    elsewhere: Option<Weak<dyn Elsewhere>>,
 }
 
 #[derive(Default)]
@@ -154,7 +156,7 @@ impl State {
     fn party(&mut self, actor: Actor<'_>) -> Party {
         match actor {
             Actor::Host => Party::Host,
-            Actor::Domain(d) => Party::Domain(self.domain(d.as_ref())),
+            Actor::Domain(d) => Party::Domain(self.domain(d)),
         }
     }
 
@@ -171,6 +173,7 @@ impl State {
             Known {
                 base,
                 name: domain.name().to_owned(),
+                elsewhere: domain.space().elsewhere(),
             },
         );
         id
@@ -178,7 +181,7 @@ impl State {
 
     fn grantee(&mut self, to: Recipient<'_>) -> Grantee {
         match to {
-            Recipient::Domain(d) => Grantee::Domain(self.domain(d.as_ref())),
+            Recipient::Domain(d) => Grantee::Domain(self.domain(d)),
             Recipient::Group(g) => Grantee::Group(g.0.id),
         }
     }
@@ -192,16 +195,27 @@ impl State {
         };
         let at = known.base + u64::from(region.offset);
         let len = sys::page_up(region.len);
+        let elsewhere = known.elsewhere.as_ref().and_then(Weak::upgrade);
         let (prot, file) = match (rights, &region.writable) {
-            (Rights::None, _) => {
-                // SAFETY: the area for regions of a window holds nothing else.
-                return unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true) }.map(drop);
-            }
-            (Rights::Write, Some(file)) => (libc::PROT_READ | libc::PROT_WRITE, file),
-            _ => (libc::PROT_READ, &region.readable),
+            (Rights::None, _) => (libc::PROT_NONE, None),
+            (Rights::Write, Some(file)) => (libc::PROT_READ | libc::PROT_WRITE, Some(file)),
+            _ => (libc::PROT_READ, Some(&region.readable)),
         };
-        // SAFETY: as above; the file is sealed against shrinking.
-        unsafe { map_shared(at, len, prot, file, true) }.map(drop)
+        if let Some(elsewhere) = &elsewhere {
+            elsewhere.map_region(at, len, rights, file.map(AsFd::as_fd))?;
+        }
+        // SAFETY: the area for regions of a window holds nothing else; the file is sealed against shrinking.
+        let mapped = unsafe {
+            match file {
+                None => sys::map_anonymous(at, len, libc::PROT_NONE, true),
+                Some(file) => map_shared(at, len, prot, file, true),
+            }
+        };
+        if let (Err(_), Some(elsewhere)) = (&mapped, &elsewhere) {
+            // Less than there should be on one side, so on both.
+            let _ = elsewhere.map_region(at, len, Rights::None, None);
+        }
+        mapped.map(drop)
     }
 
     /// Brings the windows into line. If that fails, those that were changed are put back, and the caller takes its
@@ -316,8 +330,8 @@ impl Region {
     ///
     /// # Errors
     /// [`RegionError`].
-    pub fn owned_by(owner: &Domain, len: u64) -> Result<Region, RegionError> {
-        Self::make(Actor::Domain(owner), len, None, Rights::Write)
+    pub fn owned_by<'a>(owner: impl Into<DomainRef<'a>>, len: u64) -> Result<Region, RegionError> {
+        Self::make(Actor::Domain(owner.into()), len, None, Rights::Write)
     }
 
     /// The first `len` bytes of a memory file that the host gives. It is sealed against shrinking. Nobody gets more than
@@ -471,9 +485,9 @@ impl Region {
 
     /// What a domain may do to it.
     #[must_use]
-    pub fn rights_of(&self, domain: &Domain) -> Rights {
+    pub fn rights_of<'a>(&self, domain: impl Into<DomainRef<'a>>) -> Rights {
         let state = lock();
-        let id = state.by_base.get(&domain.as_ref().base());
+        let id = state.by_base.get(&domain.into().base());
         id.map_or(Rights::None, |&id| state.matrix.effective(id, self.0.id))
     }
 
@@ -572,7 +586,8 @@ impl Drop for Held {
 }
 
 /// Whether the domain with this window can do anything to a region.
-pub(crate) fn has_rights(base: u64) -> bool {
+#[must_use]
+pub fn has_rights(base: u64) -> bool {
     let state = lock();
     state
         .by_base
@@ -580,8 +595,29 @@ pub(crate) fn has_rights(base: u64) -> bool {
         .is_some_and(|&id| !state.matrix.regions_of(id).is_empty())
 }
 
+/// Another process runs the domain with this window from now on: it gets what the one before had.
+///
+/// # Errors
+/// [`HostError`].
+pub fn renew(base: u64) -> Result<(), HostError> {
+    let state = lock();
+    let Some(&id) = state.by_base.get(&base) else {
+        return Ok(());
+    };
+    for (region, after) in state.matrix.regions_of(id) {
+        let change = Change {
+            domain: id,
+            region,
+            before: after,
+            after,
+        };
+        state.map(&change, after)?;
+    }
+    Ok(())
+}
+
 /// A domain goes: its rights, its regions and its groups go with it. Its window is emptied by the caller.
-pub(crate) fn forget(base: u64) {
+pub fn forget(base: u64) {
     let mut state = lock();
     let Some(id) = state.by_base.remove(&base) else {
         return;

@@ -1,7 +1,7 @@
 //! Groups of domains, as the host holds them.
 
 use super::{Actor, RegionError, lock};
-use crate::domain::Domain;
+use crate::domain::DomainRef;
 use crate::share::rights::{GroupId, Party};
 use std::fmt;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ impl Group {
     ///
     /// # Errors
     /// [`RegionError::Rights`].
-    pub fn owned_by(owner: &Domain, open: bool) -> Result<Group, RegionError> {
+    pub fn owned_by<'a>(owner: impl Into<DomainRef<'a>>, open: bool) -> Result<Group, RegionError> {
         let mut state = lock();
-        let party = state.party(Actor::Domain(owner));
+        let party = state.party(Actor::Domain(owner.into()));
         let id = state.matrix.add_group(party, open)?;
         Ok(Group(Arc::new(HeldGroup {
             id,
@@ -47,9 +47,9 @@ impl Group {
     ///
     /// # Errors
     /// [`RightsError::Closed`] or [`RightsError::NotOwner`] as [`RegionError::Rights`]; [`RegionError::Host`].
-    pub fn admit(&self, actor: Actor<'_>, domain: &Domain) -> Result<(), RegionError> {
+    pub fn admit<'a>(&self, actor: Actor<'_>, domain: impl Into<DomainRef<'a>>) -> Result<(), RegionError> {
         let mut state = lock();
-        let (party, id) = (state.party(actor), state.domain(domain.as_ref()));
+        let (party, id) = (state.party(actor), state.domain(domain.into()));
         let was_member = state.matrix.is_member(id, self.0.id);
         let changes = state.matrix.join(party, id, self.0.id)?;
         if let Err(e) = state.apply(&changes) {
@@ -65,9 +65,9 @@ impl Group {
     ///
     /// # Errors
     /// [`RightsError::NotMember`] or [`RightsError::NotOwner`] as [`RegionError::Rights`].
-    pub fn expel(&self, actor: Actor<'_>, domain: &Domain) -> Result<(), RegionError> {
+    pub fn expel<'a>(&self, actor: Actor<'_>, domain: impl Into<DomainRef<'a>>) -> Result<(), RegionError> {
         let mut state = lock();
-        let (party, id) = (state.party(actor), state.domain(domain.as_ref()));
+        let (party, id) = (state.party(actor), state.domain(domain.into()));
         let changes = state.matrix.expel(party, id, self.0.id)?;
         state.withdraw(&changes);
         Ok(())
