@@ -110,6 +110,8 @@ step sysroot sysroot/build.sh
 step libc make -s -C sysroot test
 step cxx sysroot/tests/cxx.sh
 step unit cargo test --workspace --quiet --no-fail-fast
+# the Rust interface's tests on the other back ends
+step backends scripts/test_backends.sh
 # mistakes planted in the verifier one at a time; its corpus has to notice each
 step holes cargo test -p ringfence-mistakes --quiet
 # the verifier's decoder against three others: a sample, or everything

@@ -8,6 +8,7 @@ use ringfence::{
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use support::Start as _;
 use support::{basic, basic_imports, module};
 
 #[test]
@@ -61,13 +62,14 @@ fn rights_and_groups() -> Result<(), Error> {
 
 #[test]
 fn entries_that_were_revoked() -> Result<(), Error> {
+    needs!(Grants);
     let signature = Signature {
         ints: 2,
         int_results: 1,
         ..Signature::NOTHING
     };
     let slots = || basic_imports().slot("host_add", signature, OnFailure::Tell);
-    let (caller, callee) = (module("basic").instantiate(slots())?, basic());
+    let (caller, callee) = (module("basic").start(slots())?, basic());
     let call = caller.func::<(i32, i32), i32>("call_host_add")?;
     let grant = caller.grant("host_add", &callee, "add")?;
     assert_eq!(call.call(2, 3)?, 6);
@@ -130,6 +132,7 @@ fn memory_that_is_unmapped_under_a_call() -> Result<(), Error> {
 
 #[test]
 fn modules_on_the_stack() -> Result<(), Box<dyn std::error::Error>> {
+    needs!(Modules);
     let own: Arc<OnceLock<Domain>> = Arc::default();
     let seen: Arc<Mutex<Vec<Result<(), ModuleError>>>> = Arc::default();
     let (d, tries) = (own.clone(), seen.clone());
@@ -137,7 +140,7 @@ fn modules_on_the_stack() -> Result<(), Box<dyn std::error::Error>> {
         tries.lock().unwrap().push(d.get().unwrap().remove_module("plug"));
         0u64
     });
-    let mut options = ringfence::DomainOptions::default();
+    let mut options = support::options();
     options.extensible = true;
     let domain = Domain::instantiate(&[module("basic")], imports, &options)?;
     assert!(own.set(domain.clone()).is_ok());

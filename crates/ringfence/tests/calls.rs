@@ -3,6 +3,7 @@
 mod support;
 
 use ringfence::{CallError, Domain, DomainError, Error, Ptr};
+use support::Start as _;
 use support::{basic, basic_imports, module};
 
 #[test]
@@ -54,6 +55,7 @@ fn floats_and_mixtures() -> Result<(), Error> {
 
 #[test]
 fn a_wrong_claim_gives_wrong_numbers_and_nothing_worse() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let _ = d.func::<(), i32>("add")?.call()?;
     let _ = d.func::<(f64, f64), f64>("add")?.call(1.0, 2.0)?;
@@ -96,7 +98,7 @@ fn exports_that_are_not_there_or_no_functions() {
 fn domains_of_one_module_share_nothing() -> Result<(), Error> {
     let module = module("basic");
     let domains: Vec<Domain> = (0..20)
-        .map(|_| module.instantiate(basic_imports()))
+        .map(|_| module.start(basic_imports()))
         .collect::<Result<_, _>>()?;
     for (i, d) in domains.iter().enumerate() {
         let bump = d.func::<(), i64>("bump")?;
@@ -158,6 +160,7 @@ fn lanes_of_ended_threads_are_used_again() -> Result<(), Error> {
 
 #[test]
 fn more_threads_than_lanes_is_an_error_and_no_more() -> Result<(), Error> {
+    needs!(Limits);
     let d = basic();
     let add = d.func::<(i32, i32), i32>("add")?;
     let all = std::sync::Barrier::new(70);
@@ -183,6 +186,7 @@ fn more_threads_than_lanes_is_an_error_and_no_more() -> Result<(), Error> {
 
 #[test]
 fn function_pointers_of_a_domain_go_back_into_it() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let pick = d.func::<(i32,), Ptr<()>>("pick")?;
     let apply = d.func::<(Ptr<()>, i32), i32>("apply")?;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ringfence::policy::{Policy, Rights};
 use ringfence::{Imports, LimitHit, OnLimit};
+use support::Start as _;
 use support::guest::{Guest, Scratch, errno};
 
 const BLOCK: i64 = 4096;
@@ -167,7 +168,7 @@ fn the_host_may_give_more() {
             _ => OnLimit::Keep,
         }
     });
-    let domain = support::module("syscall").instantiate(imports).unwrap();
+    let domain = support::module("syscall").start(imports).unwrap();
     let call = domain.func("system_call").unwrap();
     let g = Guest { domain, call };
     let fd = open(&g, "/d/file", libc::O_WRONLY);

@@ -4,6 +4,7 @@ mod support;
 
 use ringfence::policy::{Policy, Rights, Stream};
 use ringfence::{Domain, Imports, Snapshot, SnapshotError};
+use support::Start as _;
 use support::guest::{Guest, Scratch, errno};
 
 fn refused(domain: &Domain, what: &str) {
@@ -84,11 +85,12 @@ fn a_snapshot_waits_for_descriptors_to_be_closed() {
 
 #[test]
 fn an_image_of_a_domain_with_open_descriptors_is_refused() {
+    needs!(Snapshots);
     let scratch = Scratch::new("snapshot");
     std::fs::write(scratch.0.join("file"), "abc").unwrap();
     let make = || {
         let monitor = Policy::new().dir(&scratch.0, "/d", Rights::Read).start().unwrap();
-        support::module("syscall").instantiate(Imports::new().policy(monitor))
+        support::module("syscall").start(Imports::new().policy(monitor))
     };
     let snapshot = |keep: bool| {
         Snapshot::new(make, move |d: &Domain| {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ringfence::{CallError, Caller, DomainError, Error, FaultKind, Func, HostCause, Imports, Ptr, Untrusted};
+use support::Start as _;
 use support::{basic, basic_imports, module};
 
 #[test]
@@ -35,7 +36,7 @@ fn host_functions_reach_the_callers_memory() -> Result<(), Error> {
             Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
         },
     );
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     d.func::<(), ()>("call_host_note")?.call()?;
     assert_eq!(*seen.lock().unwrap(), "hello from inside");
     Ok(())
@@ -43,7 +44,7 @@ fn host_functions_reach_the_callers_memory() -> Result<(), Error> {
 
 #[test]
 fn missing_imports_are_named() {
-    let e = module("basic").instantiate(Imports::new()).unwrap_err();
+    let e = module("basic").start(Imports::new()).unwrap_err();
     assert!(
         matches!(&e, DomainError::Unresolved { symbol, .. } if symbol.starts_with("host_")),
         "{e}"
@@ -57,6 +58,7 @@ fn missing_imports_are_named() {
 
 #[test]
 fn an_error_ends_the_call() -> Result<(), Error> {
+    needs!(Faults);
     let imports = basic_imports().func("host_add", |a: i32, b: i32| -> Result<i32, String> {
         if b == 13 {
             Err("no thirteens".into())
@@ -64,7 +66,7 @@ fn an_error_ends_the_call() -> Result<(), Error> {
             Ok(a + b)
         }
     });
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     let call = d.func::<(i32, i32), i32>("call_host_add")?;
     assert_eq!(call.call(1, 2)?, 4);
     match call.call(1, 13) {
@@ -86,11 +88,12 @@ fn an_error_ends_the_call() -> Result<(), Error> {
 
 #[test]
 fn a_panic_ends_the_call_and_can_go_on_from_there() -> Result<(), Error> {
+    needs!(Faults);
     let imports = basic_imports().func("host_add", |a: i32, b: i32| {
         assert_ne!(b, 13, "unlucky");
         a + b
     });
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     let call = d.func::<(i32, i32), i32>("call_host_add")?;
     let dropped = Arc::new(());
     let e = {
@@ -132,7 +135,7 @@ fn host_and_domain_call_each_other_in_turn() -> Result<(), Error> {
             Ok(a + b)
         }
     });
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     let call = d.func::<(i32, i32), i32>("call_host_add")?;
     again.set(call.clone()).unwrap();
     // Each of the 31 levels adds one.
@@ -143,6 +146,7 @@ fn host_and_domain_call_each_other_in_turn() -> Result<(), Error> {
 
 #[test]
 fn endless_nesting_is_an_error() -> Result<(), Error> {
+    needs!(Faults);
     let again: Arc<OnceLock<Func<(i32, i32), i32>>> = Arc::default();
     let inner = again.clone();
     let count = Arc::new(AtomicU32::new(0));
@@ -151,7 +155,7 @@ fn endless_nesting_is_an_error() -> Result<(), Error> {
         counted.fetch_add(1, Relaxed);
         Ok(inner.get().expect("set").call(a, b)?.into_inner_unchecked())
     });
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     let call = d.func::<(i32, i32), i32>("call_host_add")?;
     again.set(call.clone()).unwrap();
     assert!(call.call(1, 2).is_err());
@@ -162,6 +166,7 @@ fn endless_nesting_is_an_error() -> Result<(), Error> {
 
 #[test]
 fn two_domains_call_each_other_through_the_host() -> Result<(), Error> {
+    needs!(Faults);
     let b = basic();
     let b_add = b.func::<(i32, i32), i32>("call_host_add")?;
     let b_divide = b.func::<(i32, i32), i32>("divide")?;
@@ -171,7 +176,7 @@ fn two_domains_call_each_other_through_the_host() -> Result<(), Error> {
         }
         Ok(b_add.call(x, y)?.into_inner_unchecked())
     });
-    let a = module("basic").instantiate(imports)?;
+    let a = module("basic").start(imports)?;
     let call = a.func::<(i32, i32), i32>("call_host_add")?;
     assert_eq!(call.call(1, 2)?, 5);
     // A fault in B is an error of the host function, and so of the call into A.
@@ -195,10 +200,11 @@ fn two_domains_call_each_other_through_the_host() -> Result<(), Error> {
 
 #[test]
 fn a_failure_is_not_taken_for_a_later_one() -> Result<(), Error> {
+    needs!(Faults);
     let imports = basic_imports().func("host_add", |_: i32, _: i32| -> Result<i32, String> {
         Err("old".into())
     });
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     let e = d
         .func::<(i32, i32), i32>("call_host_add")?
         .call(1, 2)
@@ -218,7 +224,7 @@ fn host_functions_run_on_every_thread() -> Result<(), Error> {
         sum.fetch_add(1, Relaxed);
         a + b
     });
-    let d = module("basic").instantiate(imports)?;
+    let d = module("basic").start(imports)?;
     let many = d.func::<(i32,), i32>("add_many")?;
     std::thread::scope(|s| {
         for _ in 0..4 {

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use ringfence::policy::{Captured, Policy, Stream};
-use ringfence::{Domain, Imports, Module};
+use ringfence::{Imports, Module};
+use support::Start as _;
 
 fn module() -> Module {
     let top = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -43,7 +44,7 @@ fn many_lanes_in_one_libc() {
         .capture_limit(1 << 30)
         .start()
         .unwrap();
-    let domain = Domain::new(&module(), Imports::new().policy(monitor)).unwrap();
+    let domain = module().start(Imports::new().policy(monitor)).unwrap();
     let work = domain.func::<(u32, i32), i32>("work").unwrap();
     let total = domain.func::<(), i64>("total").unwrap();
     // Twice: the second time in lanes and with locks that have been used, and after a reset as at first.

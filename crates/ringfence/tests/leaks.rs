@@ -3,6 +3,7 @@
 mod support;
 
 use ringfence::{Error, Imports, Ptr};
+use support::Start as _;
 use support::{basic_imports, module};
 
 fn count(path: &str) -> usize {
@@ -15,7 +16,7 @@ fn count(path: &str) -> usize {
 fn nothing_is_left_when_domains_go() -> Result<(), Error> {
     let module = module("basic");
     let round = || -> Result<(), Error> {
-        let d = module.instantiate(basic_imports())?;
+        let d = module.start(basic_imports())?;
         let m = d.memory();
         let _block = m.put_slice(&[1u8; 100_000])?;
         let region = ringfence::Region::new(8192)?;
@@ -23,7 +24,7 @@ fn nothing_is_left_when_domains_go() -> Result<(), Error> {
         d.func::<(i32, i32), i32>("add")?.call(1, 2)?;
         assert!(d.func::<(Ptr<i32>,), i32>("outer")?.call(Ptr::NULL).is_err());
         d.reset()?;
-        let e = module.instantiate(Imports::new()).map(drop).unwrap_err();
+        let e = module.start(Imports::new()).map(drop).unwrap_err();
         assert!(e.to_string().contains("host_"), "{e}");
         Ok(())
     };

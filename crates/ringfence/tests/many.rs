@@ -3,15 +3,16 @@
 mod support;
 
 use ringfence::{
-    CallError, Caller, Domain, DomainError, DomainOptions, Error, FaultKind, GrantError, Imports,
-    ModuleError, OnFailure, Pool, Ptr, Region, Rights, Signature, Snapshot, SnapshotError,
+    CallError, Caller, Domain, DomainError, Error, FaultKind, GrantError, Imports, ModuleError, OnFailure,
+    Pool, Ptr, Region, Rights, Signature, Snapshot, SnapshotError,
 };
 use std::sync::{Arc, Mutex};
+use support::Start as _;
 use support::{basic, basic_imports, module};
 
 fn pool(most: usize) -> Pool {
     let module = module("basic");
-    Pool::new(most, move || module.instantiate(basic_imports()))
+    Pool::new(most, move || module.start(basic_imports()))
 }
 
 #[test]
@@ -122,10 +123,11 @@ fn a_pool_keeps_no_more_than_it_should() -> Result<(), Error> {
 /// A host function of the callee's fails; the caller goes on, and a later error of the host's is told as what it is.
 #[test]
 fn a_failure_that_was_survived_is_not_told_later() -> Result<(), Error> {
+    needs!(Grants);
     let failing = basic_imports().func("host_add", |a: i32, _: i32| -> Result<i32, String> {
         if a < 0 { Err("negative".into()) } else { Ok(a) }
     });
-    let callee = module("basic").instantiate(failing)?;
+    let callee = module("basic").start(failing)?;
     let imports = basic_imports().export_or(
         "host_add",
         &callee,
@@ -133,10 +135,10 @@ fn a_failure_that_was_survived_is_not_told_later() -> Result<(), Error> {
         two_ints(),
         OnFailure::Return(5),
     );
-    let caller = module("basic").instantiate(imports)?;
+    let caller = module("basic").start(imports)?;
     assert_eq!(caller.func::<(i32, i32), i32>("call_host_add")?.call(-1, 0)?, 6);
     let imports = basic_imports().export_or("host_add", &callee, "add", two_ints(), OnFailure::End);
-    let ended = module("basic").instantiate(imports)?;
+    let ended = module("basic").start(imports)?;
     let e = ended
         .func::<(i32, i32), i32>("call_host_add")?
         .call(1, 0)
@@ -167,13 +169,14 @@ fn a_pool_takes_back_what_was_given() -> Result<(), Error> {
 
 #[test]
 fn domains_start_from_a_state_and_return_to_it() -> Result<(), Error> {
+    needs!(Snapshots);
     let warm = |d: &Domain| -> Result<(), Error> {
         for _ in 0..5 {
             d.func::<(), i64>("bump")?.call()?;
         }
         Ok(())
     };
-    let make = || module("basic").instantiate(basic_imports());
+    let make = || module("basic").start(basic_imports());
     let snapshot = Snapshot::new(make, warm)?;
     let pool = Pool::from_snapshot(2, snapshot.clone(), basic_imports);
     for _ in 0..3 {
@@ -208,9 +211,9 @@ fn two_ints() -> Signature {
 
 #[test]
 fn domains_call_each_other() -> Result<(), Error> {
+    needs!(Grants);
     let callee = basic();
-    let caller =
-        module("basic").instantiate(basic_imports().export("host_add", &callee, "add", two_ints()))?;
+    let caller = module("basic").start(basic_imports().export("host_add", &callee, "add", two_ints()))?;
     let call = caller.func::<(i32, i32), i32>("call_host_add")?;
     assert_eq!(call.call(20, 21)?, 42);
     let many = caller.func::<(i32,), i32>("add_many")?;
@@ -220,7 +223,7 @@ fn domains_call_each_other() -> Result<(), Error> {
     let divide = |imports: Imports, on_failure| {
         imports.export_or("host_add", &callee, "divide", two_ints(), on_failure)
     };
-    let caller = module("basic").instantiate(divide(basic_imports(), OnFailure::Tell))?;
+    let caller = module("basic").start(divide(basic_imports(), OnFailure::Tell))?;
     let call = caller.func::<(i32, i32), i32>("call_host_add")?;
     assert_eq!(call.call(6, 2)?, 4);
     let e = call.call(6, 0).unwrap_err();
@@ -244,7 +247,7 @@ fn domains_call_each_other() -> Result<(), Error> {
             log.lock().unwrap().push(format!("{import}: {error}"));
             callee.map_or(Ok(()), |callee| callee.reset())
         });
-    let caller = module("basic").instantiate(imports)?;
+    let caller = module("basic").start(imports)?;
     let call = caller.func::<(i32, i32), i32>("call_host_add")?;
     assert_eq!(call.call(6, 0)?, 78);
     assert_eq!(call.call(6, 2)?, 4, "the hook has reset the callee");
@@ -261,7 +264,7 @@ fn domains_call_each_other() -> Result<(), Error> {
     // A callee that is not there, or no function.
     for wrong in ["no_such", "counter"] {
         let imports = basic_imports().export("host_add", &callee, wrong, two_ints());
-        assert!(module("basic").instantiate(imports).is_err(), "{wrong}");
+        assert!(module("basic").start(imports).is_err(), "{wrong}");
     }
     Ok(())
 }
@@ -281,7 +284,8 @@ fn memory_is_accounted_for() -> Result<(), Error> {
 
 #[test]
 fn plug_ins_come_and_go() -> Result<(), Box<dyn std::error::Error>> {
-    let mut options = DomainOptions::default();
+    needs!(Modules);
+    let mut options = support::options();
     let imports = || {
         basic_imports().func("host_find", |caller: &Caller, name: Ptr<u8>| {
             // Any text will do for a look into a table.

@@ -37,7 +37,7 @@ fn told(seen: &Seen) -> Vec<LimitHit> {
 }
 
 fn with(name: &str, imports: Imports, change: impl FnOnce(&mut DomainOptions)) -> Domain {
-    let mut options = DomainOptions::default();
+    let mut options = support::options();
     change(&mut options);
     Domain::instantiate(&[module(name)], imports, &options).unwrap()
 }

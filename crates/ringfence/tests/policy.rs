@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ringfence::policy::{Captured, Decision, Policy, Stream};
-use ringfence::{Domain, Imports, Module};
+use ringfence::{Imports, Module};
+use support::Start as _;
 
 /// Reads standard input, writes it to standard output twice, asks for a process number, exits with it.
 const PROGRAM: &str = r#"
@@ -43,7 +44,7 @@ fn streams_are_the_hosts_to_give_and_calls_its_to_answer() {
         })
         .start()
         .unwrap();
-    let domain = Domain::new(&program(), Imports::new().policy(monitor.clone())).unwrap();
+    let domain = program().start(Imports::new().policy(monitor.clone())).unwrap();
     assert_eq!(domain.run_program(&monitor).unwrap(), 42);
     assert_eq!(output.take(), b"in ab");
     assert_eq!(seen.load(Ordering::Relaxed), 4);

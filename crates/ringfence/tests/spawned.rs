@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ringfence::policy::Policy;
 use ringfence::{CallError, Domain, DomainError, FaultKind, Imports, Module};
+use support::Start as _;
 
 const MODULE: &str = r#"
 enum { CLONE = 56, FORK = 57, VM = 0x100, THREAD = 0x10000 };
@@ -28,7 +29,7 @@ fn module() -> Module {
 
 fn domain(threads: usize) -> Domain {
     let monitor = Policy::new().threads(threads).start().unwrap();
-    Domain::new(&module(), Imports::new().policy(monitor)).unwrap()
+    module().start(Imports::new().policy(monitor)).unwrap()
 }
 
 fn ask(domain: &Domain, name: &str, argument: i64) -> i64 {
@@ -121,7 +122,7 @@ fn the_last_handle_ends_them() {
     let held = |monitor: &std::sync::Arc<ringfence::policy::Monitor>| std::sync::Arc::strong_count(monitor);
     for clones in [0, 3] {
         let monitor = Policy::new().threads(2).start().unwrap();
-        let d = Domain::new(&module(), Imports::new().policy(monitor.clone())).unwrap();
+        let d = module().start(Imports::new().policy(monitor.clone())).unwrap();
         assert_eq!(ask(&d, "start_spin", 0), 0);
         assert_eq!(ask(&d, "start_spin", 0), 0);
         let more: Vec<Domain> = (0..clones).map(|_| d.clone()).collect();
@@ -137,7 +138,7 @@ fn the_last_handle_ends_them() {
 
 #[test]
 fn a_threads_time_is_limited_like_a_calls() {
-    let mut options = ringfence::DomainOptions::default();
+    let mut options = support::options();
     options.time_limit = Some(Duration::from_millis(50));
     let monitor = Policy::new().threads(1).start().unwrap();
     let d = Domain::instantiate(&[module()], Imports::new().policy(monitor), &options).unwrap();

@@ -12,8 +12,19 @@ use ringfence_runtime::backed;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, Weak};
+use std::time::Duration;
+
+/// How often an interrupt looks whether all are inside, a millisecond apart.
+const MOST_LOOKS: u32 = 1000;
 
 impl Shared {
+    /// How many threads have a call in progress in the worker.
+    fn active(&self) -> Option<u32> {
+        let bytes = self.whole(&Ask::Usage).ok()?;
+        let mut r = Reader(&bytes);
+        (!bytes.is_empty() && r.number() == 0).then(|| wire::get_usage(&mut r).active)
+    }
+
     /// An answer that is a number.
     fn value(&self, ask: &Ask) -> Option<Result<u64, MemoryError>> {
         let bytes = self.ask(ask).ok()?;
@@ -99,6 +110,14 @@ impl Space for Shared {
     }
 
     fn interrupt(&self) {
+        // A thread that was told to be inside may be on its way still.
+        for _ in 0..MOST_LOOKS {
+            let spawned = self.spawned.load(Ordering::Acquire);
+            if spawned == 0 || self.active().is_none_or(|active| active >= spawned) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let _ = self.whole(&Ask::Interrupt);
     }
 

@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 
+use super::Start;
 use ringfence::policy::Policy;
 use ringfence::{CallError, Domain, Func, Imports, Ptr};
 
@@ -18,7 +19,7 @@ impl Guest {
     pub fn new(policy: Policy) -> Guest {
         let monitor = policy.start().unwrap();
         let domain = super::module("syscall")
-            .instantiate(Imports::new().policy(monitor))
+            .start(Imports::new().policy(monitor))
             .unwrap();
         let call = domain.func("system_call").unwrap();
         Guest { domain, call }
