@@ -175,7 +175,7 @@ static double parse_float(char *text, char **end, const char *type, const char *
 			return *failed = true, 0;
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 		                errmsg("\"%.*s\" is out of range for type %s", single ? (int) strlen(original) : (int) (after - text),
-		                       single ? original : text, type)));
+		                       single ? original : text, single ? "real" : "double precision")));
 	}
 	while (isspace((unsigned char) *after))
 		after++;

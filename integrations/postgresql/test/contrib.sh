@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# PostgreSQL's own extensions in C, unmodified, as modules for plfenced, and their own regression tests.
+#
+#   contrib.sh fetch              the source of the installed PostgreSQL (or the newest that can be had) below build/postgresql
+#   contrib.sh build [NAME...]    compiles extensions and writes them for a server's extension directory
+#   contrib.sh test [NAME...]     builds, installs them into the tree of tree.sh (`tree.sh make` first) and runs their tests there
+#
+# RINGFENCE: the command (default: that of build/postgresql/prefix). PG_CONFIG: default pg_config.
+# PLF_TREE: the tree, if not build/postgresql/tree. PLF_SOURCE: an unpacked source of PostgreSQL, instead of `fetch`.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+out=$root/build/postgresql
+config=$(command -v "${PG_CONFIG:-pg_config}") || { echo "contrib.sh: no pg_config: install postgresql-server-dev-15" >&2; exit 1; }
+export RINGFENCE=${RINGFENCE:-$out/prefix/bin/ringfence} PG_CONFIG=$config
+tree=${PLF_TREE:-$out/tree}
+all=(fuzzystrmatch isn seg cube earthdistance citext hstore intarray ltree)
+
+fetch() {
+    local lists=$out/apt package version file
+    local -a apt=(apt-get -q -o "Dir::State::lists=$lists/lists" -o "Dir::Etc::sourceparts=$lists/parts"
+        -o Dir::Etc::sourcelist=/dev/null -o "Dir::Cache=$lists/cache" -o APT::Sandbox::User=root)
+
+    package=postgresql-$("$config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+    version=$(dpkg-query -W -f '${source:Version}' "$package")
+    mkdir -p "$lists/lists/partial" "$lists/parts" "$lists/cache/archives/partial"
+    # Debian's own archives, for sources; nothing of the system's lists is changed.
+    for file in /etc/apt/sources.list.d/debian*.sources; do
+        sed 's/^Types:.*/Types: deb-src/' "$file" >"$lists/parts/$(basename "$file")"
+    done
+    "${apt[@]}" update >/dev/null
+    cd "$out"
+    "${apt[@]}" source --download-only "$package=$version" >/dev/null 2>&1 ||
+        "${apt[@]}" source --download-only "$package" >/dev/null
+    file=$(find . -maxdepth 1 -name "${package}_*.orig.tar.*" ! -name '*.asc' | sort -V | tail -n 1)
+    rm -rf source
+    mkdir source
+    tar -xf "$file" -C source --strip-components=1
+    echo "$file"
+}
+
+source_of() { # NAME
+    local source=${PLF_SOURCE:-$out/source}
+    [[ -d $source/contrib/$1 ]] || { echo "contrib.sh: no source of $1: run contrib.sh fetch" >&2; exit 1; }
+    echo "$source/contrib/$1"
+}
+
+# A variable of an extension's Makefile.
+variable() { # DIR NAME
+    sed -n ':a;/\\$/{N;s/\\\n//;ba};s/^'"$2"' *= *//p' "$1/Makefile"
+}
+
+build() { # NAME
+    local name=$1 dir file object
+    local -a sources=() flags=()
+
+    dir=$(source_of "$name")
+    for object in $(variable "$dir" OBJS); do
+        file=${object%.o}.c
+        if [[ $object == *.o && -f $dir/$file ]]; then sources+=("$file"); fi
+    done
+    # Without OBJS: MODULES, each a source of its own name.
+    if ((${#sources[@]} == 0)); then sources=("$name.c"); fi
+    # ltree folds case unless its Makefile says otherwise.
+    for file in $(variable "$dir" PG_CPPFLAGS); do
+        if [[ $file == -D* ]]; then flags+=("$file"); fi
+    done
+    (cd "$dir" && "$out/guest/plfenced-cc" -fPIC -w "${flags[@]}" -I"$dir" -I"$(dirname "$dir")" "${sources[@]}" \
+        -o "$out/contrib/$name.rf")
+    "$here/fence-extension" "$name" "$dir" "$out/contrib/$name.rf" "$out/contrib/extension"
+}
+
+build_all() {
+    local name
+
+    mkdir -p "$out/contrib/extension"
+    "$here/../guest/build.sh" "$out/guest"
+    for name; do build "$name"; done
+}
+
+run_tests() { # NAME...
+    local name db=$out/contrib/db failed=0 regress
+    local -a tests
+
+    regress=$(dirname "$("$config" --pgxs)")/../test/regress/pg_regress
+    for name; do cp "$out/contrib/extension/$name"[.-]* "$tree$("$config" --sharedir)/extension/"; done
+    "$here/../tree.sh" start "$db"
+    for name; do
+        mkdir -p "$out/contrib/results/$name"
+        read -ra tests <<<"$(variable "$(source_of "$name")" REGRESS)"
+        echo "== $name"
+        (cd "$(source_of "$name")" && "$regress" --inputdir=. --outputdir="$out/contrib/results/$name" \
+            --bindir="$tree$("$config" --bindir)" --host="$db" --user=postgres --dbname="contrib_$name" \
+            --load-extension=plfenced "${tests[@]}") || failed=1
+    done
+    "$here/../tree.sh" stop "$db"
+    return $failed
+}
+
+command=${1:-}
+if (($# > 0)); then shift; fi
+if (($# == 0)); then set -- "${all[@]}"; fi
+case $command in
+fetch) fetch ;;
+build) build_all "$@" ;;
+test) build_all "$@" && run_tests "$@" ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+esac
