@@ -35,7 +35,7 @@ static char *change_case(int which, const char *text, size_t length, Oid collati
 	plf_state_save(&state);
 	result = plf_text_case(which, text, length, collation);
 	plf_state_restore(&state);
-	return result;
+	return plf_adopt(result);
 }
 
 char *str_tolower(const char *text, size_t length, Oid collation)

@@ -28,7 +28,7 @@ TypeFuncClass get_call_result_type(FunctionCallInfo fcinfo, Oid *type, TupleDesc
 	if (type != NULL)
 		*type = found;
 	if (description != NULL)
-		*description = columns;
+		*description = plf_adopt(columns);
 	return (TypeFuncClass) class;
 }
 

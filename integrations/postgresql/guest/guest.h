@@ -31,6 +31,9 @@ extern int plf_errors;
 /* Forgets the errors, the memory and the connections of a call that is over. */
 void plf_memory_release(void);
 
+/* What an import has put into the call area, moved to the context in which the caller works: it may outlive the call. */
+void *plf_adopt(void *pointer);
+
 /* Like plf_function_call of the imports, and safe against being called again meanwhile. */
 Datum plf_server_function(Oid function, Oid collation, int nargs, const NullableDatum *args, bool *isnull);
 

@@ -530,6 +530,18 @@ char *pchomp(const char *string)
 	return pnstrdup(string, length);
 }
 
+/* ------------------------------------------------------------------------------------------------ the server's values */
+
+void *plf_adopt(void *pointer)
+{
+	Size size;
+
+	if (CurrentMemoryContext == &plf_call_context || pointer == NULL || !in_area(pointer))
+		return pointer;
+	size = CHUNK(pointer)->size;
+	return memcpy(palloc(size), pointer, size);
+}
+
 /* -------------------------------------------------------------------------------------------------- the call's end */
 
 void plf_memory_release(void)

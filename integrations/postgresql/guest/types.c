@@ -203,7 +203,7 @@ TupleDesc lookup_rowtype_tupdesc_noerror(Oid type, int32 typmod, bool no_error)
 	plf_state_restore(&state);
 	if (result == NULL && !no_error)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("type %u is not composite", type)));
-	return result;
+	return plf_adopt(result);
 }
 
 TupleDesc lookup_rowtype_tupdesc(Oid type, int32 typmod)
