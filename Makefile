@@ -18,7 +18,7 @@ export RINGFENCE := $(RELEASE)/ringfence
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what is missing to build (Debian 12; needs root or sudo only if something is missing)
@@ -68,6 +68,21 @@ evidence: build ## Run the commands of docs/evidence.md that can run here (ROWS=
 docs: ## Build the book of all pages, with search, into build/book, and check its links
 	@scripts/setup.sh docs
 	@scripts/book.sh
+
+.PHONY: demo-postgresql
+demo-postgresql: build ## Functions of PostgreSQL in a temporary cluster: a call, a crash, an endless loop (docs/postgresql.md)
+	@scripts/setup.sh postgresql
+	@integrations/postgresql/demo.sh
+
+.PHONY: test-postgresql
+test-postgresql: build ## The tests of the language plfenced, in a private copy of the installed server
+	@scripts/setup.sh postgresql
+	@integrations/postgresql/test/run.sh
+
+.PHONY: install-postgresql
+install-postgresql: ## Install the language plfenced into the PostgreSQL of pg_config (after `make install`)
+	@scripts/setup.sh postgresql
+	@integrations/postgresql/install.sh "$(DESTDIR)" "$(PREFIX)"
 
 .PHONY: fmt
 fmt: ## Format the Rust sources

@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = {"c": "tests/api/readme.c", "rust": "crates/ringfence/examples/readme.rs"}
-ROOMS = ("apps", "bench", "crates", "docs", "include", "modules", "scripts", "sysroot", "tests")
+ROOMS = ("apps", "bench", "crates", "docs", "include", "integrations", "modules", "scripts", "sysroot", "tests")
 
 
 def examples():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test or measure Ringfence on Debian 12.
-#   scripts/setup.sh [build|test|bench|docs]
+#   scripts/setup.sh [build|test|bench|docs|postgresql]
 # Does nothing, quickly and without a network, when everything is there.
 set -euo pipefail
 
@@ -65,9 +65,15 @@ test)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
     ;;
-docs) ;;
-*) die "usage: setup.sh [build|test|bench|docs]" ;;
+docs | postgresql) ;;
+*) die "usage: setup.sh [build|test|bench|docs|postgresql]" ;;
 esac
+
+# the server, its headers, and the command that runs it as its own user
+if [[ $what == test || $what == postgresql ]]; then
+    [[ -x /usr/lib/postgresql/15/bin/postgres ]] || missing+=(postgresql-15)
+    [[ -e /usr/include/postgresql/15/server/postgres.h ]] || missing+=(postgresql-server-dev-15)
+fi
 
 as_root=()
 need_root() {

@@ -150,6 +150,7 @@ done
 if needs apt-get ports; then
     if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi
 fi
+if needs pg_config postgresql; then step postgresql integrations/postgresql/test/run.sh; fi
 step demo apps/demo/run.sh --smoke
 # a thousandth of the work: whether everything is built and agrees, not how fast it is
 step bench bench/run.sh --smoke --json "$logs/bench.json"

@@ -1,0 +1,688 @@
+/* Calls: from a row of pg_proc to a function of a domain, and each call of it.
+ *
+ * A module's function has one of two shapes. With PG_FUNCTION_INFO_V1 it gets a FunctionCallInfo, as functions in C do: the
+ * handler lays one into the call area. Without, it is a plain C function whose parameters are the SQL function's. */
+#include "plfenced.h"
+
+#include "access/xact.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/proclang.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+/* Registers that a plain function's arguments may take. */
+#define INTS 6
+#define FLOATS 8
+
+struct plf_function {
+	plf_domain *domain;
+	char *module, *name;
+	Oid oid, role;
+	uint32 epoch;
+	MemoryContext context;
+	MemoryContextCallback gone;
+	void *thunk;
+	bool v1, strict, retset, simple, trigger, internal;
+	int nargs;
+	plf_value_type *args;
+	plf_value_type result;
+	plf_gist *gist;
+	/* The module's FmgrInfo for this one, valid in the domain's generation. */
+	uint64 flinfo;
+	uint32 generation;
+};
+
+plf_call *plf_current_call;
+
+/* ------------------------------------------------------------------------------------------------ resolving */
+
+static void
+let_go(plf_function *f)
+{
+	plf_domain *d = f->domain;
+
+	if (!d)
+		return;
+	f->domain = NULL;
+	d->users--;
+	if (f->flinfo != 0 && f->generation == d->generation) {
+		plf_garbage *g = MemoryContextAllocExtended(TopMemoryContext, sizeof *g, MCXT_ALLOC_NO_OOM);
+
+		if (g) {
+			g->address = f->flinfo;
+			dlist_push_head(&d->garbage, &g->link);
+		}
+	}
+	f->flinfo = 0;
+}
+
+static void
+gone(void *function)
+{
+	let_go(function);
+}
+
+/* The type of a plain function's parameter or result, in C. */
+static const char *
+c_type(const plf_value_type *t)
+{
+	switch (t->way) {
+	case PLF_WAY_VOID:
+		return "void";
+	case PLF_WAY_FLOAT4:
+		return "float";
+	case PLF_WAY_FLOAT8:
+		return "double";
+	case PLF_WAY_VALUE:
+		switch (t->length) {
+		case 1:
+			return t->oid == BOOLOID ? "bool" : "signed char";
+		case 2:
+			return "short";
+		case 4:
+			return "int";
+		default:
+			return "long";
+		}
+	default:
+		return "void *";
+	}
+}
+
+static char *
+prototype(const plf_function *f)
+{
+	StringInfoData s;
+	int floats = 0;
+
+	initStringInfo(&s);
+	appendStringInfo(&s, "%s %s(", c_type(&f->result), f->name);
+	for (int i = 0; i < f->nargs; i++) {
+		appendStringInfo(&s, "%s%s", i ? ", " : "", c_type(&f->args[i]));
+		floats += f->args[i].way == PLF_WAY_FLOAT4 || f->args[i].way == PLF_WAY_FLOAT8;
+	}
+	appendStringInfo(&s, "%s)", f->nargs ? "" : "void");
+	if (floats > FLOATS || f->nargs - floats > INTS)
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+			errmsg("plain function \"%s\" has more than %d arguments of one kind", f->name, INTS),
+			errhint("Write it with PG_FUNCTION_INFO_V1.")));
+	return s.data;
+}
+
+/* A C identifier, which cannot say more in a prototype than it should. */
+static void
+check_name(const char *name)
+{
+	bool ok = *name != 0 && !(*name >= '0' && *name <= '9') && strlen(name) < 256;
+
+	for (const char *p = name; ok && *p; p++)
+		ok = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_';
+	if (!ok)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" cannot be the name of a function in C", name)));
+}
+
+static void
+split(const char *source, char **module, char **name)
+{
+	char *copy = pstrdup(source), *colon = strchr(copy, ':');
+
+	if (!colon)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("a function in language plfenced is AS 'module:function'"),
+			errdetail("This one is '%s'.", source)));
+	*colon = 0;
+	*module = copy;
+	*name = colon + 1;
+	check_name(*name);
+}
+
+/* Finds the domain and the function in it. */
+static void
+bind(plf_function *f)
+{
+	plf_domain *d;
+	char *finfo = psprintf("pg_finfo_%s", f->name);
+
+	f->role = GetUserId();
+	f->epoch = plf_module_epoch;
+	d = plf_domain_get(plf_module_get(f->module), f->role);
+	f->domain = d;
+	d->users++;
+	f->v1 = rf_domain_find_symbol(d->handle, NULL, finfo) != NULL;
+	rf_error_clear();
+	if (!f->v1 && !f->strict && f->nargs > 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+			errmsg("function \"%s\" cannot tell NULL arguments", f->name),
+			errhint("Make it STRICT, or write it with PG_FUNCTION_INFO_V1.")));
+	if (!f->v1 && (f->retset || f->trigger))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+			errmsg("function \"%s\" is a plain C function, which can be neither a trigger nor return a set", f->name),
+			errhint("Write it with PG_FUNCTION_INFO_V1.")));
+	if (f->v1 && !d->flinfo_create)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+			errmsg("module \"%s\" is not linked with the library of plfenced", f->module),
+			errhint("Link it with plfenced-cc.")));
+	f->thunk = rf_dlsym(d->handle, f->v1 ? psprintf("unsigned long %s(void *)", f->name) : prototype(f));
+	if (!f->thunk)
+		plf_throw_library(psprintf("function \"%s\" of module \"%s\"", f->name, f->module));
+}
+
+static plf_function *
+resolve(Oid oid, MemoryContext context, bool trigger)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
+	Form_pg_proc p;
+	plf_function *f;
+	MemoryContext before;
+	bool isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", oid);
+	p = (Form_pg_proc) GETSTRUCT(tuple);
+	before = MemoryContextSwitchTo(context);
+	f = palloc0(sizeof *f);
+	f->oid = oid;
+	f->context = context;
+	f->nargs = p->pronargs;
+	f->strict = p->proisstrict;
+	f->retset = p->proretset;
+	f->trigger = trigger;
+	split(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull)), &f->module, &f->name);
+	f->args = palloc0(sizeof *f->args * Max(f->nargs, 1));
+	f->simple = !f->retset && !trigger;
+	for (int i = 0; i < f->nargs; i++) {
+		plf_type_resolve(p->proargtypes.values[i], &f->args[i]);
+		f->internal |= f->args[i].way == PLF_WAY_INTERNAL;
+		if (f->args[i].way != PLF_WAY_VALUE && f->args[i].way != PLF_WAY_FLOAT4 && f->args[i].way != PLF_WAY_FLOAT8)
+			f->simple = false;
+	}
+	plf_type_resolve(p->prorettype, &f->result);
+	if (f->result.way != PLF_WAY_VALUE && f->result.way != PLF_WAY_FLOAT4 && f->result.way != PLF_WAY_FLOAT8)
+		f->simple = false;
+	f->gone.func = gone;
+	f->gone.arg = f;
+	MemoryContextRegisterResetCallback(context, &f->gone);
+	bind(f);
+	f->internal &= !trigger;
+	if (f->internal)
+		f->gist = plf_gist_create(oid);
+	MemoryContextSwitchTo(before);
+	ReleaseSysCache(tuple);
+	return f;
+}
+
+/* The module was replaced, or somebody else calls. */
+static void
+bind_again(plf_function *f)
+{
+	MemoryContext before = MemoryContextSwitchTo(f->context);
+
+	let_go(f);
+	bind(f);
+	MemoryContextSwitchTo(before);
+}
+
+static void
+make_flinfo(plf_function *f)
+{
+	plf_domain *d = f->domain;
+	int flags = (f->strict ? PLF_FLINFO_STRICT : 0) | (f->retset ? PLF_FLINFO_RETSET : 0);
+
+	d->depth++;
+	f->flinfo = d->flinfo_create(f->oid, f->nargs, flags);
+	d->depth--;
+	if (rf_call_status() != RF_OK)
+		plf_throw(d, f->name);
+	f->generation = d->generation;
+}
+
+/* -------------------------------------------------------------------------------------------------- calling */
+
+typedef uint64 (*call_v1)(uint64);
+typedef uint64 (*call_int)(int64, int64, int64, int64, int64, int64);
+typedef uint64 (*call_mixed)(int64, int64, int64, int64, int64, int64, double, double, double, double, double, double, double, double);
+typedef double (*call_double)(int64, int64, int64, int64, int64, int64, double, double, double, double, double, double, double, double);
+typedef float (*call_float)(int64, int64, int64, int64, int64, int64, double, double, double, double, double, double, double, double);
+
+/* A float in the low half of a register for doubles. */
+static double
+widened(Datum value)
+{
+	double x = 0;
+	uint32 bits = DatumGetInt32(value);
+
+	memcpy(&x, &bits, sizeof bits);
+	return x;
+}
+
+static Datum
+call_plain(plf_function *f, const NullableDatum *args)
+{
+	int64 i[INTS] = { 0 };
+	double x[FLOATS] = { 0 };
+	int ints = 0, floats = 0;
+
+	for (int k = 0; k < f->nargs; k++) {
+		if (f->args[k].way == PLF_WAY_FLOAT8)
+			x[floats++] = DatumGetFloat8(args[k].value);
+		else if (f->args[k].way == PLF_WAY_FLOAT4)
+			x[floats++] = widened(args[k].value);
+		else
+			i[ints++] = args[k].value;
+	}
+	if (f->result.way == PLF_WAY_FLOAT8)
+		return Float8GetDatum(((call_double) f->thunk)(i[0], i[1], i[2], i[3], i[4], i[5], x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]));
+	if (f->result.way == PLF_WAY_FLOAT4)
+		return Float4GetDatum(((call_float) f->thunk)(i[0], i[1], i[2], i[3], i[4], i[5], x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]));
+	if (floats > 0)
+		return ((call_mixed) f->thunk)(i[0], i[1], i[2], i[3], i[4], i[5], x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+	return ((call_int) f->thunk)(i[0], i[1], i[2], i[3], i[4], i[5]);
+}
+
+/* Where frames of a call begin: behind those of the calls in progress, and behind what the module has taken since. */
+static uint64
+frame_base(plf_domain *d)
+{
+	uint64 base = d->base;
+
+	if (d->depth > 0) {
+		uint64 top = ((volatile struct plf_area *) plf_area_of(d))->top;
+
+		if (top > base && top <= PLF_AREA_SIZE)
+			base = top;
+	}
+	return base;
+}
+
+/* What a call does after the module's function has returned or failed. */
+static inline void
+leave(plf_domain *d, plf_call *call, uint64 base)
+{
+	d->depth--;
+	d->base = base;
+	plf_current_call = call->outer;
+}
+
+static void
+after_failure(plf_function *f, plf_call *call)
+{
+	/* plf_throw looks for the server's error in the current call. */
+	call->outer = plf_current_call;
+	plf_current_call = call;
+	PG_TRY();
+	{
+		plf_throw(f->domain, f->name);
+	}
+	PG_FINALLY();
+	{
+		plf_current_call = call->outer;
+	}
+	PG_END_TRY();
+
+}
+
+static void
+release(plf_domain *d)
+{
+	volatile struct plf_area *area = plf_area_of(d);
+
+	if (likely(area->spilled == 0) || d->depth > 0 || !d->release)
+		return;
+	area->spilled = 0;
+	d->release();
+	if (rf_call_status() != RF_OK)
+		plf_throw(d, "plf_release");
+}
+
+/* Gives the module a ReturnSetInfo, at the offset in the area that is returned. */
+static uint64
+put_set(plf_writer *w, ReturnSetInfo *host)
+{
+	ReturnSetInfo r;
+
+	memset(&r, 0, sizeof r);
+	r.type = T_ReturnSetInfo;
+	r.allowedModes = host->allowedModes & (SFRM_ValuePerCall | SFRM_Materialize | SFRM_Materialize_Random);
+	r.returnMode = SFRM_ValuePerCall;
+	r.isDone = ExprSingleResult;
+	if (host->expectedDesc)
+		r.expectedDesc = (TupleDesc) plf_put_tupdesc(w, host->expectedDesc);
+	/* A token: not NULL means that plf_set_put may be called. */
+	r.econtext = NULL;
+	return plf_put(w, &r, sizeof r);
+}
+
+/* What the module says of its set. */
+static void
+get_set(plf_function *f, plf_call *call, uint64 address)
+{
+	ReturnSetInfo *host = (ReturnSetInfo *) call->fcinfo->resultinfo, r;
+
+	plf_copy_out(f->domain, address, &r, sizeof r);
+	if (call->store) {
+		host->returnMode = SFRM_Materialize;
+		host->setResult = call->store;
+		host->setDesc = call->store_desc;
+		return;
+	}
+	if (r.isDone != ExprSingleResult && r.isDone != ExprMultipleResult && r.isDone != ExprEndResult)
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_SRF_PROTOCOL_VIOLATED),
+			errmsg("fenced function \"%s\" does not follow the protocol of sets", f->name)));
+	host->isDone = r.isDone;
+}
+
+/* Triggers: the module's TriggerData, and what it returns. */
+struct trigger_frame {
+	uint64 address, old, new;
+};
+
+static void
+put_trigger(plf_writer *w, TriggerData *host, struct trigger_frame *frame)
+{
+	TriggerData t;
+	RelationData relation;
+	Trigger trigger = *host->tg_trigger;
+	TupleDesc desc = RelationGetDescr(host->tg_relation);
+	FormData_pg_class *form = palloc(sizeof *form);
+	char **args = palloc0(sizeof *args * (trigger.tgnargs + 1));
+
+	memset(&t, 0, sizeof t);
+	memset(&relation, 0, sizeof relation);
+	memset(frame, 0, sizeof *frame);
+	*form = *host->tg_relation->rd_rel;
+	relation.rd_id = RelationGetRelid(host->tg_relation);
+	relation.rd_rel = (Form_pg_class) plf_put(w, form, sizeof *form);
+	relation.rd_att = (TupleDesc) plf_put_tupdesc(w, desc);
+	t.type = T_TriggerData;
+	t.tg_event = host->tg_event;
+	t.tg_relation = (Relation) plf_put(w, &relation, sizeof relation);
+	if (host->tg_trigtuple)
+		frame->old = plf_put_tuple(w, host->tg_trigtuple, desc);
+	if (host->tg_newtuple)
+		frame->new = plf_put_tuple(w, host->tg_newtuple, desc);
+	t.tg_trigtuple = (HeapTuple) frame->old;
+	t.tg_newtuple = (HeapTuple) frame->new;
+	for (int i = 0; i < trigger.tgnargs; i++)
+		args[i] = (char *) plf_put(w, trigger.tgargs[i], strlen(trigger.tgargs[i]) + 1);
+	trigger.tgargs = (char **) plf_put(w, args, sizeof *args * (trigger.tgnargs + 1));
+	trigger.tgname = (char *) plf_put(w, trigger.tgname, strlen(trigger.tgname) + 1);
+	trigger.tgattr = NULL;
+	trigger.tgnattr = 0;
+	trigger.tgqual = trigger.tgoldtable = trigger.tgnewtable = NULL;
+	t.tg_trigger = (Trigger *) plf_put(w, &trigger, sizeof trigger);
+	frame->address = plf_put(w, &t, sizeof t);
+}
+
+static Datum
+get_trigger(plf_function *f, TriggerData *host, struct trigger_frame *frame, Datum result)
+{
+	HeapTupleData t;
+	char *bytes;
+	HeapTuple tuple;
+
+	if (result == 0 || !TRIGGER_FIRED_FOR_ROW(host->tg_event) || TRIGGER_FIRED_AFTER(host->tg_event))
+		return (Datum) 0;
+	if (result == frame->old)
+		return PointerGetDatum(host->tg_trigtuple);
+	if (result == frame->new)
+		return PointerGetDatum(host->tg_newtuple);
+	plf_copy_out(f->domain, result, &t, sizeof t);
+	if (t.t_len > MaxAllocSize)
+		ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION), errmsg("fenced function \"%s\" returned no row", f->name)));
+	bytes = palloc(t.t_len);
+	plf_copy_out(f->domain, (uint64) t.t_data, bytes, t.t_len);
+	tuple = plf_check_row(bytes, t.t_len, RelationGetDescr(host->tg_relation));
+	return PointerGetDatum(tuple);
+}
+
+/* Everything but the simple calls. */
+static Datum
+call_full(plf_function *f, FunctionCallInfo fcinfo)
+{
+	plf_domain *d = f->domain;
+	plf_call call = { .domain = d, .function = f, .fcinfo = fcinfo };
+	plf_writer w;
+	uint64 base = d->base, set = 0, frame = 0;
+	struct trigger_frame trigger;
+	FunctionCallInfoBaseData *in;
+	bool isnull = false;
+	Datum result;
+	NullableDatum plain[FUNC_MAX_ARGS];
+	NullableDatum *args = plain;
+	Size head = SizeForFunctionCallInfo(f->nargs);
+
+	plf_writer_begin(&w, d, frame_base(d));
+	if (f->v1) {
+		w.top = MAXALIGN(w.top);
+		in = (FunctionCallInfoBaseData *) plf_reserve(&w, head, &frame);
+		if (!in)
+			ereport(ERROR, (errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
+				errmsg("calls of module \"%s\" are nested too deeply", d->module->name)));
+		memset(in, 0, head);
+		in->flinfo = (FmgrInfo *) f->flinfo;
+		in->fncollation = fcinfo->fncollation;
+		in->nargs = f->nargs;
+		args = in->args;
+		if (f->trigger) {
+			put_trigger(&w, (TriggerData *) fcinfo->context, &trigger);
+			in->context = (fmNodePtr) trigger.address;
+		}
+		if (fcinfo->resultinfo && IsA(fcinfo->resultinfo, ReturnSetInfo)) {
+			set = put_set(&w, (ReturnSetInfo *) fcinfo->resultinfo);
+			in->resultinfo = (fmNodePtr) set;
+		}
+	} else
+		in = NULL;
+	for (int k = 0; k < f->nargs && !f->trigger; k++) {
+		args[k].isnull = fcinfo->args[k].isnull;
+		args[k].value = 0;
+		if (!args[k].isnull && f->args[k].way != PLF_WAY_INTERNAL && !(f->gist && plf_gist_is_query(f->gist, k)))
+			args[k].value = plf_put_datum(&w, &f->args[k], fcinfo->args[k].value);
+	}
+	if (f->internal && !f->gist)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("fenced function \"%s\" cannot be called: it takes an argument of type internal", f->name),
+			errdetail("Such arguments are understood in the support functions of GiST operator classes.")));
+	if (f->gist)
+		plf_gist_put(f->gist, &w, fcinfo, args);
+	plf_area_of(d)->top = MAXALIGN(w.top);
+
+	call.outer = plf_current_call;
+	plf_current_call = &call;
+	d->base = MAXALIGN(w.top);
+	d->depth++;
+	d->calls++;
+	result = f->v1 ? ((call_v1) f->thunk)(frame) : call_plain(f, args);
+	leave(d, &call, base);
+	if (unlikely(rf_call_status() != RF_OK))
+		after_failure(f, &call);
+	if (unlikely(call.spi > 0))
+		plf_spi_leave(&call);
+
+	if (in)
+		isnull = in->isnull != 0;
+	if (set != 0 && f->retset)
+		get_set(f, &call, set);
+	if (f->trigger) {
+		isnull = false;
+		result = get_trigger(f, (TriggerData *) fcinfo->context, &trigger, result);
+	} else if (f->gist)
+		result = plf_gist_get(f->gist, d, fcinfo, result);
+	else if (call.store)
+		isnull = true;
+	else if (!isnull && f->result.way != PLF_WAY_INTERNAL)
+		result = plf_get_datum(d, &f->result, result);
+	else if (f->result.way == PLF_WAY_INTERNAL && !isnull)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a fenced function cannot return type internal here")));
+	if (f->result.way == PLF_WAY_VOID)
+		isnull = false;
+	fcinfo->isnull = isnull;
+	plf_writer_end(&w);
+	release(d);
+	return isnull ? (Datum) 0 : result;
+}
+
+/* Only values in registers, and no NULL among them. */
+static inline Datum
+call_simple(plf_function *f, FunctionCallInfo fcinfo)
+{
+	plf_domain *d = f->domain;
+	plf_call call;
+	uint64 base = d->base, at;
+	FunctionCallInfoBaseData *in = NULL;
+	Datum result;
+
+	at = MAXALIGN(frame_base(d));
+	call.outer = plf_current_call;
+	call.domain = d;
+	call.function = f;
+	call.fcinfo = fcinfo;
+	call.pending = NULL;
+	call.store = NULL;
+	call.spi = 0;
+	if (f->v1) {
+		Size size = MAXALIGN(SizeForFunctionCallInfo(f->nargs));
+
+		if (unlikely(at > PLF_AREA_SIZE - size))
+			return call_full(f, fcinfo);
+		in = (FunctionCallInfoBaseData *) (d->view + at);
+		in->flinfo = (FmgrInfo *) f->flinfo;
+		in->context = in->resultinfo = NULL;
+		in->fncollation = fcinfo->fncollation;
+		in->isnull = false;
+		in->nargs = f->nargs;
+		memcpy(in->args, fcinfo->args, sizeof(NullableDatum) * f->nargs);
+		plf_area_of(d)->top = d->base = at + size;
+		plf_current_call = &call;
+		d->depth++;
+		result = ((call_v1) f->thunk)(d->inside + at);
+	} else {
+		plf_area_of(d)->top = d->base = at;
+		plf_current_call = &call;
+		d->depth++;
+		result = call_plain(f, fcinfo->args);
+	}
+	d->calls++;
+	leave(d, &call, base);
+	if (unlikely(rf_call_status() != RF_OK))
+		after_failure(f, &call);
+	if (unlikely(call.spi > 0))
+		plf_spi_leave(&call);
+	if (in && unlikely(in->isnull != 0)) {
+		fcinfo->isnull = true;
+		result = 0;
+	} else {
+		fcinfo->isnull = false;
+		result = plf_get_datum(d, &f->result, result);
+	}
+	if (unlikely(plf_area_of(d)->spilled != 0))
+		release(d);
+	return result;
+}
+
+/* The line in an error's CONTEXT. */
+static void
+context_line(void *function)
+{
+	plf_function *f = function;
+
+	errcontext("fenced function \"%s\" of module \"%s\"", f->name, f->module);
+}
+
+Datum
+plf_call_function(FunctionCallInfo fcinfo)
+{
+	ErrorContextCallback line;
+	Datum result;
+
+	plf_function *f = fcinfo->flinfo->fn_extra;
+
+	if (unlikely(!f))
+		f = fcinfo->flinfo->fn_extra = resolve(fcinfo->flinfo->fn_oid, fcinfo->flinfo->fn_mcxt, CALLED_AS_TRIGGER(fcinfo));
+	if (unlikely(!f->domain || f->epoch != plf_module_epoch || f->role != GetUserId()))
+		bind_again(f);
+	line.callback = context_line;
+	line.arg = f;
+	line.previous = error_context_stack;
+	error_context_stack = &line;
+	plf_domain_prepare(f->domain);
+	if (unlikely(f->v1 && f->generation != f->domain->generation))
+		make_flinfo(f);
+	result = f->simple ? call_simple(f, fcinfo) : call_full(f, fcinfo);
+	error_context_stack = line.previous;
+	return result;
+}
+
+void
+plf_validate_function(Oid oid)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
+	Form_pg_proc p;
+	char *module, *name;
+	bool isnull;
+	plf_value_type type;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", oid);
+	p = (Form_pg_proc) GETSTRUCT(tuple);
+	split(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull)), &module, &name);
+	if (check_function_bodies) {
+		for (int i = 0; i < p->pronargs; i++)
+			plf_type_resolve(p->proargtypes.values[i], &type);
+		plf_type_resolve(p->prorettype, &type);
+		plf_check_supported(&type);
+		plf_module_check_usage(module);
+		resolve(oid, CurrentMemoryContext, p->prorettype == TRIGGEROID);
+	}
+	ReleaseSysCache(tuple);
+}
+
+void
+plf_call_block(const char *text)
+{
+	plf_function *f = palloc0(sizeof *f);
+	char *source = pstrdup(text);
+	plf_call call = { 0 };
+
+	/* White space around the name is nobody's meaning. */
+	while (*source == ' ' || *source == '\n' || *source == '\t' || *source == '\r')
+		source++;
+	for (char *end = source + strlen(source); end > source && strchr(" \n\t\r", end[-1]); *--end = 0)
+		;
+	split(source, &f->module, &f->name);
+	plf_module_check_usage(f->module);
+	f->context = CurrentMemoryContext;
+	f->result.way = PLF_WAY_VOID;
+	f->gone.func = gone;
+	f->gone.arg = f;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &f->gone);
+	bind(f);
+	plf_domain_prepare(f->domain);
+	if (f->v1) {
+		FmgrInfo info = { 0 };
+		LOCAL_FCINFO(fcinfo, 0);
+
+		info.fn_mcxt = CurrentMemoryContext;
+		InitFunctionCallInfoData(*fcinfo, &info, 0, InvalidOid, NULL, NULL);
+		make_flinfo(f);
+		call_full(f, fcinfo);
+		return;
+	}
+	call.outer = plf_current_call;
+	call.domain = f->domain;
+	call.function = f;
+	plf_current_call = &call;
+	f->domain->depth++;
+	call_plain(f, NULL);
+	leave(f->domain, &call, f->domain->base);
+	if (rf_call_status() != RF_OK)
+		after_failure(f, &call);
+	if (call.spi > 0)
+		plf_spi_leave(&call);
+}

@@ -1,0 +1,126 @@
+/* What the extension and the modules say to each other: the call area, and the functions of either side.
+ *
+ * Modules are compiled against PostgreSQL's own headers (postgres.h, fmgr.h), so that Datum, FunctionCallInfo, HeapTuple and
+ * so on mean the same on both sides; all pointers in them are addresses of the domain. The library of modules (guest/) defines what
+ * those headers declare. Authors of modules need not read this file.
+ *
+ * The call area is memory that the server and the domain share. It begins with a struct plf_area; behind it lie, as on a stack, what
+ * calls get (arguments, FunctionCallInfo) and what palloc gives out during a call. What the module writes there is as
+ * untrusted as its results: the server reads each word once and checks it. */
+#ifndef PLFENCED_ABI_H
+#define PLFENCED_ABI_H
+
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "fmgr.h"
+
+#define PLF_ABI_VERSION 1
+
+struct plf_area {
+	/* Set by the server when the domain is made. */
+	uint32 version; /* PLF_ABI_VERSION */
+	int32 encoding; /* of the database */
+	int32 encoding_length; /* pg_database_encoding_max_length() */
+	uint32 server_version; /* PG_VERSION_NUM */
+	uint64 size; /* of the area in bytes, this struct included */
+	/* Set by the server before each call from outside. */
+	uint64 transaction; /* another number with each transaction: memory of transactions may go */
+	/* Used by both. */
+	uint64 top; /* offset of the first free byte. The server sets it before a call; palloc raises it */
+	uint64 spilled; /* not 0: palloc took memory from the heap for this call; the server calls plf_release afterwards */
+};
+
+/* ----------------------------------------------------------------- what a module's library exports to the server
+ *
+ * struct plf_area *plf_area;    the server writes the area's address (in the domain) there, after each reset too
+ * uint32 plf_version;           PLF_ABI_VERSION
+ * uint32 plf_server_version;    PG_VERSION_NUM of the headers: the major version has to be the server's
+ * void plf_release(void);       ends the outermost call where it left something: frees what `spilled` tells of and forgets handlers of
+ *                               errors (PG_TRY). Called after an outermost call if `spilled`, and whenever such a call did not return
+ *                               (an error of its own or of an import, a fault, a cancel). Not after nested calls: the library
+ *                               keeps its own state over calls of imports, so that a nested call may fail and leave it as it is.
+ * FmgrInfo *plf_flinfo_create(Oid function, int nargs, int flags);   a FmgrInfo with fn_mcxt, kept by the server for each of its own
+ * void plf_flinfo_destroy(FmgrInfo *);                               and ended with it
+ */
+/* fcinfo->context is NULL or a node in the call area: one with the tag T_AggState or T_WindowAggState alone for a transition, final,
+ * combine, serialisation or deserialisation function (AggCheckCallContext looks at the tag; the memory of an aggregate is
+ * flinfo->fn_mcxt), or a struct TriggerData. fn_extra of a set-returning function that was not run to its end stays: make a new FmgrInfo. */
+#define PLF_FLINFO_STRICT 1
+#define PLF_FLINFO_RETSET 2
+
+/* ------------------------------------------------------------------------------ what the server gives to modules
+ *
+ * All of these are imports. Where PostgreSQL reports an error, the call of the module ends with it: they do not return. */
+
+/* What ereport has collected. NULL for what was not said. elevel from DEBUG5 to ERROR; above: ERROR. */
+struct plf_report {
+	int32 elevel;
+	int32 sqlerrcode;
+	const char *message, *detail, *hint, *context;
+	const char *filename, *funcname; /* of the module's source */
+	int32 lineno;
+	int32 reserved;
+};
+/* void plf_report(const struct plf_report *);              does not return if elevel >= ERROR */
+
+/* A type, as the catalogue has it. */
+struct plf_type {
+	Oid oid, element, input, output, ioparam, base, relation, receive, send; /* base: of a domain, else its own oid */
+	int32 base_typmod;
+	int16 length;
+	bool by_value;
+	char align, kind, storage, category; /* kind: typtype */
+};
+/* void plf_type_get(Oid type, struct plf_type *into); */
+
+/* Calls a function of the server's (builtin or in SQL) under the caller's rights; NULLs and strictness as with SQL. Types are
+ * those of the function's declaration, which may have no argument of type internal.
+ * Result: the datum; *isnull tells a NULL. By-reference results are in the call area or in the heap (palloc'd either way). */
+/* Datum plf_function_call(Oid function, Oid collation, int nargs, const NullableDatum *args, bool *isnull); */
+
+/* varstr_cmp */
+/* int plf_text_compare(const char *a, int a_length, const char *b, int b_length, Oid collation); */
+/* str_tolower (0), str_toupper (1), str_initcap (2): palloc'd, NUL-terminated */
+/* char *plf_text_case(int which, const char *text, size_t length, Oid collation); */
+
+/* The columns of a composite type, or of the blessed record (RECORDOID, typmod); a flat copy that pfree may free. */
+/* TupleDesc plf_tupdesc_get(Oid type, int32 typmod); */
+/* Makes an anonymous record type known to the server; returns its typmod (BlessTupleDesc). */
+/* int32 plf_tupdesc_bless(TupleDesc); */
+/* Of the call in progress whose FunctionCallInfo this is: get_call_result_type. Returns a TypeFuncClass; *desc may become NULL. */
+/* fcinfo NULL: of the innermost call in progress. */
+/* int plf_result_type(FunctionCallInfo fcinfo, Oid *type, TupleDesc *desc); */
+
+/* Materialised sets: appends a row to the result of the call whose ReturnSetInfo this is. The server has set setResult to a
+ * token that is not NULL if materialise mode is allowed. `values` by the columns of the declared result type. */
+/* The library passes NULL as rsinfo: of the innermost call in progress (a tuplestore does not know whose result it will be). Whether
+ * the result is materialised is told by rsinfo->returnMode; setResult then is an address that means nothing to the server. */
+/* void plf_set_begin(ReturnSetInfo *rsinfo); */
+/* void plf_set_put(ReturnSetInfo *rsinfo, const Datum *values, const bool *isnull, int count); */
+
+/* SPI under the caller's rights. What is fetched stays until plf_spi_finish. Results as SPI_OK_... and SPI_ERROR_.... */
+struct plf_spi_result {
+	uint64 processed;
+	TupleDesc tupdesc; /* NULL: no rows */
+	HeapTuple *tuples; /* `processed` of them if there is a tupdesc */
+};
+struct plf_spi_query {
+	const char *sql;
+	const Oid *types;            /* of the arguments */
+	const NullableDatum *values; /* of the arguments */
+	int64 limit;                 /* of rows; 0: none */
+	int32 nargs;
+	bool read_only;
+};
+/* int plf_spi_connect(void); int plf_spi_finish(void);
+ * int plf_spi_execute(const struct plf_spi_query *query, struct plf_spi_result *result);
+ * int64 plf_spi_prepare(const char *sql, int nargs, const Oid *types);         > 0: a plan; 0: failed; kept until the session ends
+ * int plf_spi_execute_plan(int64 plan, const NullableDatum *values, int count, bool read_only, int64 limit, struct plf_spi_result *);
+ * void plf_spi_free(int64 plan);
+ * int64 plf_spi_cursor_open(int64 plan, const NullableDatum *values, int count, bool read_only);
+ * int plf_spi_cursor_fetch(int64 cursor, bool forward, int64 count, struct plf_spi_result *);
+ * void plf_spi_cursor_close(int64 cursor); */
+
+#endif

@@ -1,0 +1,31 @@
+-- Who may do what; modules that are replaced and removed while they are used.
+CREATE ROLE plf_alice;
+CREATE ROLE plf_bob;
+GRANT CREATE, USAGE ON SCHEMA public TO plf_alice, plf_bob;
+GRANT pg_read_server_files TO plf_alice, plf_bob;
+GRANT EXECUTE ON FUNCTION pg_read_binary_file(text) TO plf_alice, plf_bob;
+SET ROLE plf_alice;
+SELECT fenced.install('alices', pg_read_binary_file(:'modules' || '/basics.rf'));
+CREATE FUNCTION alices_counter() RETURNS int8 AS 'alices:counter' LANGUAGE plfenced;
+SELECT alices_counter(), alices_counter();
+SELECT count(*) FROM fenced.module;
+SET ROLE plf_bob;
+CREATE FUNCTION bobs_counter() RETURNS int8 AS 'alices:counter' LANGUAGE plfenced;
+SELECT fenced.install('alices', pg_read_binary_file(:'modules' || '/shapes.rf'));
+SELECT fenced.remove('alices');
+-- A domain of one's own.
+SELECT alices_counter();
+SET plfenced.memory_limit = '1GB';
+SET plfenced.time_limit = 0;
+SET ROLE plf_alice;
+SELECT alices_counter();
+SELECT fenced.install('alices', pg_read_binary_file(:'modules' || '/basics2.rf'));
+SELECT alices_counter();
+SELECT fenced.remove('alices');
+DROP FUNCTION alices_counter();
+SELECT fenced.remove('alices');
+SELECT name FROM fenced.modules ORDER BY 1;
+RESET ROLE;
+REVOKE ALL ON SCHEMA public FROM plf_alice, plf_bob;
+REVOKE ALL ON FUNCTION pg_read_binary_file(text) FROM plf_alice, plf_bob;
+DROP ROLE plf_alice, plf_bob;
