@@ -150,7 +150,11 @@ done
 if needs apt-get ports; then
     if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi
 fi
-if needs pg_config postgresql; then step postgresql integrations/postgresql/test/run.sh; fi
+# a language of PostgreSQL, and extensions of PostgreSQL's own, unmodified, as its modules
+if needs pg_config postgresql postgresql-contrib; then
+    step postgresql integrations/postgresql/test/run.sh
+    step postgresql-contrib integrations/postgresql/test/contrib.sh check
+fi
 step demo apps/demo/run.sh --smoke
 # a thousandth of the work: whether everything is built and agrees, not how fast it is
 step bench bench/run.sh --smoke --json "$logs/bench.json"
