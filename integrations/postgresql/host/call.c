@@ -233,12 +233,13 @@ make_flinfo(plf_function *f)
 {
 	plf_domain *d = f->domain;
 	int flags = (f->strict ? PLF_FLINFO_STRICT : 0) | (f->retset ? PLF_FLINFO_RETSET : 0);
+	plf_call call;
+	uint64 flinfo;
 
-	d->depth++;
-	f->flinfo = d->flinfo_create(f->oid, f->nargs, flags);
-	d->depth--;
-	if (rf_call_status() != RF_OK)
-		plf_throw(d, f->name);
+	plf_enter(&call, d);
+	flinfo = d->flinfo_create(f->oid, f->nargs, flags);
+	plf_leave(&call, f->name);
+	f->flinfo = flinfo;
 	f->generation = d->generation;
 }
 
@@ -310,34 +311,55 @@ leave(plf_domain *d, plf_call *call, uint64 base)
 }
 
 static void
-after_failure(plf_function *f, plf_call *call)
+after_failure(plf_call *call, const char *function)
 {
 	/* plf_throw looks for the server's error in the current call. */
 	call->outer = plf_current_call;
 	plf_current_call = call;
 	PG_TRY();
 	{
-		plf_throw(f->domain, f->name);
+		plf_throw(call->domain, function);
 	}
 	PG_FINALLY();
 	{
 		plf_current_call = call->outer;
 	}
 	PG_END_TRY();
+}
 
+void
+plf_enter(plf_call *call, plf_domain *d)
+{
+	memset(call, 0, sizeof *call);
+	call->outer = plf_current_call;
+	call->domain = d;
+	plf_current_call = call;
+	d->depth++;
+}
+
+void
+plf_leave(plf_call *call, const char *function)
+{
+	call->domain->depth--;
+	plf_current_call = call->outer;
+	if (unlikely(rf_call_status() != RF_OK))
+		after_failure(call, function);
+	if (unlikely(call->spi > 0))
+		plf_spi_leave(call);
 }
 
 static void
 release(plf_domain *d)
 {
 	volatile struct plf_area *area = plf_area_of(d);
+	plf_call call;
 
 	if (likely(area->spilled == 0) || d->depth > 0 || !d->release)
 		return;
 	area->spilled = 0;
+	plf_enter(&call, d);
 	d->release();
-	if (rf_call_status() != RF_OK)
-		plf_throw(d, "plf_release");
+	plf_leave(&call, "plf_release");
 }
 
 /* Gives the module a ReturnSetInfo, at the offset in the area that is returned. */
@@ -501,7 +523,7 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 	result = f->v1 ? ((call_v1) f->thunk)(frame) : call_plain(f, args);
 	leave(d, &call, base);
 	if (unlikely(rf_call_status() != RF_OK))
-		after_failure(f, &call);
+		after_failure(&call, f->name);
 	if (unlikely(call.spi > 0))
 		plf_spi_leave(&call);
 
@@ -557,7 +579,13 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 		in->fncollation = fcinfo->fncollation;
 		in->isnull = false;
 		in->nargs = f->nargs;
-		memcpy(in->args, fcinfo->args, sizeof(NullableDatum) * f->nargs);
+		for (int k = 0; k < f->nargs; k++) {
+			bool isnull = fcinfo->args[k].isnull;
+
+			/* Nothing but the value: neither what stands in place of a NULL nor what is between the two. */
+			in->args[k].value = isnull ? (Datum) 0 : fcinfo->args[k].value;
+			*(uint64 *) &in->args[k].isnull = isnull;
+		}
 		plf_area_of(d)->top = d->base = at + size;
 		plf_current_call = &call;
 		d->depth++;
@@ -571,7 +599,7 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 	d->calls++;
 	leave(d, &call, base);
 	if (unlikely(rf_call_status() != RF_OK))
-		after_failure(f, &call);
+		after_failure(&call, f->name);
 	if (unlikely(call.spi > 0))
 		plf_spi_leave(&call);
 	if (in && unlikely(in->isnull != 0)) {
@@ -682,7 +710,7 @@ plf_call_block(const char *text)
 	call_plain(f, NULL);
 	leave(f->domain, &call, f->domain->base);
 	if (rf_call_status() != RF_OK)
-		after_failure(f, &call);
+		after_failure(&call, f->name);
 	if (call.spi > 0)
 		plf_spi_leave(&call);
 }

@@ -386,6 +386,8 @@ columns(HeapTupleHeader h, uint64 size, TupleDesc desc, Datum *values, bool *isn
 		at += length;
 		column = palloc(sizeof *column);
 		plf_type_resolve(a->atttypid, column);
+		if (column->way == PLF_WAY_VOID || column->way == PLF_WAY_INTERNAL || column->way == PLF_WAY_TRIGGER)
+			bad(type, "a column of a type that no value has");
 		values[i] = fetch_att(p, a->attbyval, a->attlen);
 		/* The checks of rows within want a plain header. */
 		if (a->attlen == -1 && VARATT_IS_1B(p))

@@ -248,6 +248,7 @@ plf_put_tuple(plf_writer *w, HeapTuple tuple, TupleDesc desc)
 		toast_flatten_tuple_to_datum(h, HeapTupleHeaderGetDatumLength(h), desc));
 	HeapTupleData t;
 
+	memset(&t, 0, sizeof t);
 	t.t_len = VARSIZE_ANY_EXHDR(flat) + VARHDRSZ;
 	t.t_self = tuple->t_self;
 	t.t_tableOid = tuple->t_tableOid;

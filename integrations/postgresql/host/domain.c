@@ -77,6 +77,8 @@ create(plf_module *module, Oid role)
 {
 	plf_domain *d = MemoryContextAllocZero(TopMemoryContext, sizeof *d);
 	rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+	plf_call *outer = plf_current_call;
+	rf_status status;
 
 	d->role = role;
 	d->module = module;
@@ -86,7 +88,11 @@ create(plf_module *module, Oid role)
 	o.memory_limit = (uint64) plf_memory_limit * 1024;
 	o.time_limit = (uint64) plf_time_limit * 1000000;
 	o.cancel = &plf_cancel;
-	if (rf_domain_create(module->handle, &o, &d->handle) != RF_OK)
+	/* Constructors run in no call, whatever call is in progress outside: they get nothing of it. */
+	plf_current_call = NULL;
+	status = rf_domain_create(module->handle, &o, &d->handle);
+	plf_current_call = outer;
+	if (status != RF_OK)
 		plf_throw_library(psprintf("module \"%s\"", module->name));
 	PG_TRY();
 	{
@@ -135,7 +141,12 @@ plf_domain_get(plf_module *module, Oid role)
 void
 plf_domain_reset(plf_domain *d)
 {
-	rf_status status = rf_domain_reset(d->handle);
+	plf_call *outer = plf_current_call;
+	rf_status status;
+
+	plf_current_call = NULL;
+	status = rf_domain_reset(d->handle);
+	plf_current_call = outer;
 
 	d->generation++;
 	/* What was kept inside is gone. */
@@ -182,11 +193,12 @@ plf_domain_prepare(plf_domain *d)
 	while (unlikely(!dlist_is_empty(&d->garbage))) {
 		plf_garbage *g = dlist_container(plf_garbage, link, dlist_pop_head_node(&d->garbage));
 		uint64 address = g->address;
+		plf_call call;
 
 		pfree(g);
+		plf_enter(&call, d);
 		d->flinfo_destroy(address);
-		if (rf_call_status() != RF_OK)
-			plf_throw(d, "plf_flinfo_destroy");
+		plf_leave(&call, "plf_flinfo_destroy");
 	}
 }
 

@@ -197,6 +197,11 @@ typedef struct plf_call {
 
 extern plf_call *plf_current_call;
 
+/* Around a call of the module's library: what it asks for meanwhile is asked for by this domain, whatever call is in progress
+ * outside. plf_leave tells a failure as an SQL error. */
+extern void plf_enter(plf_call *call, plf_domain *domain);
+extern void plf_leave(plf_call *call, const char *function);
+
 extern const rf_import *plf_imports(size_t *count);
 /* Finishes what the module has left connected. */
 extern void plf_spi_leave(plf_call *call);

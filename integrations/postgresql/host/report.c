@@ -313,7 +313,7 @@ GUARDED(result_type)
 	TypeFuncClass class = TYPEFUNC_OTHER;
 	uint64 address = 0;
 
-	if (plf_current_call->fcinfo->flinfo->fn_oid != InvalidOid)
+	if (plf_current_call->fcinfo && plf_current_call->fcinfo->flinfo->fn_oid != InvalidOid)
 		class = get_call_result_type(plf_current_call->fcinfo, &type, &desc);
 	if (desc) {
 		plf_writer w;
@@ -339,7 +339,7 @@ GUARDED(set_begin)
 	Oid type;
 
 	plf_caller_domain();
-	rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
+	rsinfo = call->fcinfo ? (ReturnSetInfo *) call->fcinfo->resultinfo : NULL;
 	if (!rsinfo || !IsA(rsinfo, ReturnSetInfo) || !call->fcinfo->flinfo->fn_retset)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("set-valued function called in context that cannot accept a set")));

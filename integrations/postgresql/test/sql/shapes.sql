@@ -37,3 +37,11 @@ BEGIN
     END LOOP;
 END $$;
 SELECT count_rows('SELECT 1');
+-- A constructor is in no call, not even in the one that goes on outside: it gets nothing of that.
+SELECT fenced.install('early', pg_read_binary_file(:'modules' || '/early.rf'));
+SET check_function_bodies = off;
+CREATE FUNCTION early() RETURNS int AS 'early:early' LANGUAGE plfenced;
+RESET check_function_bodies;
+SELECT early();
+SELECT count_rows('SELECT early()');
+SELECT count_rows('SELECT 1');
