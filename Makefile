@@ -79,6 +79,11 @@ test-postgresql: build ## The tests of the language plfenced, in a private copy 
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/test/run.sh
 
+.PHONY: bench-postgresql
+bench-postgresql: build ## What a call in a query costs: plfenced beside C and the other languages
+	@scripts/setup.sh postgresql
+	@integrations/postgresql/bench.py
+
 .PHONY: install-postgresql
 install-postgresql: ## Install the language plfenced into the PostgreSQL of pg_config (after `make install`)
 	@scripts/setup.sh postgresql

@@ -36,10 +36,8 @@ make_tree() {
         make --no-print-directory -C "$root" install PREFIX="$prefix" >/dev/null
     fi
     for dir in "$("$config" --bindir)" "$("$config" --pkglibdir)" "$("$config" --sharedir)"; do
-        if [[ ! -d $tree$dir ]]; then
-            mkdir -p "$tree$(dirname "$dir")"
-            cp -r "$dir" "$tree$dir"
-        fi
+        mkdir -p "$tree$dir"
+        cp -ru "$dir/." "$tree$dir/"
     done
     make --no-print-directory -C "$here" -j"$(nproc)" RINGFENCE_PREFIX="$prefix" PG_CONFIG="$config" >/dev/null
     make --no-print-directory -C "$here" RINGFENCE_PREFIX="$prefix" PG_CONFIG="$config" DESTDIR="$tree" install >/dev/null

@@ -310,29 +310,39 @@ leave(plf_domain *d, plf_call *call, uint64 base)
 	plf_current_call = call->outer;
 }
 
-static void
-after_failure(plf_call *call, const char *function)
+bool plf_has_abandoned;
+static rf_mark outside; /* of no call at all */
+
+void
+plf_abandon(void)
 {
-	/* plf_throw looks for the server's error in the current call. */
-	call->outer = plf_current_call;
-	plf_current_call = call;
-	PG_TRY();
-	{
-		plf_throw(call->domain, function);
-	}
-	PG_FINALLY();
-	{
-		plf_current_call = call->outer;
-	}
-	PG_END_TRY();
+	plf_call *call = plf_current_call;
+
+	call->domain->depth--;
+	call->domain->base = call->base;
+	call->domain->abandoned = true;
+	call->domain->errors++;
+	plf_current_call = call->outer;
+	plf_has_abandoned = true;
+}
+
+void
+plf_end_abandoned(void)
+{
+	plf_has_abandoned = false;
+	if (rf_call_unwind(plf_current_call ? plf_current_call->mark : outside) != RF_OK)
+		plf_throw_library("ending calls that an error has left");
 }
 
 void
 plf_enter(plf_call *call, plf_domain *d)
 {
+	if (unlikely(plf_has_abandoned))
+		plf_end_abandoned();
 	memset(call, 0, sizeof *call);
 	call->outer = plf_current_call;
 	call->domain = d;
+	call->base = d->base;
 	plf_current_call = call;
 	d->depth++;
 }
@@ -343,7 +353,7 @@ plf_leave(plf_call *call, const char *function)
 	call->domain->depth--;
 	plf_current_call = call->outer;
 	if (unlikely(rf_call_status() != RF_OK))
-		after_failure(call, function);
+		plf_throw(call->domain, function);
 	if (unlikely(call->spi > 0))
 		plf_spi_leave(call);
 }
@@ -468,7 +478,7 @@ static Datum
 call_full(plf_function *f, FunctionCallInfo fcinfo)
 {
 	plf_domain *d = f->domain;
-	plf_call call = { .domain = d, .function = f, .fcinfo = fcinfo };
+	plf_call call = { .domain = d, .function = f, .fcinfo = fcinfo, .base = d->base };
 	plf_writer w;
 	uint64 base = d->base, set = 0, frame = 0;
 	struct trigger_frame trigger;
@@ -523,7 +533,7 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 	result = f->v1 ? ((call_v1) f->thunk)(frame) : call_plain(f, args);
 	leave(d, &call, base);
 	if (unlikely(rf_call_status() != RF_OK))
-		after_failure(&call, f->name);
+		plf_throw(d, f->name);
 	if (unlikely(call.spi > 0))
 		plf_spi_leave(&call);
 
@@ -565,7 +575,7 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 	call.domain = d;
 	call.function = f;
 	call.fcinfo = fcinfo;
-	call.pending = NULL;
+	call.base = base;
 	call.store = NULL;
 	call.spi = 0;
 	if (f->v1) {
@@ -599,7 +609,7 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 	d->calls++;
 	leave(d, &call, base);
 	if (unlikely(rf_call_status() != RF_OK))
-		after_failure(&call, f->name);
+		plf_throw(d, f->name);
 	if (unlikely(call.spi > 0))
 		plf_spi_leave(&call);
 	if (in && unlikely(in->isnull != 0)) {
@@ -631,10 +641,15 @@ plf_call_function(FunctionCallInfo fcinfo)
 
 	plf_function *f = fcinfo->flinfo->fn_extra;
 
-	if (unlikely(!f))
+	if (unlikely(!f)) {
+		if (!plf_current_call && !plf_has_abandoned)
+			outside = rf_call_mark();
 		f = fcinfo->flinfo->fn_extra = resolve(fcinfo->flinfo->fn_oid, fcinfo->flinfo->fn_mcxt, CALLED_AS_TRIGGER(fcinfo));
+	}
 	if (unlikely(!f->domain || f->epoch != plf_module_epoch || f->role != GetUserId()))
 		bind_again(f);
+	if (unlikely(plf_has_abandoned))
+		plf_end_abandoned();
 	line.callback = context_line;
 	line.arg = f;
 	line.previous = error_context_stack;
@@ -690,6 +705,10 @@ plf_call_block(const char *text)
 	f->gone.func = gone;
 	f->gone.arg = f;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &f->gone);
+	if (plf_has_abandoned)
+		plf_end_abandoned();
+	if (!plf_current_call)
+		outside = rf_call_mark();
 	bind(f);
 	plf_domain_prepare(f->domain);
 	if (f->v1) {
@@ -705,12 +724,13 @@ plf_call_block(const char *text)
 	call.outer = plf_current_call;
 	call.domain = f->domain;
 	call.function = f;
+	call.base = f->domain->base;
 	plf_current_call = &call;
 	f->domain->depth++;
 	call_plain(f, NULL);
 	leave(f->domain, &call, f->domain->base);
 	if (rf_call_status() != RF_OK)
-		after_failure(&call, f->name);
+		plf_throw(f->domain, f->name);
 	if (call.spi > 0)
 		plf_spi_leave(&call);
 }

@@ -153,6 +153,7 @@ plf_domain_reset(plf_domain *d)
 	while (!dlist_is_empty(&d->garbage))
 		pfree(dlist_pop_head_node(&d->garbage));
 	d->heap_used = 0;
+	d->abandoned = false;
 	if (status != RF_OK)
 		plf_throw_library(psprintf("module \"%s\" cannot be put back to its first state", d->module->name));
 	d->base = MAXALIGN(sizeof(struct plf_area));
@@ -190,6 +191,17 @@ plf_domain_prepare(plf_domain *d)
 	}
 	if (unlikely(d->heap_used > 0))
 		plf_domain_free_to(d, 0);
+	if (unlikely(d->abandoned)) {
+		plf_call call;
+
+		d->abandoned = false;
+		plf_area_of(d)->spilled = 0;
+		if (d->release) {
+			plf_enter(&call, d);
+			d->release();
+			plf_leave(&call, "plf_release");
+		}
+	}
 	while (unlikely(!dlist_is_empty(&d->garbage))) {
 		plf_garbage *g = dlist_container(plf_garbage, link, dlist_pop_head_node(&d->garbage));
 		uint64 address = g->address;

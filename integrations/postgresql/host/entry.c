@@ -115,6 +115,8 @@ at_end_of_transaction(XactEvent event, void *unused)
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE ||
 		event == XACT_EVENT_PARALLEL_COMMIT || event == XACT_EVENT_PARALLEL_ABORT) {
 		plf_current_call = NULL;
+		if (plf_has_abandoned)
+			plf_end_abandoned();
 		plf_domain_sweep();
 	}
 }

@@ -74,17 +74,9 @@ void
 plf_throw(plf_domain *domain, const char *function)
 {
 	struct told told;
-	plf_call *call = plf_current_call;
-	ErrorData *pending = call ? call->pending : NULL;
 
 	take(&told);
-	if (call)
-		call->pending = NULL;
 	plf_domain_recover(domain);
-	if (pending) {
-		domain->errors++;
-		ReThrowError(pending);
-	}
 	if (told.status == RF_FAULT_INTERRUPT)
 		CHECK_FOR_INTERRUPTS();
 	domain->faults++;

@@ -65,6 +65,7 @@ typedef struct plf_domain {
 	int depth; /* calls in progress */
 	int users; /* functions that are kept for their callers */
 	uint32 generation; /* other than before after each reset: what was allocated inside is gone */
+	bool abandoned; /* a call was left in the middle: the library puts itself in order before the next */
 	LocalTransactionId transaction;
 	void (*release)(void);
 	uint64 (*flinfo_create)(Oid, int, int);
@@ -188,7 +189,8 @@ typedef struct plf_call {
 	plf_domain *domain;
 	plf_function *function;
 	FunctionCallInfo fcinfo;
-	ErrorData *pending; /* the server's error that ended it */
+	uint64 base; /* of the domain, before the call */
+	rf_mark mark; /* of the callback in progress */
 	Tuplestorestate *store;
 	TupleDesc store_desc;
 	plf_value_type *store_types;
@@ -201,6 +203,11 @@ extern plf_call *plf_current_call;
  * outside. plf_leave tells a failure as an SQL error. */
 extern void plf_enter(plf_call *call, plf_domain *domain);
 extern void plf_leave(plf_call *call, const char *function);
+/* Drops the current call, which an SQL error is about to jump over. */
+extern void plf_abandon(void);
+/* Ends, in the library, the calls that were abandoned. Has to be done before the thread calls domains again, or goes back into one. */
+extern bool plf_has_abandoned;
+extern void plf_end_abandoned(void);
 
 extern const rf_import *plf_imports(size_t *count);
 /* Finishes what the module has left connected. */

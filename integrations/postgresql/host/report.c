@@ -55,38 +55,35 @@ plf_callback_done(plf_writer *w)
 	plf_area_of(w->domain)->top = MAXALIGN(w->top);
 }
 
-/* Runs what may raise an SQL error. The error waits in the call, whose part in the module ends; it goes on behind the call. */
+/* Runs what may raise an SQL error. The error jumps over the module's call, to whoever catches it; the library is told of that before
+ * its next use. Outside of a call of ours (in a constructor) nothing may be jumped over: there the call fails. */
 void
 plf_guard(rf_caller *caller, void (*body)(rf_caller *caller, void *context), void *context)
 {
 	MemoryContext before = CurrentMemoryContext;
 	plf_call *call = plf_current_call;
-	int depth = call ? call->domain->depth : 0;
-	uint64 base = call ? call->domain->base : 0;
 
+	if (!call) {
+		rf_caller_fail(caller, "outside of a call of a function");
+		return;
+	}
+	call->mark = rf_call_mark();
 	PG_TRY();
 	{
 		body(caller, context);
-		MemoryContextSwitchTo(before);
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(before);
-		if (!call) {
-			FlushErrorState();
-			rf_caller_fail(caller, "outside of a call");
-		} else {
-			MemoryContextSwitchTo(CurTransactionContext);
-			call->pending = CopyErrorData();
-			FlushErrorState();
-			MemoryContextSwitchTo(before);
-			plf_current_call = call;
-			call->domain->depth = depth;
-			call->domain->base = base;
-			rf_caller_fail(caller, "SQL error");
-		}
+		/* Calls inside of this one have dropped themselves. */
+		plf_current_call = call;
+		plf_abandon();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	MemoryContextSwitchTo(before);
+	/* An error further in that somebody there has caught. */
+	if (plf_has_abandoned)
+		plf_end_abandoned();
 }
 
 /* ---------------------------------------------------------------------------------------------------- report */

@@ -19,6 +19,9 @@ long plain_sum6(long a, short b, int c, long d, signed char e, int f) { return a
 PG_FUNCTION_INFO_V1(inc);
 Datum inc(PG_FUNCTION_ARGS) { PG_RETURN_INT32(PG_GETARG_INT32(0) + 1); }
 
+PG_FUNCTION_INFO_V1(fma_v1);
+Datum fma_v1(PG_FUNCTION_ARGS) { PG_RETURN_FLOAT8(PG_GETARG_FLOAT8(0) * PG_GETARG_FLOAT8(1) + 1); }
+
 PG_FUNCTION_INFO_V1(either);
 Datum
 either(PG_FUNCTION_ARGS)

@@ -37,6 +37,20 @@ BEGIN
     END LOOP;
 END $$;
 SELECT count_rows('SELECT 1');
+SELECT resets, errors >= 2000 AS errors, memory < 16000000 AS memory FROM fenced.stat_domains WHERE module = 'shapes';
+-- An error three calls deep, caught in the middle; the outer calls go on.
+CREATE FUNCTION caught(text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM count_rows($1);
+    RETURN 'nothing caught';
+EXCEPTION WHEN OTHERS THEN
+    PERFORM count_rows('SELECT 1');
+    RETURN 'caught ' || SQLERRM;
+END $$;
+SELECT first_text($$SELECT caught('SELECT 1/0')$$), first_text($$SELECT caught('SELECT 1')$$);
+SELECT first_text($$SELECT caught('SELECT count_rows(''SELECT crash(0)'')')$$), first_text($$SELECT first_text('SELECT 2 + 2')$$);
+SELECT first_text($$SELECT caught('SELECT complain(1)') || series(1)$$);
+SELECT resets FROM fenced.stat_domains WHERE module = 'shapes';
 -- A constructor is in no call, not even in the one that goes on outside: it gets nothing of that.
 SELECT fenced.install('early', pg_read_binary_file(:'modules' || '/early.rf'));
 SET check_function_bodies = off;
