@@ -691,6 +691,22 @@ fn more_threads_than_slots_is_an_error_and_no_more() {
     assert_eq!(sum, 3);
 }
 
+/// Stops a worker. All of its threads stand when this returns: the signal alone reaches them later.
+fn stop(worker: i32) {
+    // SAFETY: a child of ours; writes one structure, and leaves the child's state for whoever waits for it.
+    unsafe {
+        libc::kill(worker, libc::SIGSTOP);
+        let mut told: libc::siginfo_t = std::mem::zeroed();
+        let done = libc::waitid(
+            libc::P_PID,
+            worker as u32,
+            &raw mut told,
+            libc::WSTOPPED | libc::WNOWAIT,
+        );
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
 #[test]
 fn a_worker_that_does_not_end_a_call_in_time_is_ended() {
     let module = support::from_text(LOOPS, &[]);
@@ -699,8 +715,7 @@ fn a_worker_that_does_not_end_a_call_in_time_is_ended() {
     assert_eq!(same.call(1).unwrap(), 1);
     domain.set_time_limit(Some(Duration::from_millis(30))).unwrap();
     // It cannot do its work.
-    // SAFETY: a child of ours.
-    unsafe { libc::kill(worker, libc::SIGSTOP) };
+    stop(worker);
     match same.call(1) {
         Err(CallError::Fault(fault)) => assert_eq!(fault.kind, FaultKind::TimeLimit),
         other => panic!("{other:?}"),
