@@ -37,7 +37,7 @@ demo: build ## Fence zlib, compress a real file, then let a hostile module try e
 	@apps/demo/run.sh
 
 .PHONY: test
-test: ## Everything that has to pass before a change lands (under 25 minutes on two cores)
+test: ## Everything that has to pass before a change lands (half an hour on two cores)
 	@scripts/setup.sh test || scripts/setup.sh build
 	@scripts/test.sh
 
