@@ -7,6 +7,8 @@ destdir=${1:-} prefix=${2:-/usr/local} config=${PG_CONFIG:-pg_config}
 [[ -x $destdir$prefix/bin/ringfence ]] ||
     { echo "install: no $destdir$prefix/bin/ringfence: run 'make install PREFIX=$prefix' first" >&2; exit 1; }
 
+# What tests have built looks for its library elsewhere.
+make --no-print-directory -C "$here" -s clean PG_CONFIG="$config" >/dev/null
 make --no-print-directory -C "$here" -s -j"$(nproc)" RINGFENCE_PREFIX="$prefix" PG_CONFIG="$config" \
     PG_LDFLAGS="-L$destdir$prefix/lib" PG_CPPFLAGS="-I$destdir$prefix/include"
 make --no-print-directory -C "$here" -s RINGFENCE_PREFIX="$prefix" PG_CONFIG="$config" DESTDIR="$destdir" install
