@@ -301,15 +301,6 @@ frame_base(plf_domain *d)
 	return base;
 }
 
-/* What a call does after the module's function has returned or failed. */
-static inline void
-leave(plf_domain *d, plf_call *call, uint64 base)
-{
-	d->depth--;
-	d->base = base;
-	plf_current_call = call->outer;
-}
-
 bool plf_has_abandoned;
 static rf_mark outside; /* of no call at all */
 
@@ -334,28 +325,47 @@ plf_end_abandoned(void)
 		plf_throw_library("ending calls that an error has left");
 }
 
+/* Makes a call the current one. The thread has no abandoned calls. */
+static inline void
+enter(plf_call *call, plf_domain *d, FunctionCallInfo fcinfo)
+{
+	call->outer = plf_current_call;
+	call->domain = d;
+	call->fcinfo = fcinfo;
+	call->base = d->base;
+	call->store = NULL;
+	call->spi = 0;
+	plf_current_call = call;
+	d->depth++;
+}
+
+/* Takes it back when the module has returned or failed. */
+static inline void
+leave(plf_call *call, const char *function)
+{
+	plf_domain *d = call->domain;
+
+	d->depth--;
+	d->base = call->base;
+	plf_current_call = call->outer;
+	if (unlikely(rf_call_status() != RF_OK))
+		plf_throw(d, function);
+	if (unlikely(call->spi > 0))
+		plf_spi_leave(call);
+}
+
 void
 plf_enter(plf_call *call, plf_domain *d)
 {
 	if (unlikely(plf_has_abandoned))
 		plf_end_abandoned();
-	memset(call, 0, sizeof *call);
-	call->outer = plf_current_call;
-	call->domain = d;
-	call->base = d->base;
-	plf_current_call = call;
-	d->depth++;
+	enter(call, d, NULL);
 }
 
 void
 plf_leave(plf_call *call, const char *function)
 {
-	call->domain->depth--;
-	plf_current_call = call->outer;
-	if (unlikely(rf_call_status() != RF_OK))
-		plf_throw(call->domain, function);
-	if (unlikely(call->spi > 0))
-		plf_spi_leave(call);
+	leave(call, function);
 }
 
 static void
@@ -385,8 +395,6 @@ put_set(plf_writer *w, ReturnSetInfo *host)
 	r.isDone = ExprSingleResult;
 	if (host->expectedDesc)
 		r.expectedDesc = (TupleDesc) plf_put_tupdesc(w, host->expectedDesc);
-	/* A token: not NULL means that plf_set_put may be called. */
-	r.econtext = NULL;
 	return plf_put(w, &r, sizeof r);
 }
 
@@ -478,9 +486,9 @@ static Datum
 call_full(plf_function *f, FunctionCallInfo fcinfo)
 {
 	plf_domain *d = f->domain;
-	plf_call call = { .domain = d, .function = f, .fcinfo = fcinfo, .base = d->base };
+	plf_call call;
 	plf_writer w;
-	uint64 base = d->base, set = 0, frame = 0;
+	uint64 set = 0, frame = 0;
 	struct trigger_frame trigger;
 	FunctionCallInfoBaseData *in;
 	bool isnull = false;
@@ -525,17 +533,11 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 		plf_gist_put(f->gist, &w, fcinfo, args);
 	plf_area_of(d)->top = MAXALIGN(w.top);
 
-	call.outer = plf_current_call;
-	plf_current_call = &call;
+	enter(&call, d, fcinfo);
 	d->base = MAXALIGN(w.top);
-	d->depth++;
 	d->calls++;
 	result = f->v1 ? ((call_v1) f->thunk)(frame) : call_plain(f, args);
-	leave(d, &call, base);
-	if (unlikely(rf_call_status() != RF_OK))
-		plf_throw(d, f->name);
-	if (unlikely(call.spi > 0))
-		plf_spi_leave(&call);
+	leave(&call, f->name);
 
 	if (in)
 		isnull = in->isnull != 0;
@@ -566,18 +568,11 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 {
 	plf_domain *d = f->domain;
 	plf_call call;
-	uint64 base = d->base, at;
+	uint64 at;
 	FunctionCallInfoBaseData *in = NULL;
 	Datum result;
 
 	at = MAXALIGN(frame_base(d));
-	call.outer = plf_current_call;
-	call.domain = d;
-	call.function = f;
-	call.fcinfo = fcinfo;
-	call.base = base;
-	call.store = NULL;
-	call.spi = 0;
 	if (f->v1) {
 		Size size = MAXALIGN(SizeForFunctionCallInfo(f->nargs));
 
@@ -596,22 +591,16 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 			in->args[k].value = isnull ? (Datum) 0 : fcinfo->args[k].value;
 			*(uint64 *) &in->args[k].isnull = isnull;
 		}
+		enter(&call, d, fcinfo);
 		plf_area_of(d)->top = d->base = at + size;
-		plf_current_call = &call;
-		d->depth++;
 		result = ((call_v1) f->thunk)(d->inside + at);
 	} else {
+		enter(&call, d, fcinfo);
 		plf_area_of(d)->top = d->base = at;
-		plf_current_call = &call;
-		d->depth++;
 		result = call_plain(f, fcinfo->args);
 	}
 	d->calls++;
-	leave(d, &call, base);
-	if (unlikely(rf_call_status() != RF_OK))
-		plf_throw(d, f->name);
-	if (unlikely(call.spi > 0))
-		plf_spi_leave(&call);
+	leave(&call, f->name);
 	if (in && unlikely(in->isnull != 0)) {
 		fcinfo->isnull = true;
 		result = 0;
@@ -721,16 +710,7 @@ plf_call_block(const char *text)
 		call_full(f, fcinfo);
 		return;
 	}
-	call.outer = plf_current_call;
-	call.domain = f->domain;
-	call.function = f;
-	call.base = f->domain->base;
-	plf_current_call = &call;
-	f->domain->depth++;
+	plf_enter(&call, f->domain);
 	call_plain(f, NULL);
-	leave(f->domain, &call, f->domain->base);
-	if (rf_call_status() != RF_OK)
-		plf_throw(f->domain, f->name);
-	if (call.spi > 0)
-		plf_spi_leave(&call);
+	plf_leave(&call, f->name);
 }

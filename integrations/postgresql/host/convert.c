@@ -277,18 +277,16 @@ plf_copy_out(plf_domain *d, uint64 from, void *to, uint64 size)
 	}
 }
 
-char *
-plf_copy_string(plf_domain *d, uint64 from, Size most)
+/* A copy of the string at `from`, at most `most` bytes long; an error if it does not end there, or is not the domain's. */
+static char *
+read_string(plf_domain *d, uint64 from, Size most, Size *length)
 {
-	Size capacity = 256, length = 0;
-	char *copy, *valid;
+	for (Size capacity = 256;; capacity *= 4) {
+		Size size = Min(capacity, most + 1);
+		char *copy = palloc_extended(size, MCXT_ALLOC_HUGE);
 
-	if (from == 0)
-		return NULL;
-	for (;; capacity *= 4) {
-		copy = palloc(Min(capacity, most + 1));
-		if (rf_memory_read_string(d->handle, (void *) from, copy, Min(capacity, most + 1), &length) == RF_OK)
-			break;
+		if (rf_memory_read_string(d->handle, (void *) from, copy, size, length) == RF_OK)
+			return copy;
 		if (rf_error()->status != RF_ERROR_TOO_LONG || capacity > most) {
 			rf_error_clear();
 			ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
@@ -297,14 +295,24 @@ plf_copy_string(plf_domain *d, uint64 from, Size most)
 		rf_error_clear();
 		pfree(copy);
 	}
+}
+
+char *
+plf_copy_string(plf_domain *d, uint64 from, Size most)
+{
+	Size length;
+	char *copy;
+
+	if (from == 0)
+		return NULL;
+	copy = read_string(d, from, most, &length);
 	/* Messages with bytes that the client could not take. */
-	valid = copy;
 	if (!pg_verifymbstr(copy, length, true)) {
 		for (Size i = 0; i < length; i++)
 			if (IS_HIGHBIT_SET(copy[i]))
 				copy[i] = '?';
 	}
-	return valid;
+	return copy;
 }
 
 static Datum
@@ -338,21 +346,9 @@ plf_get_datum(plf_domain *d, plf_value_type *type, Datum value)
 	case PLF_WAY_VALUE:
 		return plf_check_result(type, by_value(type, value));
 	case PLF_WAY_CSTRING: {
-		Size capacity = 256, length;
+		Size length;
 
-		for (;; capacity *= 4) {
-			copy = palloc_extended(capacity, MCXT_ALLOC_HUGE);
-			if (value != 0 && rf_memory_read_string(d->handle, (void *) value, copy, capacity, &length) == RF_OK)
-				break;
-			if (value == 0 || rf_error()->status != RF_ERROR_TOO_LONG || capacity >= MaxAllocSize) {
-				rf_error_clear();
-				ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-					errmsg("a fenced function returned a string that does not end, or is not its own")));
-			}
-			rf_error_clear();
-			pfree(copy);
-		}
-		return plf_check_result(type, CStringGetDatum(copy));
+		return plf_check_result(type, CStringGetDatum(read_string(d, value, MaxAllocSize - 1, &length)));
 	}
 	case PLF_WAY_FIXED:
 		size = type->length;

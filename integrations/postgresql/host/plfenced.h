@@ -73,7 +73,7 @@ typedef struct plf_domain {
 	void **heap; /* large values of the calls in progress, in the domain's heap */
 	int heap_used, heap_size;
 	dlist_head garbage; /* FmgrInfos of the module whose callers are gone */
-	uint64 calls, faults, errors, nanoseconds;
+	uint64 calls, faults, errors;
 } plf_domain;
 
 /* A FmgrInfo of the module's whose caller is gone, to be destroyed when the domain is next called. */
@@ -187,8 +187,7 @@ typedef struct plf_function plf_function;
 typedef struct plf_call {
 	struct plf_call *outer;
 	plf_domain *domain;
-	plf_function *function;
-	FunctionCallInfo fcinfo;
+	FunctionCallInfo fcinfo; /* NULL: of a function of the library, or of a block */
 	uint64 base; /* of the domain, before the call */
 	rf_mark mark; /* of the callback in progress */
 	Tuplestorestate *store;

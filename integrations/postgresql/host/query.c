@@ -18,7 +18,6 @@
 /* A prepared statement of a domain; its handle is its place in the list, from 1 on. */
 struct plan {
 	plf_domain *domain;
-	uint32 generation;
 	SPIPlanPtr plan;
 };
 static struct plan *plans;
@@ -187,7 +186,7 @@ GUARDED(spi_prepare)
 		memset(plans + plan_count, 0, (larger - plan_count) * sizeof *plans);
 		plan_count = larger;
 	}
-	plans[slot] = (struct plan) { d, d->generation, plan };
+	plans[slot] = (struct plan) { d, plan };
 	rf_caller_return_int(caller, slot + 1);
 }
 

@@ -93,8 +93,8 @@ struct plf_type {
 /* fcinfo NULL: of the innermost call in progress. */
 /* int plf_result_type(FunctionCallInfo fcinfo, Oid *type, TupleDesc *desc); */
 
-/* Materialised sets: appends a row to the result of the call whose ReturnSetInfo this is. The server has set setResult to a
- * token that is not NULL if materialise mode is allowed. `values` by the columns of the declared result type. */
+/* Materialised sets: appends a row to the result of the call whose ReturnSetInfo this is; allowedModes
+ * tells whether it may be materialised. `values` by the columns of the declared result type. */
 /* The library passes NULL as rsinfo: of the innermost call in progress (a tuplestore does not know whose result it will be). Whether
  * the result is materialised is told by rsinfo->returnMode; setResult then is an address that means nothing to the server. */
 /* void plf_set_begin(ReturnSetInfo *rsinfo); */

@@ -179,3 +179,5 @@ wrong(PG_FUNCTION_ARGS)
 	}
 	PG_RETURN_POINTER(p);
 }
+
+void plain_block(void) {}

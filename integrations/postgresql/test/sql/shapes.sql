@@ -59,3 +59,8 @@ RESET check_function_bodies;
 SELECT early();
 SELECT count_rows('SELECT early()');
 SELECT count_rows('SELECT 1');
+-- Blocks.
+DO LANGUAGE plfenced 'basics:counter';
+DO LANGUAGE plfenced ' basics:plain_block ';
+DO LANGUAGE plfenced 'basics:nothing';
+DO LANGUAGE plfenced 'nothing';
