@@ -81,9 +81,23 @@ check_shell() {
     shellcheck -s bash -e SC2034,SC2154 "${recipes[@]}"
 }
 
+# excerpt LOG: the lines around the first failures that it tells, else its end
+excerpt() {
+    local lines
+    lines=$(grep -anE -B1 -A6 -m 12 'panicked at|FAILED|^(FAIL|error|not ok)|[1-9][0-9]* failed' "$1" || true)
+    if [[ -n $lines ]]; then head -n 60 <<<"$lines"; else tail -n 20 "$1"; fi
+}
+
 # the totals
 totals() {
     ((list)) && return
+    local name
+    # what failed stands at the end, where one looks, also when the rest of the output is cut
+    for name in "${broken[@]}"; do
+        [[ -f $logs/$name.log ]] || continue
+        echo "== failed: $name"
+        excerpt "$logs/$name.log"
+    done
     if ((${#broken[@]})); then
         echo "failed steps: ${broken[*]} (logs in $logs)"
     fi
