@@ -180,6 +180,7 @@ make(plf_value_type *type)
 		plf_type_resolve(getBaseType(type->oid), &c->element);
 		c->element.context = type->context;
 	}
+	type->any = c->kind == ANYTHING && type->way == PLF_WAY_VALUE;
 	return c;
 }
 

@@ -344,7 +344,8 @@ plf_get_datum(plf_domain *d, plf_value_type *type, Datum value)
 	case PLF_WAY_FLOAT8:
 		return value;
 	case PLF_WAY_VALUE:
-		return plf_check_result(type, by_value(type, value));
+		value = by_value(type, value);
+		return likely(type->any) ? value : plf_check_result(type, value);
 	case PLF_WAY_CSTRING: {
 		Size length;
 

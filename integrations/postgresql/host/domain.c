@@ -176,7 +176,7 @@ plf_domain_recover(plf_domain *d)
 }
 
 void
-plf_domain_prepare(plf_domain *d)
+plf_domain_tidy(plf_domain *d)
 {
 	plf_cancel_check();
 	if (d->depth > 0)

@@ -4,6 +4,8 @@
 
 #include "plfenced.h"
 
+#pragma GCC visibility push(hidden)
+
 extern plf_domain *plf_caller_domain(void);
 extern void plf_callback_writer(plf_writer *w, plf_domain *d);
 extern void plf_callback_done(plf_writer *w);
@@ -27,5 +29,7 @@ extern void plf_guard(rf_caller *caller, void (*body)(rf_caller *caller, void *c
 #define PLF_DECLARE(name) extern void plf_import_##name(rf_caller *caller, void *context);
 PLF_IMPORTS(PLF_DECLARE)
 #undef PLF_DECLARE
+
+#pragma GCC visibility pop
 
 #endif

@@ -18,6 +18,9 @@
 
 #include "../include/plfenced_abi.h"
 
+/* Only the server's entry points are for others. */
+#pragma GCC visibility push(hidden)
+
 /* Bytes of memory that the server and a domain share. */
 #define PLF_AREA_SIZE ((uint64)1 << 20)
 
@@ -48,6 +51,20 @@ extern void plf_module_init(void);
 extern uint32 plf_module_epoch;
 /* Whether the present user may make functions of the module: its owner, or a member of the owner's role. */
 extern void plf_module_check_usage(const char *name);
+
+/* ------------------------------------------------------------------------------- errors and interruptions */
+
+struct plf_domain;
+/* How the module's call that just failed ended, as an SQL error. */
+extern void plf_throw(struct plf_domain *domain, const char *function) pg_attribute_noreturn();
+/* The same for an operation of the library. */
+extern void plf_throw_library(const char *what) pg_attribute_noreturn();
+
+/* Not 0 while calls have to end because the statement is cancelled or the session ends. */
+extern volatile int plf_cancel;
+extern void plf_cancel_init(void);
+/* Before a call: takes back what an earlier cancel has left. */
+extern void plf_cancel_check(void);
 
 /* ------------------------------------------------------------------------------------------------ domains */
 
@@ -83,8 +100,8 @@ typedef struct plf_garbage {
 } plf_garbage;
 
 extern plf_domain *plf_domain_get(plf_module *module, Oid role);
-/* Before a call from outside: resets the domain if it waits for that, or if the setting says so. */
-extern void plf_domain_prepare(plf_domain *domain);
+/* What plf_domain_prepare does when there is something to do. */
+extern void plf_domain_tidy(plf_domain *domain);
 /* Frees large values of calls that have ended. */
 extern void plf_domain_free_to(plf_domain *domain, int mark);
 /* After a fault: the state as it was made, unless calls are in progress. */
@@ -95,24 +112,20 @@ extern void plf_domain_reset(plf_domain *domain);
 extern void plf_domain_sweep(void);
 extern dlist_head plf_domains;
 
+/* Before a call from outside: resets the domain if it waits for that, or if the setting says so. */
+static inline void
+plf_domain_prepare(plf_domain *d)
+{
+	if (unlikely(plf_cancel != 0 || plf_state != PLF_KEEP || d->transaction != MyProc->lxid || d->heap_used > 0 || d->abandoned ||
+			!dlist_is_empty(&d->garbage)))
+		plf_domain_tidy(d);
+}
+
 static inline struct plf_area *
 plf_area_of(plf_domain *domain)
 {
 	return (struct plf_area *) domain->view;
 }
-
-/* ------------------------------------------------------------------------------- errors and interruptions */
-
-/* How the module's call that just failed ended, as an SQL error. */
-extern void plf_throw(plf_domain *domain, const char *function) pg_attribute_noreturn();
-/* The same for an operation of the library. */
-extern void plf_throw_library(const char *what) pg_attribute_noreturn();
-
-/* Not 0 while calls have to end because the statement is cancelled or the session ends. */
-extern volatile int plf_cancel;
-extern void plf_cancel_init(void);
-/* Before a call: takes back what an earlier cancel has left. */
-extern void plf_cancel_check(void);
 
 /* -------------------------------------------------------------------------------------------------- types */
 
@@ -136,6 +149,7 @@ typedef struct plf_value_type {
 	plf_way way;
 	int16 length;
 	bool composite;
+	bool any; /* results need no check: by value, and every value is one of the type's; known when one was checked */
 	plf_result_check *check; /* of results; NULL until it is needed */
 	MemoryContext context; /* where that is kept */
 } plf_value_type;
@@ -223,5 +237,7 @@ extern plf_gist *plf_gist_create(Oid function);
 extern bool plf_gist_is_query(const plf_gist *g, int argument);
 extern void plf_gist_put(plf_gist *gist, plf_writer *writer, FunctionCallInfo fcinfo, NullableDatum *args);
 extern Datum plf_gist_get(plf_gist *gist, plf_domain *domain, FunctionCallInfo fcinfo, Datum result);
+
+#pragma GCC visibility pop
 
 #endif

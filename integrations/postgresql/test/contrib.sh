@@ -103,6 +103,9 @@ run_tests() { # NAME...
 
     regress=$(dirname "$("$config" --pgxs)")/../test/regress/pg_regress
     for name; do cp "$out/contrib/extension/$name"[.-]* "$tree$("$config" --sharedir)/extension/"; done
+    # whatever an interrupted run has left
+    "$here/../tree.sh" stop "$db" 2>/dev/null || true
+    rm -rf "$db"
     "$here/../tree.sh" start "$db"
     for name; do
         mkdir -p "$out/contrib/results/$name"
