@@ -88,13 +88,13 @@ static int f(int a) { return a; } rf_import i = RF_IMPORT_INIT(int, f, (long), f
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl dlpolicy leaks checked batch threads regions many exhaust link policy readme handlers unwind; do
+for t in dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind; do
     modules=("$work/basic.rf")
     case $t in
     dlpolicy) modules=("$work/files.rf") ;;
     leaks) modules=("$work/registers.rf") ;;
     batch | readme) modules=("$work/readme.rf") ;;
-    link) modules+=("$work/plugin.rf") ;;
+    added) modules+=("$work/plugin.rf") ;;
     policy) modules=("$work/program.rf" "$work/readme.rf") ;;
     esac
     check "$t: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude "tests/api/$t.c" -o "$work/$t" -L"$work/lib" -lringfence -pthread

@@ -39,11 +39,11 @@ pub unsafe extern "C" fn rf_code_add(
         let bytes = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), length) };
         // An offset that is too large is no function's entry either.
         let entry = u32::try_from(entry).unwrap_or(u32::MAX);
-        let linked = object
+        let added = object
             .domain
             .add_code::<(), ()>(name, &Code { bytes, entry })?
             .untyped();
-        match objects::add_function(&object, linked) {
+        match objects::add_function(&object, added) {
             Ok(handle) => {
                 // SAFETY: not null, so writable.
                 unsafe { *function = handle };

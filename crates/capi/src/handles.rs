@@ -1,14 +1,14 @@
 //! Handles that survive being wrong.
 //!
-//! What C code holds is not an address but a number: kind, slot and the slot's generation. A NULL, a
-//! closed and a made-up handle all fail the look-up instead of being followed. Slots are never freed,
+//! What C code holds is not an address but a number: kind, place and the place's generation. A NULL, a
+//! closed and a made-up handle all fail the look-up instead of being followed. Places are never freed,
 //! only used again under the next generation, so a stale handle fails as well (after 2^24 uses of one
-//! slot a generation comes round again).
+//! place a generation comes round again).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, RwLock};
 
-/// Slots come in chunks that are allocated when first needed and stay.
+/// Places come in chunks that are allocated when first needed and stay.
 const CHUNK: usize = 1024;
 const CHUNKS: usize = 256;
 
@@ -39,16 +39,16 @@ struct Free {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadHandle;
 
-/// No slot is left.
+/// No place is left.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-const SLOT_BITS: u32 = 18;
+const PLACE_BITS: u32 = 18;
 const GENERATION_BITS: u32 = 24;
 
 impl<T: Clone> Table<T> {
     pub(crate) const fn new(kind: u16) -> Self {
-        assert!(kind > 0 && kind < 1 << 12 && CHUNK * CHUNKS == 1 << SLOT_BITS);
+        assert!(kind > 0 && kind < 1 << 12 && CHUNK * CHUNKS == 1 << PLACE_BITS);
         Self {
             kind: kind as u64,
             chunks: [const { OnceLock::new() }; CHUNKS],
@@ -60,28 +60,28 @@ impl<T: Clone> Table<T> {
     }
 
     /// The lowest bits are odd, so that no aligned address is a handle.
-    fn encode(&self, slot: usize, generation: u32) -> u64 {
-        1 | (slot as u64) << 3
-            | u64::from(generation) << (3 + SLOT_BITS)
-            | self.kind << (3 + SLOT_BITS + GENERATION_BITS)
+    fn encode(&self, place: usize, generation: u32) -> u64 {
+        1 | (place as u64) << 3
+            | u64::from(generation) << (3 + PLACE_BITS)
+            | self.kind << (3 + PLACE_BITS + GENERATION_BITS)
     }
 
-    fn slot(&self, handle: u64) -> Result<(&RwLock<Entry<T>>, usize, u32), BadHandle> {
-        let slot = (handle >> 3) as usize & ((1 << SLOT_BITS) - 1);
-        let generation = (handle >> (3 + SLOT_BITS)) as u32 & ((1 << GENERATION_BITS) - 1);
-        if self.encode(slot, generation) != handle {
+    fn place(&self, handle: u64) -> Result<(&RwLock<Entry<T>>, usize, u32), BadHandle> {
+        let place = (handle >> 3) as usize & ((1 << PLACE_BITS) - 1);
+        let generation = (handle >> (3 + PLACE_BITS)) as u32 & ((1 << GENERATION_BITS) - 1);
+        if self.encode(place, generation) != handle {
             return Err(BadHandle);
         }
-        let chunk = self.chunks[slot / CHUNK].get().ok_or(BadHandle)?;
-        Ok((&chunk[slot % CHUNK], slot, generation))
+        let chunk = self.chunks[place / CHUNK].get().ok_or(BadHandle)?;
+        Ok((&chunk[place % CHUNK], place, generation))
     }
 
     /// Makes a handle for `value`; never 0.
     pub(crate) fn insert(&self, value: T) -> Result<u64, Full> {
-        let slot = {
+        let place = {
             let mut free = self.free.write().unwrap_or_else(|e| e.into_inner());
             match free.reusable.pop() {
-                Some(slot) => slot,
+                Some(place) => place,
                 None if free.fresh < CHUNK * CHUNKS => {
                     free.fresh += 1;
                     free.fresh - 1
@@ -89,7 +89,7 @@ impl<T: Clone> Table<T> {
                 None => return Err(Full),
             }
         };
-        let chunk = self.chunks[slot / CHUNK].get_or_init(|| {
+        let chunk = self.chunks[place / CHUNK].get_or_init(|| {
             (0..CHUNK)
                 .map(|_| {
                     RwLock::new(Entry {
@@ -99,15 +99,15 @@ impl<T: Clone> Table<T> {
                 })
                 .collect()
         });
-        let mut s = chunk[slot % CHUNK].write().unwrap_or_else(|e| e.into_inner());
+        let mut s = chunk[place % CHUNK].write().unwrap_or_else(|e| e.into_inner());
         s.value = Some(value);
-        Ok(self.encode(slot, s.generation))
+        Ok(self.encode(place, s.generation))
     }
 
     /// A copy of what the handle stands for.
     pub(crate) fn get(&self, handle: u64) -> Result<T, BadHandle> {
-        let (slot, _, generation) = self.slot(handle)?;
-        let s = slot.read().unwrap_or_else(|e| e.into_inner());
+        let (place, _, generation) = self.place(handle)?;
+        let s = place.read().unwrap_or_else(|e| e.into_inner());
         match &s.value {
             Some(value) if s.generation == generation => Ok(value.clone()),
             _ => Err(BadHandle),
@@ -116,9 +116,9 @@ impl<T: Clone> Table<T> {
 
     /// Ends the handle and returns what it stood for.
     pub(crate) fn remove(&self, handle: u64) -> Result<T, BadHandle> {
-        let (slot, index, generation) = self.slot(handle)?;
+        let (place, index, generation) = self.place(handle)?;
         let value = {
-            let mut s = slot.write().unwrap_or_else(|e| e.into_inner());
+            let mut s = place.write().unwrap_or_else(|e| e.into_inner());
             if s.generation != generation || s.value.is_none() {
                 return Err(BadHandle);
             }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(numbers.get(h), Err(BadHandle));
         assert_eq!(numbers.remove(h), Err(BadHandle));
         let again = numbers.insert(6).unwrap();
-        assert_ne!(again, h, "the slot comes back under another generation");
+        assert_ne!(again, h, "the place comes back under another generation");
         assert_eq!(numbers.get(h), Err(BadHandle));
         assert_eq!(numbers.get(again), Ok(6));
     }

@@ -61,8 +61,8 @@ pub enum FaultKind {
     /// Nobody in the call caught an exception. Exceptions do not cross gates. The text is the type's name, as the domain
     /// tells it; empty if it tells none.
     Uncaught(String),
-    /// The same, with code of `Domain::link` among the frames above it: that has no unwind tables, and no exception
-    /// passes it. Whoever links code catches below it, or links it without callees that throw; a module that is
+    /// The same, with code of `Domain::add_code` among the frames above it: that has no unwind tables, and no exception
+    /// passes it. Whoever adds code catches below it, or adds it without callees that throw; a module that is
     /// added has tables.
     NotUnwound(String),
     /// The domain asked for something about its frames that is not so.
@@ -305,7 +305,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Uncaught(name) => write!(f, "uncaught exception of type {name}"),
             FaultKind::NotUnwound(name) => write!(
                 f,
-                "uncaught exception of type {name}, thrown below code that was linked into the domain: that has no unwind tables, \
+                "uncaught exception of type {name}, thrown below code that was added to the domain: that has no unwind tables, \
                  so nothing above it can catch (catch below it, or add the code as a module)"
             ),
             FaultKind::Frames(why) => write!(f, "exception handling: {why}"),

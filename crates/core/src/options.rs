@@ -251,7 +251,7 @@ options! {
     /// times `data_stack`, `control_stack` and the modules' thread-local variables.
     memory_limit: u64 = 1 << 30, OptionUnit::Bytes, 0..=u64::MAX, 1, "modules' data, heap, maps and host allocations together";
     /// Most bytes of code that may be added to the living domain; at most 16 MiB.
-    code_limit: u32 = 1 << 20, OptionUnit::Bytes, 0..=(window::IMAGES_END - window::LINKED) as u64, 1, "code that is added later";
+    code_limit: u32 = 1 << 20, OptionUnit::Bytes, 0..=(window::IMAGES_END - window::ARENA) as u64, 1, "code that is added later";
     /// Most bytes of images of modules that may be added to the living domain. Their writable data counts
     /// as memory as well, see `memory_limit`.
     module_limit: u64 = 64 << 20, OptionUnit::Bytes, 0..=u64::MAX, 1, "images of modules that are added later";

@@ -51,8 +51,8 @@ pub const STUB_FIRST_IMPORT: u32 = 16;
 /// Module images are mapped from here on, one behind the other; only the loader maps here. The first follows the stubs
 /// without a gap.
 pub const IMAGES: u32 = STUBS_END;
-/// Code that is linked into a living domain; only the loader maps here.
-pub const LINKED: u32 = 0x3F00_0000;
+/// The arena: code that is added to a living domain; only the loader maps here.
+pub const ARENA: u32 = 0x3F00_0000;
 /// Where the area of images ends.
 pub const IMAGES_END: u32 = 0x4000_0000;
 
@@ -66,17 +66,17 @@ pub const REGIONS: u32 = 0xA000_0000;
 /// Where that area ends.
 pub const REGIONS_END: u32 = 0xC000_0000;
 
-/// Lanes: slots of [`LANE_SLOT`] bytes, aligned to their size.
+/// Lanes: berths of [`LANE_BERTH`] bytes, aligned to their size.
 pub const LANES: u32 = 0xC000_0000;
 /// Where the lanes end. From here to the window's end nothing is ever mapped.
 pub const LANES_END: u32 = 0xFF00_0000;
-/// Size and alignment of a lane's slot. At the slot's first 8 bytes stands the lane's thread pointer
+/// Size and alignment of a lane's berth. At the berth's first 8 bytes stands the lane's thread pointer
 /// (what `%fs:0` holds in unfenced code), as a 64-bit address; the thread block ends there
-/// (TLS variant II) in the slot's first pages; the data stack grows down from the slot's end;
+/// (TLS variant II) in the berth's first pages; the data stack grows down from the berth's end;
 /// between the two nothing is mapped.
-pub const LANE_SLOT: u32 = 0x0100_0000;
+pub const LANE_BERTH: u32 = 0x0100_0000;
 /// How many lanes fit.
-pub const LANE_COUNT: u32 = (LANES_END - LANES) / LANE_SLOT;
+pub const LANE_COUNT: u32 = (LANES_END - LANES) / LANE_BERTH;
 
 /// Bytes below `r15` that a gate leaves alone: the red zone of the System V ABI.
 pub const RED_ZONE: u32 = 128;

@@ -10,7 +10,7 @@ use crate::dynamic::Function;
 use crate::value::{Arguments, Return};
 use crate::{Code, CodeError, DomainError, Func, Grant, Imports, Memory, Module, ModuleError, Ptr, Usage};
 
-/// A running instance of a module, or of several linked together, in a window of its own.
+/// A running instance of a module, or of several together, in a window of its own.
 ///
 /// Cheap to clone; the domain goes when the last clone and the last [`Func`] of it are dropped. All functions
 /// may be called from any thread. Several threads may run in one domain at once, each on its own stacks, if the
@@ -268,7 +268,7 @@ impl Domain {
         self.instance().confinement()
     }
 
-    /// Links machine code into the living domain under a name: position-independent functions without relocations, data and
+    /// Adds machine code to the living domain under a name: position-independent functions without relocations, data and
     /// jump tables. `A` and `R` are the type that the host claims the function at [`Code::entry`] has.
     ///
     /// # Errors
@@ -294,7 +294,7 @@ impl Domain {
         Ok(Func::new(Target::Window(domain.add_code(name, code)?)))
     }
 
-    /// Finds linked code by its name.
+    /// Finds added code by its name.
     ///
     /// # Errors
     /// [`CodeError::Unknown`].

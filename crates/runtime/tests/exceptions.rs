@@ -191,9 +191,9 @@ fn exceptions_pass_another_module_at_the_same_place() {
     );
 }
 
-/// Single functions that are linked at run time have no unwind tables: what is thrown below them ends the call, and the error says so.
+/// Single functions that are added at run time have no unwind tables: what is thrown below them ends the call, and the error says so.
 #[test]
-fn no_exception_passes_linked_code() {
+fn no_exception_passes_added_code() {
     let mut options = DomainOptions::default();
     options.extensible = true;
     let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
@@ -229,7 +229,7 @@ fn no_exception_passes_linked_code() {
     assert_eq!(f.kind, FaultKind::NotUnwound("std::out_of_range".into()), "{f}");
     assert!(f.to_string().contains("no unwind tables"), "{f}");
     d.reset().unwrap();
-    // Linked code that is not among the frames has nothing to do with it.
+    // Added code that is not among the frames has nothing to do with it.
     d.add_code("bridge", &code).unwrap();
     let f = fault(&d, "thrower", &[1]);
     assert_eq!(f.kind, FaultKind::Uncaught("int".into()), "{f}");

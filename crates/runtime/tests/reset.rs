@@ -57,8 +57,11 @@ fn assert_like_new(d: &Domain, what: &str) {
     // Of other threads' lanes only the thread block is not zero, and it is as in the first.
     let others: Vec<u64> = got.0.keys().copied().filter(|&at| at >= SECOND_LANE).collect();
     for at in others {
-        let (page, first) = (got.0.remove(&at).unwrap(), &got.0[&(FIRST_LANE + at % SLOT)]);
-        assert!(at % SLOT < 2 * 4096, "{what}: {at:#x} in a lane that nobody uses");
+        let (page, first) = (got.0.remove(&at).unwrap(), &got.0[&(FIRST_LANE + at % BERTH)]);
+        assert!(
+            at % BERTH < 2 * 4096,
+            "{what}: {at:#x} in a lane that nobody uses"
+        );
         // The thread pointer and its copies differ by the slot's number.
         let differ = page.iter().zip(first).filter(|(a, b)| a != b).count();
         assert!(differ <= 4, "{what}: {differ} bytes at {at:#x}");
@@ -81,9 +84,9 @@ fn assert_like_new(d: &Domain, what: &str) {
     }
 }
 
-const SLOT: u64 = 0x0100_0000;
+const BERTH: u64 = 0x0100_0000;
 const FIRST_LANE: u64 = 0xC000_0000;
-const SECOND_LANE: u64 = FIRST_LANE + SLOT;
+const SECOND_LANE: u64 = FIRST_LANE + BERTH;
 
 fn options() -> DomainOptions {
     let mut options = DomainOptions::default();

@@ -16,7 +16,7 @@ use support::{build, call, entry, imports, module};
 const DOMAINS: usize = 6;
 
 /// Domains with a slot that takes functions of the others.
-const LINKED: usize = 2;
+const SLOTTED: usize = 2;
 
 /// What a call returns that cannot succeed.
 const NEVER: std::ops::RangeInclusive<u64> = u64::MAX..=u64::MAX;
@@ -39,7 +39,7 @@ impl Random {
 
 struct Stage {
     domains: Vec<RwLock<Domain>>,
-    linked: Vec<Domain>,
+    slotted: Vec<Domain>,
     region: Region,
     stop: AtomicBool,
     steps: AtomicU64,
@@ -50,8 +50,8 @@ impl Stage {
         self.domains[n as usize % DOMAINS].read().unwrap().clone()
     }
 
-    fn linked(&self, n: u64) -> &Domain {
-        &self.linked[n as usize % LINKED]
+    fn slotted(&self, n: u64) -> &Domain {
+        &self.slotted[n as usize % SLOTTED]
     }
 }
 
@@ -89,8 +89,8 @@ fn make(n: usize) -> Domain {
     Domain::new(&[module()], entering(), &options).expect("domain")
 }
 
-fn make_linked() -> Vec<Domain> {
-    let file = build("linked", &["--import=other,scaled,__rf_call_status"]);
+fn make_slotted() -> Vec<Domain> {
+    let file = build("slotted", &["--import=other,scaled,__rf_call_status"]);
     let module = Module::open(&file, &LoadOptions::default()).expect("module");
     let _ = std::fs::remove_file(file);
     let longs = Signature {
@@ -104,7 +104,7 @@ fn make_linked() -> Vec<Domain> {
     };
     let new =
         |_| Domain::new(std::slice::from_ref(&module), slots(), &DomainOptions::default()).expect("domain");
-    (0..LINKED).map(new).collect()
+    (0..SLOTTED).map(new).collect()
 }
 
 /// Errors that what others do can cause. A call of its own may go wrong in its own way if it is `wild`.
@@ -177,7 +177,7 @@ fn caller(stage: &Stage, seed: u64) -> (u64, u64) {
             // Whatever the slot calls: the sum, or nothing and a reason.
             85..89 => {
                 let call = &mut Call::ints(&[a, b]);
-                match entry(stage.linked(random.next()), "attempt").call(call) {
+                match entry(stage.slotted(random.next()), "attempt").call(call) {
                     Ok(outcome) if outcome.rdx as u32 == 0 => count(Ok(outcome.rax), a + b..=a + b, false),
                     Ok(outcome) => count(Ok(outcome.rax), 0..=0, false),
                     Err(e) => count(Err(e), NEVER, false),
@@ -254,17 +254,17 @@ fn manager(stage: &Stage, seed: u64) -> u64 {
             }
             85..87 => d.interrupt(),
             87..90 => {
-                let linked = stage.linked(random.next());
+                let slotted = stage.slotted(random.next());
                 // The second one is refused if the domain went meanwhile.
                 match random.below(6) {
                     0 => {
-                        linked.revoke("other").expect("the slot");
+                        slotted.revoke("other").expect("the slot");
                     }
                     1 => {
-                        let _ = linked.grant("other", &entry(&d, "illegal"));
+                        let _ = slotted.grant("other", &entry(&d, "illegal"));
                     }
                     _ => {
-                        let _ = linked.grant("other", &entry(&d, "add"));
+                        let _ = slotted.grant("other", &entry(&d, "add"));
                     }
                 }
                 done += 1;
@@ -384,7 +384,7 @@ fn everything_at_once() {
     region.write(0, &77u32.to_le_bytes()).expect("the host's own");
     let stage = Arc::new(Stage {
         domains: (0..DOMAINS).map(|n| RwLock::new(make(n))).collect(),
-        linked: make_linked(),
+        slotted: make_slotted(),
         region,
         stop: AtomicBool::new(false),
         steps: AtomicU64::new(0),

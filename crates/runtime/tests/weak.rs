@@ -76,7 +76,7 @@ fn modules_that_come_later_look_for_theirs() {
     // The host's function has no stub: no module needed it when the domain was made.
     d.add("weak", &weak).unwrap();
     assert_eq!(results(&d), NULL);
-    // What is there is not linked again, and does not keep what it does not use.
+    // What is there is not resolved again, and does not keep what it does not use.
     d.add("giver", &giver).unwrap();
     assert_eq!(results(&d), NULL);
     d.remove("giver").unwrap();

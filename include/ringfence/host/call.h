@@ -13,7 +13,7 @@
  *     call fails with RF_ERROR_NESTING, and nothing has happened;
  *   - the domain has no call_limit, no on_limit and no on_callee_failure: those take locks, or run code of the host's. Host
  *     functions and policies that the domain calls are the host's to judge;
- *   - while another thread resets, trims or ends that domain, or links code, they wait for it;
+ *   - while another thread resets, trims or ends that domain, or adds or removes code, they wait for it;
  *   - no more than 8 setjmp of the module's are live at a time: the ninth is a failure of the call (if the handler begins as below);
  *   - the handler begins with rf_call_save and ends with rf_call_restore, as it does with errno.
  *

@@ -15,7 +15,7 @@ pub struct Outcome {
     pub loaded: u64,
     /// Of these: with changed code.
     pub changed_code: u64,
-    /// Linked into a domain.
+    /// Made a domain.
     pub domains: u64,
     /// Calls of their functions.
     pub calls: u64,

@@ -62,7 +62,7 @@ fn nothing_that_happens_in_a_gate_matters() {
     }
 }
 
-/// The newer gates: exceptions, failing callees, linked code; and what other threads may do meanwhile.
+/// The newer gates: exceptions, failing callees, added code; and what other threads may do meanwhile.
 #[test]
 fn nothing_that_happens_in_a_newer_gate_matters() {
     for (event, kind, stride) in [
@@ -72,11 +72,11 @@ fn nothing_that_happens_in_a_newer_gate_matters() {
         (Event::CrashCallee, Kind::Callee, 31),
         (Event::Interrupt, Kind::Frames, 97),
         (Event::Interrupt, Kind::Callee, 97),
-        (Event::Deadline, Kind::Linked, 29),
+        (Event::Deadline, Kind::Added, 29),
         (Event::Reset, Kind::Frames, 61),
         (Event::Reset, Kind::Failing, 97),
-        (Event::Recycle, Kind::Linked, 5),
-        (Event::Relink, Kind::Linked, 7),
+        (Event::Recycle, Kind::Added, 5),
+        (Event::Replace, Kind::Added, 7),
     ] {
         in_child(|| {
             let outcome = gates::run(event, kind, false, stride, event as u64);

@@ -155,7 +155,7 @@ def write():
     case(D, "table next function", "a table in the next function", jump(0x10c) + ["@ 0x20", RET, "@ 0x100", MARK] + table([0x20] * 4, 0x10c) + [RET], rule=place)
     case(D, "table half next function", "a table whose end is in the next function", jump(mask="andl $1, %eax") + ["@ 0x20", RET] + table([0x20], 0x44) + [MARK, RET], rule=place)
     case(D, "table function before", "a table in the function before", [RET] + table([0x140] * 4) + ["@ 0x100", MARK] + jump() + ["@ 0x140", RET], rule=place)
-    # Identifiers are written after the rest when code is linked into a living domain: what is read there is another number until then.
+    # Identifiers are written after the rest when code is added to a living domain: what is read there is another number until then.
     over = [("05 00 00 00 00", "addl $0, %eax")]
     case(D, "table over identifier", "a distance with bytes of the function's own identifier", [RET, "@ 0x100", MARK] + over + jump(0x107, "andl $0, %eax") + ["@ 0x669", RET], rule=place)
     case(D, "table over label", "a distance with bytes of a label's identifier", jump(0x107, "andl $0, %eax") + ["@ 0x100", label(7)] + over + [RET, "@ 0x669", RET], rule=place)

@@ -6,7 +6,7 @@
 //! * *Adding*: its place was inaccessible before. Data and what is relocated come first, the text last: nobody can pass the
 //!   check of an indirect jump on data there. Its labels have numbers of their own in the whole process; so no module can be twice in
 //!   a window.
-//! * *Removing*: as for linked code, at a moment in which no other thread is in the domain, and when nothing on the
+//! * *Removing*: as for added code, at a moment in which no other thread is in the domain, and when nothing on the
 //!   calling thread's control stack leads into it. Then inaccessible memory lies over it.
 //! * *Using the place again*: only once the calls that were in progress (the calling thread's own) have ended.
 //!
@@ -39,7 +39,7 @@ enum State {
     /// Its constructors run: nobody finds it.
     Coming,
     Live,
-    /// Its destructors run: no module is linked against it any more.
+    /// Its destructors run: no module needs it any more.
     Leaving,
     /// A constructor failed, and others were in the domain. It goes at the next opportunity.
     Dead,
@@ -132,8 +132,8 @@ impl Family {
         self.room.get_or_insert_with(|| {
             let last = domain.layout.placed.last().expect("a domain has a module");
             let end = u64::from(last.offset) + u64::from(last.module.0.parsed.image_len) + GAP;
-            let end = sys::page_up(end).min(window::LINKED.into()) as u32;
-            Room::new(end, window::LINKED - end)
+            let end = sys::page_up(end).min(window::ARENA.into()) as u32;
+            Room::new(end, window::ARENA - end)
         })
     }
 
@@ -251,7 +251,7 @@ impl Domain {
     /// Its imports are looked for among the exports of the domain's modules (those that it was made of, then those that were added, in
     /// the order in which they came), then among the runtime's own functions, then among the host functions that have stubs: those that
     /// the first modules need, or all that the domain was made with if [`DomainOptions::extensible`](crate::DomainOptions::extensible) is set. Modules of a domain call each other
-    /// directly, without a gate. What is there already is not linked again: it reaches the new functions through addresses,
+    /// directly, without a gate. What is there already is not resolved again: it reaches the new functions through addresses,
     /// which the host hands out ([`Entry::address`], [`DomainRef::find`](crate::domain::DomainRef::find)).
     ///
     /// The host finds its exports by [`entry`](Self::entry), behind those of the modules before it, or by
@@ -454,10 +454,10 @@ impl Domain {
         }
         let inner = &*self.0;
         let set = inner.lanes();
-        // SAFETY: lanes in the list are this domain's, and their slots are not changed while it is locked.
-        let used = set.lanes.iter().map(|&lane| unsafe { (*lane).slot });
-        for slot in used.chain(set.free.iter().copied()) {
-            inner.write_thread_local(&added.placed, slot.start(inner.base()));
+        // SAFETY: lanes in the list are this domain's, and their berths are not changed while it is locked.
+        let used = set.lanes.iter().map(|&lane| unsafe { (*lane).berth });
+        for berth in used.chain(set.free.iter().copied()) {
+            inner.write_thread_local(&added.placed, berth.start(inner.base()));
         }
     }
 

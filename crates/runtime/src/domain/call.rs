@@ -21,7 +21,7 @@ pub struct Entry {
     pub(super) domain: Domain,
     pub(super) target: Arc<Target>,
     /// Set if its code came to the living domain and may go again.
-    pub(super) linked: Option<Arc<Handles>>,
+    pub(super) handles: Option<Arc<Handles>>,
 }
 
 impl Entry {
@@ -55,7 +55,7 @@ impl Entry {
             stack: call.stack.as_ptr(),
             words: call.stack.len() as u64,
         };
-        let returned = match &self.linked {
+        let returned = match &self.handles {
             // The gate must see the very target that removing code changes, not a copy. It looks at it again after it has
             // announced itself and found that something was removed.
             // SAFETY: the entry is one that the verifier knows, as long as the target has its index; the domain lives as long
@@ -86,7 +86,7 @@ impl Entry {
 
     /// What callers are told once it is gone, unless the host took it away from them.
     fn gone(&self) -> u32 {
-        if self.linked.is_some() {
+        if self.handles.is_some() {
             gone::REMOVED
         } else {
             gone::DOMAIN
@@ -99,7 +99,7 @@ impl Entry {
         let target = inner.target_for(self.target.entry, signature, self.gone());
         let granted = Granted::new(target, signature, WeakDomain(Arc::downgrade(inner)))?;
         inner.remember(&granted);
-        if let Some(handles) = &self.linked {
+        if let Some(handles) = &self.handles {
             handles.granted(&granted);
         }
         Ok(Grant(granted))
@@ -122,7 +122,7 @@ impl Entry {
             }
             Thunk::new(target, &signature).expect("memory for a thunk")
         };
-        if let Some(handles) = &self.linked {
+        if let Some(handles) = &self.handles {
             return handles.thunk(self.target.entry, signature, make);
         }
         inner
@@ -179,7 +179,7 @@ pub fn reporting() -> Reporting {
     }
 }
 
-/// Why the last failed call through a thunk on this thread failed; empties the slot.
+/// Why the last failed call through a thunk on this thread failed; empties its cell.
 #[must_use]
 pub fn take_error() -> Option<CallError> {
     last_error::take_error()

@@ -25,7 +25,7 @@ use ringfence_verify::{Image, Rules, SegmentKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Machine code to be linked into a living domain: one or more functions, in full isolation, without relocations, labels
+/// Machine code to be added to a living domain: one or more functions, in full isolation, without relocations, labels
 /// of jump tables, and data.
 ///
 /// It may lie anywhere: it reaches other code by the checked call only, with addresses that it is given (those of
@@ -39,7 +39,7 @@ pub struct Code<'a> {
     pub entry: u32,
 }
 
-/// A piece of linked code.
+/// A piece of added code.
 pub(crate) struct Piece {
     /// Offset in the window, and size.
     place: u32,
@@ -52,9 +52,9 @@ pub(crate) struct Piece {
     handles: Arc<Handles>,
 }
 
-/// All of a domain's linked code.
+/// All of a domain's added code.
 #[derive(Default)]
-pub(crate) struct Linked {
+pub(crate) struct Added {
     arena: Option<Arena>,
     names: HashMap<String, Arc<Piece>>,
     graves: Vec<Grave<Arc<Piece>>>,
@@ -68,7 +68,7 @@ impl Piece {
     }
 }
 
-impl Linked {
+impl Added {
     /// Makes places free whose calls have ended.
     fn bury(&mut self) {
         let Some(arena) = &mut self.arena else { return };
@@ -91,34 +91,34 @@ impl Linked {
 }
 
 impl Inner {
-    fn linked(&self) -> Locked<'_, Linked> {
-        self.linked.lock()
+    fn added_code(&self) -> Locked<'_, Added> {
+        self.added_code.lock()
     }
 
     /// The domain goes: the host's calls fail.
-    pub(super) fn kill_linked(&mut self) {
-        let linked = self.linked.get_mut();
-        linked.names.values().for_each(|piece| piece.handles.kill());
+    pub(super) fn kill_code(&mut self) {
+        let added = self.added_code.get_mut();
+        added.names.values().for_each(|piece| piece.handles.kill());
     }
 
     /// Whether there is code that came later. With the world locked.
-    pub(super) fn has_linked(&self) -> bool {
-        !self.linked().names.is_empty()
+    pub(super) fn has_code(&self) -> bool {
+        !self.added_code().names.is_empty()
     }
 
-    /// Drops all that was linked. Nobody is inside, and nobody enters.
-    pub(super) fn unlink_all(&self, _world: &mut Guard) -> Result<(), ringfence_core::error::HostError> {
-        let mut linked = self.linked();
-        for piece in linked.names.values() {
+    /// Drops all that was added. Nobody is inside, and nobody enters.
+    pub(super) fn remove_all_code(&self, _world: &mut Guard) -> Result<(), ringfence_core::error::HostError> {
+        let mut added = self.added_code();
+        for piece in added.names.values() {
             piece.handles.kill();
         }
-        if linked.arena.is_some() {
-            let at = self.base() + u64::from(window::LINKED);
-            let len = u64::from(window::IMAGES_END - window::LINKED);
-            // SAFETY: the part of our own window that is for linked code, with nobody inside.
+        if added.arena.is_some() {
+            let at = self.base() + u64::from(window::ARENA);
+            let len = u64::from(window::IMAGES_END - window::ARENA);
+            // SAFETY: the part of our own window that is for added code, with nobody inside.
             unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true)? };
         }
-        *linked = Linked::default();
+        *added = Added::default();
         Ok(())
     }
 }
@@ -207,7 +207,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
 }
 
 impl Domain {
-    /// Links code into the living domain under a name. From now on it can be called: by the host through the result, by
+    /// Adds code to the living domain under a name. From now on it can be called: by the host through the result, by
     /// the domain's own code through its address, if it begins with a marker.
     ///
     /// Any thread may call this, while others run in the domain. The code stays until it is removed or the domain is reset.
@@ -232,24 +232,24 @@ impl Domain {
         let size = checked.bytes.len() as u32;
 
         let _world = world::lock().ok_or(CodeError::Handler)?;
-        let mut linked = inner.linked();
-        if linked.names.contains_key(name) || inner.find(name).is_some() {
+        let mut added = inner.added_code();
+        if added.names.contains_key(name) || inner.find(name).is_some() {
             return Err(CodeError::Exists { name: name.into() });
         }
-        linked.bury();
+        added.bury();
         let limit = inner.options.code_limit;
         let full = CodeError::Full {
             wanted: size,
-            used: linked.used,
+            used: added.used,
             limit,
         };
-        if size > limit - linked.used {
+        if size > limit - added.used {
             return Err(full);
         }
-        if linked.arena.is_none() {
-            linked.arena = Some(Arena::new(inner.base(), limit)?);
+        if added.arena.is_none() {
+            added.arena = Some(Arena::new(inner.base(), limit)?);
         }
-        let Linked { arena, used, .. } = &mut *linked;
+        let Added { arena, used, .. } = &mut *added;
         let arena = arena.as_mut().expect("made above");
         let place = arena.take(size)?.ok_or(full)?;
         // All but the identifiers, then a serialising instruction everywhere, then these.
@@ -274,36 +274,36 @@ impl Domain {
             markers: checked.markers.iter().map(|at| place + at).collect(),
             handles: Arc::default(),
         });
-        linked.names.insert(name.into(), piece.clone());
+        added.names.insert(name.into(), piece.clone());
         Ok(self.entry_of(&piece, code.entry))
     }
 
-    /// Finds linked code by its name.
+    /// Finds added code by its name.
     ///
     /// # Errors
     /// [`CodeError::Unknown`].
     pub fn find_code(&self, name: &str) -> Result<Entry, CodeError> {
         let _world = world::lock().ok_or(CodeError::Handler)?;
-        let linked = self.0.linked();
-        let piece = linked
+        let added = self.0.added_code();
+        let piece = added
             .names
             .get(name)
             .ok_or_else(|| CodeError::Unknown { name: name.into() })?;
         Ok(self.entry_of(piece, piece.entry))
     }
 
-    /// Names of all linked code, in no order.
+    /// Names of all added code, in no order.
     #[must_use]
     pub fn code_names(&self) -> Vec<String> {
         let _world = world::lock_plain();
-        self.0.linked().names.keys().cloned().collect()
+        self.0.added_code().names.keys().cloned().collect()
     }
 
-    /// Bytes that linked code takes, of [`DomainOptions::code_limit`](crate::DomainOptions::code_limit).
+    /// Bytes that added code takes, of [`DomainOptions::code_limit`](crate::DomainOptions::code_limit).
     #[must_use]
     pub fn code_bytes(&self) -> u32 {
         let _world = world::lock_plain();
-        self.0.linked().used
+        self.0.added_code().used
     }
 
     /// Unlinks code. Calls of it fail from now on: the host's with [`CallError::Removed`](crate::CallError::Removed), the
@@ -318,14 +318,14 @@ impl Domain {
     pub fn remove_code(&self, name: &str) -> Result<(), CodeError> {
         let inner = &*self.0;
         let _world = world::lock().ok_or(CodeError::Handler)?;
-        let mut linked = inner.linked();
-        let piece = linked
+        let mut added = inner.added_code();
+        let piece = added
             .names
             .get(name)
             .cloned()
             .ok_or_else(|| CodeError::Unknown { name: name.into() })?;
-        linked.bury();
-        linked.arena.as_mut().expect("has a piece").ready()?;
+        added.bury();
+        added.arena.as_mut().expect("has a piece").ready()?;
         let own = quiet(inner).map_err(|lanes| CodeError::Busy {
             name: name.into(),
             lanes,
@@ -336,12 +336,12 @@ impl Domain {
             return Err(CodeError::OnStack { name: name.into() });
         }
         piece.handles.kill();
-        let Linked {
+        let Added {
             arena,
             names,
             graves,
             used,
-        } = &mut *linked;
+        } = &mut *added;
         let arena = arena.as_mut().expect("has a piece");
         for &at in &piece.markers {
             arena.set(at, 0xCCCC_CCCC);
@@ -362,16 +362,16 @@ impl Domain {
         Entry {
             domain: self.clone(),
             target: piece.handles.target_locked(&self.0, address, 0),
-            linked: Some(piece.handles.clone()),
+            handles: Some(piece.handles.clone()),
         }
     }
 
-    /// The linked function that starts at `address`.
-    pub(super) fn linked_at(&self, address: u64) -> Option<Entry> {
+    /// The added function that starts at `address`.
+    pub(super) fn code_at(&self, address: u64) -> Option<Entry> {
         let offset = u32::try_from(address.wrapping_sub(self.0.base())).ok()?;
         let _world = world::lock()?;
-        let linked = self.0.linked();
-        let piece = linked.at(offset)?;
+        let added = self.0.added_code();
+        let piece = added.at(offset)?;
         let within = offset - piece.place;
         piece.functions.binary_search(&within).ok()?;
         Some(self.entry_of(piece, within))

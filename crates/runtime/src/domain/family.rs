@@ -14,7 +14,7 @@ pub(crate) struct Added {
     /// Bytes of its writable data.
     pub data: u64,
     pub mappings: u64,
-    /// Offsets of the modules that were added before and that it was linked against.
+    /// Offsets of the modules that were added before and that it was resolved against.
     pub needs: Vec<u32>,
     /// Whether it can learn how its calls of other domains went.
     pub asks_call_status: bool,

@@ -1,4 +1,4 @@
-//! What the host calls code by that may go while the domain lives: a piece that was linked, or a module that was added.
+//! What the host calls code by that may go while the domain lives: a piece that was added, or a module that was added.
 
 use super::{Inner, Signature};
 use crate::domain::grant::Granted;

@@ -112,7 +112,7 @@ pub(crate) struct Inner {
     pub stays: AtomicU32,
     thunks: Lock<Thunks>,
     /// Code that came after the domain was made. Locked with the world locked.
-    linked: Lock<code::Linked>,
+    added_code: Lock<code::Added>,
     /// Modules that came after the domain was made. Locked with the world locked.
     family: Lock<added::Family>,
     /// The same, for threads in the domain.
@@ -310,7 +310,7 @@ fn avx() -> bool {
 }
 
 impl Domain {
-    /// Makes a domain of one module or several linked together, and runs their constructors, which have
+    /// Makes a domain of one module or several together, and runs their constructors, which have
     /// [`DomainOptions::time_limit`] all together.
     ///
     /// # Errors
@@ -330,7 +330,7 @@ impl Domain {
         signal::check_installed();
         modules.iter().try_for_each(|m| m.check_addressing(options))?;
         let layout = relocate::place(modules)?;
-        let rest = u64::from(window::LANE_SLOT) - thread_area(&layout, options);
+        let rest = u64::from(window::LANE_BERTH) - thread_area(&layout, options);
         if u64::from(options.data_stack) + DATA_STACK_GAP > rest {
             return Err(DomainError::Option {
                 option: "data_stack",
@@ -416,7 +416,7 @@ impl Domain {
             max_lanes: AtomicU32::new(options.max_lanes),
             stays: AtomicU32::new(0),
             thunks: Lock::new(Rank::Thunks, Thunks::default()),
-            linked: Lock::new(Rank::Code, code::Linked::default()),
+            added_code: Lock::new(Rank::Code, code::Added::default()),
             family: Lock::new(Rank::Family, added::Family::default()),
             added: family::Chain::default(),
             asks_later: AtomicBool::new(false),
@@ -462,12 +462,12 @@ impl Domain {
         Entry {
             domain: self.clone(),
             target: Arc::new(self.0.target_of_words(address, 0, gone::DOMAIN)),
-            linked: None,
+            handles: None,
         }
     }
 
     /// Finds an exported function: of the modules that the domain was made of, of those that were added since, or one that was
-    /// linked.
+    /// added.
     ///
     /// # Errors
     /// [`DomainError::NoExport`], [`DomainError::NotFunction`].
@@ -503,7 +503,7 @@ impl Domain {
             return Ok(self.entry_at(address));
         }
         self.added_at(address)
-            .or_else(|| self.linked_at(address))
+            .or_else(|| self.code_at(address))
             .ok_or(DomainError::NoEntry { address })
     }
 

@@ -58,7 +58,7 @@ pub(super) fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bo
     let records = unsafe { &*lane.records.get() };
     let base = domain.base();
     // The words include registers that were pushed: one that looks like an address behind a call keeps the code in place.
-    let found = (top..lane.slot.control_top()).step_by(8).any(|at| {
+    let found = (top..lane.berth.control_top()).step_by(8).any(|at| {
         // SAFETY: the used part of the lane's control stack.
         let word = unsafe { &*(at as *const AtomicU64) }.load(Ordering::Relaxed);
         contains(word.wrapping_sub(base))

@@ -60,7 +60,7 @@ pub(crate) fn place(modules: &[Module]) -> Result<Layout, DomainError> {
             )));
         }
         let end = at + u64::from(parsed.image_len);
-        if end > u64::from(window::LINKED) {
+        if end > u64::from(window::ARENA) {
             return Err(err("their images are larger than the area for images"));
         }
         if let Some(t) = parsed.tls {
@@ -103,7 +103,7 @@ pub(crate) struct Resolver<'a> {
     /// Host imports that have their stubs already.
     bound: &'a [Used],
     pub used: Vec<Used>,
-    /// Which modules others were linked against, by their place in `placed`.
+    /// Which modules others were resolved against, by their place in `placed`.
     pub needs: BTreeSet<usize>,
     /// Whether a module can learn how its calls of other domains went.
     pub asks_call_status: bool,

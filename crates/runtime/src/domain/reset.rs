@@ -60,7 +60,7 @@ impl Inner {
         self.initial.lock().clone()
     }
 
-    /// Fills the zeroed thread block of a slot from the snapshot that the domain started from, if that has it.
+    /// Fills the zeroed thread block of a berth from the snapshot that the domain started from, if that has it.
     pub(super) fn copy_thread_block(&self, start: u64) -> bool {
         let Some(frozen) = self.initial() else {
             return false;
@@ -95,7 +95,7 @@ impl Inner {
     fn foreign(&self, regions: bool) -> Foreign {
         Foreign {
             regions,
-            code: self.has_linked(),
+            code: self.has_code(),
             modules: self.has_added(),
         }
     }
@@ -255,7 +255,7 @@ impl Inner {
 impl Domain {
     /// Restores the initial state: data, heap, stacks. That is the pristine image, and constructors run again; or what
     /// [`checkpoint`](Self::checkpoint) or the [`Snapshot`](crate::Snapshot) of the domain has. Host allocations made since are gone, and so are
-    /// linked code and added modules.
+    /// added code and added modules.
     ///
     /// # Errors
     /// [`DomainError::Busy`] while calls are in progress; [`DomainError::Faults`] if it has faulted too often.
@@ -295,7 +295,7 @@ impl Domain {
             drop(set);
             // Before anything is restored: whoever holds something of the old state must not use it on the new one.
             inner.resets.fetch_add(1, Ordering::AcqRel);
-            inner.unlink_all(&mut world)?;
+            inner.remove_all_code(&mut world)?;
             inner.remove_all(&mut world, disordered)?;
             match &initial {
                 None => super::image::restore(inner, pooled)?,
@@ -308,7 +308,7 @@ impl Domain {
                 inner.lanes.remove(&mut set, lane);
                 // SAFETY: as above.
                 let lost: &Lane = unsafe { &*lane };
-                set.lost.push(lost.slot);
+                set.lost.push(lost.berth);
                 set.calls += lost.calls();
                 inner.lanes.call_credit.take_back(&lost.credit);
                 // SAFETY: the frames on this lane are never returned to: the domain has faulted since. The control
@@ -316,13 +316,13 @@ impl Domain {
                 unsafe { world::revoke(&mut world, inner.index, lane) };
             }
             // All of the window is the domain's to read: stacks that nobody uses too.
-            for slot in set.free.iter().chain(&set.lost) {
-                inner.refresh(slot, true)?;
+            for berth in set.free.iter().chain(&set.lost) {
+                inner.refresh(berth, true)?;
             }
             for &lane in &set.lanes {
                 // SAFETY: nobody is in the lane.
                 unsafe {
-                    inner.refresh(&(*lane).slot, true)?;
+                    inner.refresh(&(*lane).berth, true)?;
                     (*lane).rewind();
                 }
             }

@@ -58,7 +58,7 @@ impl Inner {
         for granted in self.grants_of_it() {
             granted.sever();
         }
-        self.kill_linked();
+        self.kill_code();
         let added = self.kill_added();
         super::regions::forget(self.base());
         let mut world = world::lock_plain();
@@ -86,13 +86,13 @@ impl Inner {
         for &lane in &set.lanes {
             // SAFETY: nobody is inside, and nobody enters: there is no owner.
             unsafe {
-                let slot = (*lane).slot;
+                let berth = (*lane).berth;
                 world::revoke(&mut world, self.index, lane);
-                slot.unmap_control();
+                berth.unmap_control();
             }
         }
-        for slot in &set.free {
-            slot.unmap_control();
+        for berth in &set.free {
+            berth.unmap_control();
         }
         world.give_index(self.index);
         drop(world);

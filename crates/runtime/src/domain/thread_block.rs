@@ -2,7 +2,7 @@
 
 use super::{ABOVE_THREAD_POINTER, DomainOptions, Inner};
 use crate::domain::relocate;
-use crate::lanes::lane::{Shape, Slot};
+use crate::lanes::lane::{Berth, Shape};
 use crate::os::{guarded, sys};
 use ringfence_core::error::HostError;
 
@@ -11,7 +11,7 @@ impl Inner {
         thread_pointer_offset(&self.layout, &self.options)
     }
 
-    /// Size of the part of a slot that is mapped for the thread block.
+    /// Size of the part of a berth that is mapped for the thread block.
     pub(crate) fn thread_area(&self) -> u64 {
         thread_area(&self.layout, &self.options)
     }
@@ -27,15 +27,15 @@ impl Inner {
     }
 
     /// Makes a lane's stacks and thread block as good as new. Nobody is in the lane; with the world locked.
-    pub(crate) fn refresh(&self, slot: &Slot, used: bool) -> Result<(), HostError> {
+    pub(crate) fn refresh(&self, berth: &Berth, used: bool) -> Result<(), HostError> {
         if used {
-            slot.zero(&self.shape())?;
+            berth.zero(&self.shape())?;
         }
-        self.write_thread_block(slot.start(self.base()));
+        self.write_thread_block(berth.start(self.base()));
         Ok(())
     }
 
-    /// Fills a fresh thread block at a slot's start. With the world locked.
+    /// Fills a fresh thread block at a berth's start. With the world locked.
     pub(crate) fn write_thread_block(&self, start: u64) {
         if !self.copy_thread_block(start) {
             let tp = start + self.thread_pointer_offset();
@@ -69,7 +69,7 @@ impl Inner {
     }
 }
 
-/// From a slot's start to the thread pointer.
+/// From a berth's start to the thread pointer.
 pub(super) fn thread_pointer_offset(layout: &relocate::Layout, options: &DomainOptions) -> u64 {
     let align = u64::from(layout.tls_align).max(64);
     let len = layout.tls_len + options.thread_local_room();

@@ -66,7 +66,7 @@ impl Domain {
             unsafe {
                 set.calls += (*lane).calls();
                 inner.lanes.call_credit.take_back(&(*lane).credit);
-                set.free.push((*lane).slot);
+                set.free.push((*lane).berth);
                 world::revoke(&mut world, inner.index, lane);
             }
         }
@@ -74,7 +74,7 @@ impl Domain {
         if set.lanes.is_empty() && set.lost.is_empty() && !set.free.is_empty() {
             // All of the lanes' area at once: then its page tables go, too.
             let area = inner.base() + u64::from(window::LANES);
-            // SAFETY: lanes' slots of the domain's own window, which nobody uses, and what is inaccessible above them.
+            // SAFETY: lanes' berths of the domain's own window, which nobody uses, and what is inaccessible above them.
             unsafe {
                 sys::map_anonymous(
                     area,
@@ -83,18 +83,18 @@ impl Domain {
                     true,
                 )?
             };
-            for slot in std::mem::take(&mut set.free) {
-                slot.unmap_control();
-                set.empty.push(slot.number);
+            for berth in std::mem::take(&mut set.free) {
+                berth.unmap_control();
+                set.empty.push(berth.number);
                 count += 1;
             }
         }
-        while let Some(slot) = set.free.pop() {
-            if let Err(e) = slot.unmap(inner.base()) {
-                set.free.push(slot);
+        while let Some(berth) = set.free.pop() {
+            if let Err(e) = berth.unmap(inner.base()) {
+                set.free.push(berth);
                 return Err(e);
             }
-            set.empty.push(slot.number);
+            set.empty.push(berth.number);
             count += 1;
         }
         Ok(count)

@@ -47,7 +47,7 @@ global_asm!(
     l_data_len = const offset_of!(Lane, data_len),
     l_saved = const offset_of!(Lane, saved),
     l_call_status = const offset_of!(Lane, call_status),
-    l_linked = const offset_of!(Lane, linked),
+    l_in_callee = const offset_of!(Lane, in_callee),
     e_index = const offset_of!(Target, index),
     e_base = const offset_of!(Target, base),
     e_entry = const offset_of!(Target, entry),

@@ -25,7 +25,7 @@ pub(crate) type Why<'a> = (FaultKind, &'a str);
 fn walk<'a>(lane: &'a Lane, note: &mut Fresh<'a>, first: u64, rsp: u64, in_frame: &gate::InFrame) {
     // The gate's own return address; nothing of the domain is above it.
     let end = in_frame.top - 24;
-    let (low, high) = (lane.slot.control_low(), lane.slot.control_top());
+    let (low, high) = (lane.berth.control_low(), lane.berth.control_top());
     let domain = lane.domain();
     let (mut rip, mut rsp) = (note.registers.rip, rsp);
     loop {
@@ -188,7 +188,7 @@ fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
         libc::SIGTRAP => FaultKind::Trap,
         _ if !raw.has_address() => {
             // A signal for which there was no room left on the control stack arrives like this.
-            if raw.rsp < lane.slot.control_low() + (32 << 10) {
+            if raw.rsp < lane.berth.control_low() + (32 << 10) {
                 FaultKind::ControlStack
             } else {
                 FaultKind::Protection
@@ -196,12 +196,12 @@ fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
         }
         _ => {
             let address = raw.address;
-            let slot = lane.slot.start(lane.base);
+            let berth = lane.berth.start(lane.base);
             let domain = lane.domain();
-            let low = slot + u64::from(window::LANE_SLOT) - u64::from(domain.options.data_stack);
-            if lane.slot.below_control(address) {
+            let low = berth + u64::from(window::LANE_BERTH) - u64::from(domain.options.data_stack);
+            if lane.berth.below_control(address) {
                 FaultKind::ControlStack
-            } else if (slot + domain.thread_area()..low).contains(&address) {
+            } else if (berth + domain.thread_area()..low).contains(&address) {
                 FaultKind::DataStack
             } else if checks_target(lane, raw.registers.rip) {
                 FaultKind::BadTarget
@@ -263,7 +263,7 @@ pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>)
 /// Nobody in the domain has caught an exception of the type `name`.
 pub(crate) fn end_uncaught(lane: &Lane, frame: &OutFrame, name: &str) {
     let none = String::new();
-    let kind = if frames::through_linked(lane, lane.top.load(Ordering::Relaxed)) {
+    let kind = if frames::through_added(lane, lane.top.load(Ordering::Relaxed)) {
         FaultKind::NotUnwound(none)
     } else {
         FaultKind::Uncaught(none)
@@ -306,7 +306,7 @@ pub(crate) struct AfterFailure {
     value: u64,
 }
 
-/// A domain that this one called failed; the thread's slot has its error.
+/// A domain that this one called failed; the thread's cell has its error.
 pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *const u64) -> AfterFailure {
     let goes_on = |value| AfterFailure { end: 0, value };
     // SAFETY: the gate passes its lane, whose memory is never unmapped, and its own frame of four words.
@@ -316,7 +316,7 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
         return goes_on(0);
     }
     let domain = lane.domain();
-    lane.linked.store(0, Ordering::Relaxed);
+    lane.in_callee.store(0, Ordering::Relaxed);
     let last = last_error::last_call();
     let told = slot::code(&last, last_error::last_is_callees());
     lane.call_status.store(told, Ordering::Relaxed);

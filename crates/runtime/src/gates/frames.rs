@@ -86,10 +86,10 @@ pub(crate) fn tell(
         // SAFETY: between the domain's stack pointer and the gate's own words, on the lane's control stack.
         *word = unsafe { ((start + 8 * i as u64) as *const u64).read() };
     }
-    // A hook is an address of the host's. It is looked up by its slot: comparing words with it would tell a domain that
+    // A hook is an address of the host's. It is looked up by its place: comparing words with it would tell a domain that
     // pushes guesses when one is right.
-    for (slot, original) in records.hooked(start, start + 8 * count as u64) {
-        told[HEAD + ((slot - start) / 8) as usize] = original;
+    for (place, original) in records.hooked(start, start + 8 * count as u64) {
+        told[HEAD + ((place - start) / 8) as usize] = original;
     }
     let mut bytes = [0; 8 * (HEAD + WORDS)];
     for (chunk, word) in bytes.chunks_exact_mut(8).zip(&told[..HEAD + count]) {
@@ -126,7 +126,7 @@ pub(crate) fn resume(
     let (mut at, mut walk) = (out.top, Walk::default());
     let (placed, offset, depth) = loop {
         walk.step(lane)?;
-        // SAFETY: a slot of a return address on the lane's control stack: the first is the gate's caller's, each further one
+        // SAFETY: the place of a return address on the lane's control stack: the first is the gate's caller's, each further one
         // stands where the depth that the verifier knows puts it.
         let found = unsafe { (at as *const u64).read() };
         let rip = if found == gate::hook() {
@@ -180,19 +180,19 @@ pub(crate) fn resume(
     Ok(())
 }
 
-/// Whether code that was linked into the domain is among the frames of this call, from its call out at `top` up: it has no unwind
+/// Whether code that was added to the domain is among the frames of this call, from its call out at `top` up: it has no unwind
 /// tables, so no unwinder passes it. For a message only.
-pub(crate) fn through_linked(lane: &Lane, top: u64) -> bool {
+pub(crate) fn through_added(lane: &Lane, top: u64) -> bool {
     let kept = lane.top.load(Ordering::Relaxed);
     // No handler may enter the lane and change its records meanwhile.
     lane.top.store(0, Ordering::Relaxed);
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
     let records = unsafe { &*lane.records.get() };
-    let (end, mut at, mut linked, mut walk) = (end(lane), top, false, Walk::default());
+    let (end, mut at, mut added, mut walk) = (end(lane), top, false, Walk::default());
     // The call ends in any case: a walk that takes too long only says less.
     while at < end && walk.step(lane).is_ok() {
-        // SAFETY: as in `resume`: slots of return addresses on the lane's control stack, below the gate's.
+        // SAFETY: as in `resume`: places of return addresses on the lane's control stack, below the gate's.
         let found = unsafe { (at as *const u64).read() };
         let rip = if found == gate::hook() {
             records.original(at)
@@ -202,7 +202,7 @@ pub(crate) fn through_linked(lane: &Lane, top: u64) -> bool {
         let Some(offset) = rip.and_then(|rip| rip.checked_sub(lane.base)) else {
             break;
         };
-        linked = (u64::from(window::LINKED)..u64::from(window::HEAP)).contains(&offset);
+        added = (u64::from(window::ARENA)..u64::from(window::HEAP)).contains(&offset);
         // SAFETY: the calling thread is in the domain.
         let image = unsafe { lane.domain().image_at(offset) };
         match image.and_then(|(placed, offset)| placed.module.0.depth_at(offset)) {
@@ -212,5 +212,5 @@ pub(crate) fn through_linked(lane: &Lane, top: u64) -> bool {
     }
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     lane.top.store(kept, Ordering::Relaxed);
-    linked
+    added
 }

@@ -484,13 +484,13 @@ __rf_out:
 .Lout_other_kinds:    // other domains, closures, and everything in windows with x87 code
     cmpl ${k_domain}, {i_kind}(%r11)
     jne .Lout_by_bits
-    movl $1, {l_linked}(%r14)           // see watchdog::along
+    movl $1, {l_in_callee}(%r14)           // see watchdog::along
     callq *{i_function}(%r11)
 .Lout_domain_back:
     movq __rf_tls@gottpoff(%rip), %rcx
     cmpq $0, %fs:{t_status}(%rcx)
     jne .Lout_callee_failed
-    movq $0, {l_call_status}(%r14)      // and l_linked
+    movq $0, {l_call_status}(%r14)      // and l_in_callee
     jmp .Lout_back
 .Lout_callee_failed:
     movq %r14, %rdi
@@ -498,7 +498,7 @@ __rf_out:
     callq {callee_failed}
     testl %eax, %eax
     jnz .Lout_end
-    movq %rdx, %rax                     // what the link has for failures; nothing else of the callee's is left
+    movq %rdx, %rax                     // what the slot has for failures; nothing else of the callee's is left
     xorl %edx, %edx
     RF_SSE_0_1
     jmp .Lout_back
@@ -513,7 +513,7 @@ __rf_out:
 .Lout_x87_left:
     testl ${k_domain}, {i_kind}(%r11)
     jz .Lout_call
-    movl $1, {l_linked}(%r14)
+    movl $1, {l_in_callee}(%r14)
 .Lout_call:
     callq *{i_function}(%r11)
     movq 16(%rsp), %r11
@@ -629,7 +629,7 @@ __rf_out:
     jmp .Lout_end
 .Lout_closure_failed:
     addq ${o_size}, %rsp
-.Lout_end:                           // the call in ends here, the error is in the thread's slot
+.Lout_end:                           // the call in ends here, the error is in the thread's cell
     movq (%rsp), %rax
     movq %rax, {l_data_top}(%r14)
     decl {l_depth}(%r14)

@@ -6,7 +6,7 @@
 //! When the function returns, the hook drops the records of its frame and goes on to the true return address.
 //!
 //! `longjmp` needs a live record of the same lane and of the same call in, above the present stack pointer, with the hook
-//! still in its slot. It drops all records of frames that it leaves: all whose slot is below the record's *slot*, not only
+//! still in its place. It drops all records of frames that it leaves: all whose place is below the record's *place*, not only
 //! those below its stack pointer, for a frame can call at a smaller depth than it had at `setjmp`.
 //!
 //! All of this runs while the lane's top is 0: no signal handler can enter the lane and change the records meanwhile.
@@ -77,14 +77,14 @@ fn set(
         return Err("setjmp called by a function that also leaves by a tail call");
     };
     let rsp = out.top + 8;
-    let slot = rsp + u64::from(depth);
+    let place = rsp + u64::from(depth);
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
     let buffer = frame.rdi as u32;
-    // SAFETY: the slot is on the lane's control stack, below the gate's own words: the verifier knows the depth.
-    let found = unsafe { (slot as *const u64).read() };
+    // SAFETY: the place is on the lane's control stack, below the gate's own words: the verifier knows the depth.
+    let found = unsafe { (place as *const u64).read() };
     let original = if found == gate::hook() {
         records
-            .original(slot)
+            .original(place)
             .ok_or("the control stack has a hook without a record")?
     } else {
         found
@@ -93,7 +93,7 @@ fn set(
     // meant any more.
     records
         .list
-        .retain(|r| r.slot >= slot && (r.slot != slot || r.buffer != buffer));
+        .retain(|r| r.place >= place && (r.place != place || r.buffer != buffer));
     if records.list.len() >= MOST {
         return Err("too many live setjmp records");
     }
@@ -116,12 +116,12 @@ fn set(
         host_sp,
         rsp,
         rip,
-        slot,
+        place,
         original,
         saved: frame.saved,
     });
     // SAFETY: as above; from now on the record exists.
-    unsafe { (slot as *mut u64).write(gate::hook()) };
+    unsafe { (place as *mut u64).write(gate::hook()) };
     Ok(())
 }
 
@@ -146,11 +146,11 @@ fn long(
     if record.rsp < out.top + 8 {
         return Err(dead);
     }
-    // SAFETY: the slot is on the lane's control stack.
-    if unsafe { (record.slot as *const u64).read() } != gate::hook() {
+    // SAFETY: the place is on the lane's control stack.
+    if unsafe { (record.place as *const u64).read() } != gate::hook() {
         return Err(dead);
     }
-    records.leave_below(record.slot);
+    records.leave_below(record.place);
     frame.saved = record.saved;
     frame.result[0] = match frame.rsi as u32 {
         0 => 1,
@@ -167,10 +167,10 @@ fn long(
 pub(crate) unsafe extern "C" fn unhook(lane: *const Lane, rsp: u64) -> u64 {
     // SAFETY: the gate passes its lane; see `jump`.
     let (lane, records) = unsafe { (&*lane, &mut *(*lane).records.get()) };
-    let slot = rsp - 8;
-    let original = records.original(slot);
+    let place = rsp - 8;
+    let original = records.original(place);
     let host_sp = lane.host_sp.load(Ordering::Relaxed);
-    records.list.retain(|r| r.slot > slot || r.host_sp != host_sp);
+    records.list.retain(|r| r.place > place || r.host_sp != host_sp);
     if original.is_none() {
         // A fault ends all records of a lane. One in a signal handler of the host's, which came after the gate had looked for
         // faults on its way back into the domain, leaves frames that go on until their hook.

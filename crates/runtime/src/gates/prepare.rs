@@ -4,7 +4,7 @@ use crate::domain::limits::LimitHit;
 use crate::domain::stay::Stay;
 use crate::domain::{Inner, MAX_NESTING};
 use crate::lanes::gate::{self, status};
-use crate::lanes::lane::{Lane, Slot, Target, attention, gone};
+use crate::lanes::lane::{Berth, Lane, Target, attention, gone};
 use crate::lanes::last_error::{self, set_error};
 use crate::lanes::{signal, tick, watchdog, world};
 use crate::place;
@@ -86,32 +86,34 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
         // A call that faults ends those of other threads by the watchdog, and does not start it then.
         watchdog::start().map_err(|e| CallError::Lane(e.to_string()))?;
     }
-    let slot = match set.free.pop() {
-        Some(slot) => Ok((slot, true)),
-        None if let Some(number) = set.empty.pop() => Slot::new(&domain.shape(), number)
+    let berth = match set.free.pop() {
+        Some(berth) => Ok((berth, true)),
+        None if let Some(number) = set.empty.pop() => Berth::new(&domain.shape(), number)
             .inspect_err(|_| set.empty.push(number))
-            .map(|slot| (slot, false)),
+            .map(|berth| (berth, false)),
         None if set.next < domain.max_lanes.load(Ordering::Relaxed) => {
             let number = set.next;
             set.next += 1;
-            Slot::new(&domain.shape(), number)
+            Berth::new(&domain.shape(), number)
                 .inspect_err(|_| set.empty.push(number))
-                .map(|slot| (slot, false))
+                .map(|berth| (berth, false))
         }
         None => {
             drop(set);
             return Err(Refusal::Full(domain.stay()));
         }
     }
-    .and_then(|(slot, used)| {
-        // A slot that is not clean waits for the next one who needs it.
-        domain.refresh(&slot, used).inspect_err(|_| set.free.push(slot))?;
-        Ok(slot)
+    .and_then(|(berth, used)| {
+        // A berth that is not clean waits for the next one who needs it.
+        domain
+            .refresh(&berth, used)
+            .inspect_err(|_| set.free.push(berth))?;
+        Ok(berth)
     })
     .map_err(|e: HostError| CallError::Lane(e.to_string()))?;
     let lane = thread.blank_lane(&mut world);
-    let low = (slot.start(domain.base()) as u32)
-        .wrapping_add(window::LANE_SLOT)
+    let low = (berth.start(domain.base()) as u32)
+        .wrapping_add(window::LANE_BERTH)
         .wrapping_sub(domain.options.data_stack)
         .wrapping_add(DATA_MARGIN);
     let sequence = 0;
@@ -138,7 +140,7 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
         l.data_len = domain.options.data_stack - DATA_MARGIN;
         l.domain = std::ptr::from_ref(domain).cast();
         l.shared = &raw const domain.lanes;
-        l.slot = slot;
+        l.berth = berth;
         l.bound.fetch_add(1, Ordering::Relaxed);
         l.poisoned.store(0, Ordering::Relaxed);
         let limit = domain.time_limit.load(Ordering::Relaxed);
@@ -198,7 +200,7 @@ fn foreign_gs(base: u64) -> bool {
 }
 
 /// The slow way in: finds out what is amiss. 1: try again; 2: the same, and `gs` is to be put back when the call
-/// is over; 0: the call fails, status and slot tell why.
+/// is over; 0: the call fails, status and the thread's cell tell why.
 pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
     let tls = gate::tls();
     let fail = |code: u64| {
@@ -208,7 +210,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
     };
     let fail_with = |error: CallError| {
         set_error(error);
-        fail(status::SLOT)
+        fail(status::CELL)
     };
     // SAFETY: the thread's own words; the gate passes a target; lanes are never unmapped.
     unsafe {
@@ -285,7 +287,7 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             }
             lane.attention
                 .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
-            lane.slot.close_reserve();
+            lane.berth.close_reserve();
         }
         if bits & attention::WAKE != 0 {
             lane.attention.fetch_and(!attention::WAKE, Ordering::AcqRel);

@@ -43,8 +43,8 @@ pub(crate) struct Tls {
 
 /// Values of [`Tls::status`].
 pub(crate) mod status {
-    /// The thread's error slot tells.
-    pub const SLOT: u64 = 1;
+    /// The thread's cell tells.
+    pub const CELL: u64 = 1;
     pub const FAULTED: u64 = 2;
     pub const GONE: u64 = 3;
     pub const INSIDE: u64 = 4;
@@ -97,7 +97,7 @@ pub(crate) mod refused {
 }
 
 // The gate clears both in one store.
-const _: () = assert!(offset_of!(Lane, linked) == offset_of!(Lane, call_status) + 4);
+const _: () = assert!(offset_of!(Lane, in_callee) == offset_of!(Lane, call_status) + 4);
 const _: () = assert!(offset_of!(Lane, call_status).is_multiple_of(8));
 
 /// Whether the processor has AVX, for code that has no target at hand. Set when the first domain is made.

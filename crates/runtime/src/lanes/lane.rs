@@ -80,7 +80,7 @@ pub(crate) struct Lane {
     /// How the last call of another domain went: [`ringfence_isa::window::call_status`].
     pub call_status: AtomicU32,
     /// Whether the call out in progress is one of another domain. The gate clears it together with `call_status`.
-    pub linked: AtomicU32,
+    pub in_callee: AtomicU32,
     /// Time limit of a call in nanoseconds, 0 for none.
     pub limit: AtomicU64,
     /// When the calls that are begun now have to have ended, all together, by the watchdog's clock; 0 for none.
@@ -111,7 +111,7 @@ pub(crate) struct Lane {
     /// The same, for the watchdog, and the lane that was made before this one: see [`all`](crate::lanes::all).
     pub owner: AtomicPtr<Lanes>,
     pub before: AtomicPtr<Lane>,
-    pub slot: Slot,
+    pub berth: Berth,
     pub fault: UnsafeCell<RawFault>,
     /// Records of `setjmp`; used by the owner only, with `top` at 0 or nobody inside.
     pub records: UnsafeCell<Records>,
@@ -120,8 +120,8 @@ pub(crate) struct Lane {
 /// What of a lane belongs to the domain and survives its thread.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Slot {
-    /// Number of the slot in the window.
+pub(crate) struct Berth {
+    /// Number of the berth in the window.
     pub number: u32,
     /// Lowest address of the control stack's mapping.
     pub control: u64,
@@ -204,7 +204,7 @@ pub(crate) struct Shape {
     pub control_stack: u32,
     /// Bytes of a data stack.
     pub data_stack: u32,
-    /// Bytes of a slot, from its start, that are mapped for the thread block.
+    /// Bytes of a berth, from its start, that are mapped for the thread block.
     pub thread_area: u64,
 }
 
@@ -214,9 +214,9 @@ const RESERVE: u64 = 64 << 10;
 /// Mappings that a lane needs at most.
 pub(crate) const MAPPINGS: u64 = 8;
 
-impl Slot {
+impl Berth {
     pub(crate) fn start(&self, base: u64) -> u64 {
-        base + u64::from(window::LANES) + u64::from(self.number) * u64::from(window::LANE_SLOT)
+        base + u64::from(window::LANES) + u64::from(self.number) * u64::from(window::LANE_BERTH)
     }
 
     fn soft_guard(&self) -> u64 {
@@ -254,32 +254,32 @@ impl Slot {
         unsafe { libc::mprotect(self.soft_guard() as *mut _, sys::PAGE, libc::PROT_NONE) };
     }
 
-    /// Maps the parts of a new slot.
-    pub(crate) fn new(shape: &Shape, number: u32) -> Result<Slot, HostError> {
+    /// Maps the parts of a new berth.
+    pub(crate) fn new(shape: &Shape, number: u32) -> Result<Berth, HostError> {
         host::take_mappings(MAPPINGS)?;
         let control_len = u64::from(shape.control_stack);
         let total = control_len + RESERVE + 2 * sys::PAGE as u64;
         let rw = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping.
         let control = unsafe { sys::map_anonymous(0, total, rw, false) };
-        let slot = Slot {
+        let berth = Berth {
             number,
             control: control.inspect_err(|_| host::give_mappings(MAPPINGS))?,
             control_len,
         };
-        slot.map(shape).inspect_err(|_| {
+        berth.map(shape).inspect_err(|_| {
             // If this fails as well, the next one that gets the number maps over what is left there.
             // SAFETY: parts of our own window that nobody uses yet.
             let _ = unsafe {
-                let len = window::LANE_SLOT.into();
-                sys::map_anonymous(slot.start(shape.base), len, libc::PROT_NONE, true)
+                let len = window::LANE_BERTH.into();
+                sys::map_anonymous(berth.start(shape.base), len, libc::PROT_NONE, true)
             };
-            slot.unmap_control();
+            berth.unmap_control();
         })?;
-        Ok(slot)
+        Ok(berth)
     }
 
-    /// Makes the guards of a new slot, and maps what is in the window.
+    /// Makes the guards of a new berth, and maps what is in the window.
     fn map(&self, shape: &Shape) -> Result<(), HostError> {
         let rw = libc::PROT_READ | libc::PROT_WRITE;
         let start = self.start(shape.base);
@@ -289,7 +289,7 @@ impl Slot {
             sys::protect(self.control, sys::PAGE as u64, libc::PROT_NONE)?;
             sys::protect(self.soft_guard(), sys::PAGE as u64, libc::PROT_NONE)?;
             sys::map_anonymous(start, shape.thread_area, rw, true)?;
-            sys::map_anonymous(start + u64::from(window::LANE_SLOT) - data, data, rw, true)?;
+            sys::map_anonymous(start + u64::from(window::LANE_BERTH) - data, data, rw, true)?;
         }
         Ok(())
     }
@@ -304,8 +304,8 @@ impl Slot {
 
     /// Gives all of it back.
     pub(crate) fn unmap(&self, base: u64) -> Result<(), HostError> {
-        // SAFETY: a slot of the domain's own window, which nobody uses.
-        unsafe { sys::map_anonymous(self.start(base), window::LANE_SLOT.into(), libc::PROT_NONE, true)? };
+        // SAFETY: a berth of the domain's own window, which nobody uses.
+        unsafe { sys::map_anonymous(self.start(base), window::LANE_BERTH.into(), libc::PROT_NONE, true)? };
         self.unmap_control();
         Ok(())
     }
@@ -317,7 +317,7 @@ impl Slot {
         // SAFETY: nobody is in the lane.
         unsafe {
             pages::zero(start, shape.thread_area)?;
-            pages::zero(start + u64::from(window::LANE_SLOT) - data, data)
+            pages::zero(start + u64::from(window::LANE_BERTH) - data, data)
         }
     }
 }
@@ -360,15 +360,15 @@ impl Lane {
 
     /// Sets the tops for an empty lane.
     pub(crate) fn rewind(&self) {
-        let end = self.slot.start(self.base) + u64::from(window::LANE_SLOT);
+        let end = self.berth.start(self.base) + u64::from(window::LANE_BERTH);
         self.data_top.store(end - 64, Ordering::Relaxed);
         self.depth.store(0, Ordering::Relaxed);
         self.call_status.store(0, Ordering::Relaxed);
-        self.linked.store(0, Ordering::Relaxed);
+        self.in_callee.store(0, Ordering::Relaxed);
         // SAFETY: nobody is in the lane.
         unsafe { (*self.records.get()).clear() };
         self.host_sp.store(0, Ordering::Relaxed);
-        self.top.store(self.slot.control_top(), Ordering::Release);
+        self.top.store(self.berth.control_top(), Ordering::Release);
     }
 }
 

@@ -189,9 +189,9 @@ pub fn last_call() -> LastCall {
                 number => LastCall::Fault(KINDS.get(number as usize).cloned().unwrap_or(FaultKind::Trap)),
             }
         }
-        // Kept by another back end, or a call that could not begin. The thread has touched the slot before.
-        status::SLOT => ERROR
-            .try_with(|slot| slot.try_borrow().ok()?.as_ref().map(last_of))
+        // Kept by another back end, or a call that could not begin. The thread has touched the cell before.
+        status::CELL => ERROR
+            .try_with(|cell| cell.try_borrow().ok()?.as_ref().map(last_of))
             .ok()
             .flatten()
             .unwrap_or(LastCall::Refused),
@@ -242,7 +242,7 @@ pub(crate) fn with_reason<T>(f: impl FnOnce(&CallError) -> T) -> T {
     match (word & 0xFF, last_call()) {
         (status::FAULTED, _) => f(&CallError::Faulted { first: None }),
         (status::NOTED, LastCall::Exit(status)) => f(&CallError::Exit(status)),
-        (status::SLOT, _) => ERROR.with_borrow(|slot| f(slot.as_ref().unwrap_or(&CallError::Gone))),
+        (status::CELL, _) => ERROR.with_borrow(|cell| f(cell.as_ref().unwrap_or(&CallError::Gone))),
         _ => f(&plain_error(word).unwrap_or(CallError::Gone)),
     }
 }
@@ -261,10 +261,10 @@ fn plain_error(word: u64) -> Option<CallError> {
     }
 }
 
-/// Fills the calling thread's slot and sets its status. For errors of calls that have not begun, which may own memory.
+/// Fills the calling thread's cell and sets its status. For errors of calls that have not begun, which may own memory.
 pub(crate) fn set_error(error: CallError) {
-    let _ = ERROR.try_with(|slot| slot.try_borrow_mut().map(|mut s| *s = Some(error)));
-    set_status(status::SLOT);
+    let _ = ERROR.try_with(|cell| cell.try_borrow_mut().map(|mut s| *s = Some(error)));
+    set_status(status::CELL);
 }
 
 /// A call was refused by the domain of this lane of the thread's, because of an earlier failure.
@@ -363,7 +363,7 @@ pub(crate) fn error_of(word: u64) -> Option<CallError> {
             }
             error?
         }
-        status::SLOT => ERROR.try_with(|slot| slot.try_borrow_mut().ok()?.take()).ok()?,
+        status::CELL => ERROR.try_with(|cell| cell.try_borrow_mut().ok()?.take()).ok()?,
         _ => plain_error(word),
     }
 }

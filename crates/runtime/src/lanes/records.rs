@@ -14,7 +14,7 @@ pub(crate) struct Record {
     /// Where `setjmp` returns to.
     pub rip: u64,
     /// Where the calling function's return address stands, and what it was.
-    pub slot: u64,
+    pub place: u64,
     pub original: u64,
     /// `rbx rbp r12 r13 r15`.
     pub saved: [u64; 5],
@@ -49,10 +49,10 @@ impl Records {
     }
 
     /// The return address that a hook stands for.
-    pub(crate) fn original(&self, slot: u64) -> Option<u64> {
-        // In order of slots, which fall: `setjmp` drops all records below the new one's.
-        let after = self.list.partition_point(|r| r.slot >= slot);
-        let last = self.list[..after].last().filter(|r| r.slot == slot)?;
+    pub(crate) fn original(&self, place: u64) -> Option<u64> {
+        // In order of places, which fall: `setjmp` drops all records below the new one's.
+        let after = self.list.partition_point(|r| r.place >= place);
+        let last = self.list[..after].last().filter(|r| r.place == place)?;
         Some(last.original)
     }
 
@@ -61,23 +61,23 @@ impl Records {
         self.list.iter().any(|r| kind(r.rip) || kind(r.original))
     }
 
-    /// The hooked slots among the words from `low` up to `high`, with what stood there.
+    /// The hooked places among the words from `low` up to `high`, with what stood there.
     pub(crate) fn hooked(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)> {
         self.list
             .iter()
-            .filter(move |r| (low..high).contains(&r.slot))
-            .map(|r| (r.slot, r.original))
+            .filter(move |r| (low..high).contains(&r.place))
+            .map(|r| (r.place, r.original))
     }
 
-    /// Drops the records of all frames below the one whose return address stands at `slot`: they are left.
-    pub(crate) fn leave_below(&mut self, slot: u64) {
+    /// Drops the records of all frames below the one whose return address stands at `place`: they are left.
+    pub(crate) fn leave_below(&mut self, place: u64) {
         // Where their return addresses stood may now count as words that the remaining frame has pushed (it may have been
         // deeper then than when it called them): no hook, which is an address of the host's, is left there, and no record
         // that a value pushed in its place could bring back to life.
-        for dead in self.list.iter().filter(|r| r.slot < slot) {
+        for dead in self.list.iter().filter(|r| r.place < place) {
             // SAFETY: between the present stack pointer and the remaining frame, on the lane's control stack.
-            unsafe { (dead.slot as *mut u64).write(0) };
+            unsafe { (dead.place as *mut u64).write(0) };
         }
-        self.list.retain(|r| r.slot >= slot);
+        self.list.retain(|r| r.place >= place);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::lanes::credit::CallCredit;
 use crate::lanes::first::First;
-use crate::lanes::lane::{Lane, Slot};
+use crate::lanes::lane::{Berth, Lane};
 use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::Cancel;
 use ringfence_isa::window;
@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
 #[derive(Default)]
 pub(crate) struct LaneSet {
     pub lanes: Vec<*mut Lane>,
-    /// Slots without a lane, used before.
-    pub free: Vec<Slot>,
-    /// Slots of lanes that were left in disorder: not used again, but cleaned by resets.
-    pub lost: Vec<Slot>,
-    /// Numbers of slots below `next` of which nothing is mapped.
+    /// Berths without a lane, used before.
+    pub free: Vec<Berth>,
+    /// Berths of lanes that were left in disorder: not used again, but cleaned by resets.
+    pub lost: Vec<Berth>,
+    /// Numbers of berths below `next` of which nothing is mapped.
     pub empty: Vec<u32>,
     /// Calls on lanes that are gone.
     pub calls: u64,
-    /// Slots below this number were used.
+    /// Berths below this number were used.
     pub next: u32,
 }
 
@@ -39,7 +39,7 @@ impl LaneSet {
 /// What lanes need of their domain.
 pub(crate) struct Lanes {
     set: Lock<LaneSet>,
-    /// The set's lanes once more, by the number of their slots, for those who do not wait for its lock: a call that fails.
+    /// The set's lanes once more, by the number of their berths, for those who do not wait for its lock: a call that fails.
     table: [AtomicPtr<Lane>; window::LANE_COUNT as usize],
     /// All that were ever entered there lie below this.
     filled: AtomicUsize,
@@ -87,7 +87,7 @@ impl Lanes {
     pub(crate) fn enter(&self, set: &mut LaneSet, lane: *mut Lane) {
         set.lanes.push(lane);
         // SAFETY: the caller's own lane.
-        let number = unsafe { (*lane).slot.number } as usize;
+        let number = unsafe { (*lane).berth.number } as usize;
         // SAFETY: as above.
         unsafe { &(*lane).owner }.store(std::ptr::from_ref(self).cast_mut(), Ordering::SeqCst);
         self.filled.fetch_max(number + 1, Ordering::SeqCst);
@@ -97,8 +97,8 @@ impl Lanes {
     /// Takes a lane out of the set, which is locked, and waits until nobody is looking at it any more.
     pub(crate) fn remove(&self, set: &mut LaneSet, lane: *mut Lane) {
         set.lanes.retain(|&l| l != lane);
-        // SAFETY: lanes are never unmapped; this one has its slot still.
-        let number = unsafe { (*lane).slot.number };
+        // SAFETY: lanes are never unmapped; this one has its berth still.
+        let number = unsafe { (*lane).berth.number };
         self.table[number as usize].store(null_mut(), Ordering::SeqCst);
         // Who looks waits for nothing, so this ends.
         while self.looking.load(Ordering::SeqCst) != 0 {

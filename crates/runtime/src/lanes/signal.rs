@@ -469,13 +469,14 @@ unsafe extern "C" fn fault_handler(
             let address = unsafe { i.si_addr() } as u64;
             let in_window = |at: u64| at & !(window::SIZE - 1) == lane.base;
             let page_fault = signal == libc::SIGSEGV && matches!(i.si_code, 1 | 2);
-            let gate_fault =
-                gate::contains(rip) && page_fault && (in_window(address) || lane.slot.below_control(address));
+            let gate_fault = gate::contains(rip)
+                && page_fault
+                && (in_window(address) || lane.berth.below_control(address));
             if in_window(rip) || gate_fault {
                 leave(lane, c, signal, i, 0);
                 return;
             }
-            if page_fault && lane.slot.in_soft_guard(address) && lane.slot.open_reserve() {
+            if page_fault && lane.berth.in_soft_guard(address) && lane.berth.open_reserve() {
                 // A host handler that runs on the domain's control stack gets the reserve, until it returns.
                 lane.attention.fetch_or(attention::RESERVE_OPEN, Ordering::AcqRel);
                 tick_later(lane, c);
@@ -498,13 +499,13 @@ fn tick_later(lane: &Lane, context: &mut libc::ucontext_t) {
 /// A host handler needed the reserve and has returned. The domain must not get at it: the next handler would find none.
 fn take_reserve_back(lane: &Lane, context: &mut libc::ucontext_t) {
     let rsp = context.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
-    if lane.slot.below_control(rsp) {
+    if lane.berth.below_control(rsp) {
         // Another handler has begun there.
         tick_later(lane, context);
-    } else if (lane.slot.control_low()..=lane.slot.control_top()).contains(&rsp) {
+    } else if (lane.berth.control_low()..=lane.berth.control_top()).contains(&rsp) {
         lane.attention
             .fetch_and(!attention::RESERVE_OPEN, Ordering::AcqRel);
-        lane.slot.close_reserve();
+        lane.berth.close_reserve();
     }
 }
 

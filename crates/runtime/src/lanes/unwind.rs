@@ -85,8 +85,8 @@ fn rest(lane: &Lane, mark: u64) -> Result<Rest<'_>, StaleMark> {
         return Ok(Rest::All);
     }
     let imports = lane.imports..lane.imports.wrapping_add(lane.import_count as usize);
-    let low = lane.slot.control_low();
-    let mut top = lane.slot.control_top();
+    let low = lane.berth.control_low();
+    let mut top = lane.berth.control_top();
     let mut found = Rest::Nothing;
     for calls in 1..=lane.depth.load(Ordering::Relaxed) {
         // SAFETY: on the lane's control stack, which only this thread uses. As many calls in as have called out have written this word.
@@ -122,13 +122,13 @@ fn leave(lane: &Lane, rest: &Rest<'_>) -> u32 {
         }
         Rest::Some { calls, host_sp, out } => {
             // SAFETY: the lane's own thread, with its top at 0.
-            unsafe { (*lane.records.get()).list.retain(|r| r.slot >= out.top) };
+            unsafe { (*lane.records.get()).list.retain(|r| r.place >= out.top) };
             lane.data_top
                 .store(out.data_top_for_calls(lane.base), Ordering::Relaxed);
             lane.depth.store(calls, Ordering::Relaxed);
             // SAFETY: an entry of the table of the lane's domain, which stays while the call is in progress.
-            let linked = unsafe { (*out.import).kind } & kind::DOMAIN != 0;
-            lane.linked.store(linked.into(), Ordering::Relaxed);
+            let callee = unsafe { (*out.import).kind } & kind::DOMAIN != 0;
+            lane.in_callee.store(callee.into(), Ordering::Relaxed);
             lane.host_sp.store(host_sp, Ordering::Relaxed);
             lane.top.store(out.top, Ordering::Release);
             before.saturating_sub(calls).max(1)

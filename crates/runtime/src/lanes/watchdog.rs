@@ -246,7 +246,7 @@ fn along(lane: &Lane) -> Option<&Lane> {
     let tid = lane.tid.load(Ordering::Relaxed);
     let mut from = lane;
     loop {
-        if from.linked.load(Ordering::Acquire) == 0 {
+        if from.in_callee.load(Ordering::Acquire) == 0 {
             return None;
         }
         let below = from.host_sp.load(Ordering::Acquire);

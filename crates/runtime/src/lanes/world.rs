@@ -253,7 +253,7 @@ impl Drop for ThreadCell {
     }
 }
 
-/// Gives a lane's slot back to its domain. Whether the lane may be used again: `stacks` tells that the thread's stacks
+/// Gives a lane's berth back to its domain. Whether the lane may be used again: `stacks` tells that the thread's stacks
 /// may be left, and then it may not if there are frames of its calls on them.
 ///
 /// # Safety
@@ -267,11 +267,11 @@ unsafe fn release(lane: *mut Lane, stacks: bool) -> bool {
         set.calls += (*lane).calls();
         shared.call_credit.take_back(&(*lane).credit);
         if !(*lane).in_disorder() {
-            set.free.push((*lane).slot);
+            set.free.push((*lane).berth);
             blank(lane);
             return true;
         }
-        set.lost.push((*lane).slot);
+        set.lost.push((*lane).berth);
         if stacks {
             spend(lane);
             return false;
@@ -350,14 +350,14 @@ thread_local! {
 /// The calling thread's state, made when it is first needed.
 pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
     THREAD
-        .try_with(|slot| {
-            let mut slot = slot.0.try_borrow_mut().map_err(|_| CallError::Inside)?;
-            if slot.is_none() {
+        .try_with(|cell| {
+            let mut cell = cell.0.try_borrow_mut().map_err(|_| CallError::Inside)?;
+            if cell.is_none() {
                 let thread = Box::new(Thread::new()?);
-                let thread = slot.insert(thread);
+                let thread = cell.insert(thread);
                 THREADS.lock().push(Entry(&raw mut **thread));
             }
-            Ok(ThisThread(&raw mut **slot.as_mut().expect("made above")))
+            Ok(ThisThread(&raw mut **cell.as_mut().expect("made above")))
         })
         .unwrap_or_else(|_| Err(CallError::Lane("the thread is ending".into())))
 }
@@ -365,8 +365,8 @@ pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
 /// The calling thread's lane whose call out is the innermost: the last one on the host's stack.
 pub(crate) fn innermost() -> Option<&'static Lane> {
     let used = lock()?.next;
-    let in_progress = |slot: &ThreadCell| {
-        let thread = slot.0.try_borrow().ok()?;
+    let in_progress = |cell: &ThreadCell| {
+        let thread = cell.0.try_borrow().ok()?;
         let table = thread.as_ref()?.table;
         (1..used)
             // SAFETY: the thread's own table; indices are below its length; lanes are never unmapped.
@@ -382,9 +382,9 @@ pub(crate) fn after_fork(world: &mut World) {
     let me = gate::thread_pointer();
     let tid = tick::own_tid().unwrap_or(0);
     let mut mine = std::ptr::null_mut();
-    let _ = THREAD.try_with(|slot| {
-        if let Ok(mut slot) = slot.0.try_borrow_mut()
-            && let Some(thread) = slot.as_mut()
+    let _ = THREAD.try_with(|cell| {
+        if let Ok(mut cell) = cell.0.try_borrow_mut()
+            && let Some(thread) = cell.as_mut()
         {
             thread.tid = tid;
             mine = &raw mut **thread;

@@ -32,30 +32,30 @@ impl Names {
         names.table.resize(size, 0);
         for (i, export) in exports.iter().enumerate() {
             budget.step()?;
-            let slot = names.slot(exports, &export.name);
-            names.table[slot] = i as u32 + 1;
+            let bucket = names.bucket(exports, &export.name);
+            names.table[bucket] = i as u32 + 1;
         }
         Ok(names)
     }
 
     /// The export of that name, in the list that this was made of.
     pub(crate) fn find<'a>(&self, exports: &'a [Export], name: &str) -> Option<&'a Export> {
-        let place = self.table[self.slot(exports, name)].checked_sub(1)?;
+        let place = self.table[self.bucket(exports, name)].checked_sub(1)?;
         exports.get(place as usize)
     }
 
-    /// Where the name is in the table, or would be. At most half the slots are taken.
-    fn slot(&self, exports: &[Export], name: &str) -> usize {
+    /// Where the name is in the table, or would be. At most half the buckets are taken.
+    fn bucket(&self, exports: &[Export], name: &str) -> usize {
         let mask = self.table.len() - 1;
         let mut hasher = DefaultHasher::new();
         (self.key, name).hash(&mut hasher);
-        let mut slot = hasher.finish() as usize & mask;
-        while let Some(place) = self.table[slot].checked_sub(1)
+        let mut bucket = hasher.finish() as usize & mask;
+        while let Some(place) = self.table[bucket].checked_sub(1)
             && exports[place as usize].name != name
         {
-            slot = (slot + 1) & mask;
+            bucket = (bucket + 1) & mask;
         }
-        slot
+        bucket
     }
 }
 

@@ -1,4 +1,4 @@
-//! The memory that code linked into a living domain goes to: always executable and never writable in the window, written
+//! The memory that code added to a living domain goes to: always executable and never writable in the window, written
 //! through another view of the same memory file, which lies in host memory.
 //!
 //! What is not in use is `int3`. A fork would leave both processes with the same file, so it freezes arenas: whichever
@@ -57,7 +57,7 @@ struct View {
 
 impl View {
     fn new(len: u32) -> Result<View, HostError> {
-        let file = sys::memory_file(c"ringfence-linked", len.into())?;
+        let file = sys::memory_file(c"ringfence-code", len.into())?;
         // SAFETY: a fresh mapping at an address that the kernel chooses.
         let at = unsafe {
             libc::mmap(
@@ -70,7 +70,7 @@ impl View {
             )
         };
         if at == libc::MAP_FAILED {
-            return Err(HostError::last("mapping a domain's linked code"));
+            return Err(HostError::last("mapping a domain's added code"));
         }
         Ok(View {
             file,
@@ -81,7 +81,7 @@ impl View {
 
     /// Maps a part of the file executable into the window.
     fn map(&self, base: u64, start: u32, len: u32) -> Result<(), HostError> {
-        let at = base + u64::from(window::LINKED) + u64::from(start);
+        let at = base + u64::from(window::ARENA) + u64::from(start);
         // SAFETY: inside the part of our own window that is for nothing else; over it either nothing was mapped, or the same
         // bytes.
         let p = unsafe {
@@ -95,7 +95,7 @@ impl View {
             )
         };
         if p == libc::MAP_FAILED {
-            return Err(HostError::last("mapping linked code into a window"));
+            return Err(HostError::last("mapping added code into a window"));
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Arena {
         self.thaw()?;
         loop {
             if let Some(at) = self.free.take(size) {
-                return Ok(Some(window::LINKED + at));
+                return Ok(Some(window::ARENA + at));
             }
             if !self.grow(size)? {
                 return Ok(None);
@@ -183,7 +183,7 @@ impl Arena {
     }
 
     fn view(&self, place: u32) -> *mut u8 {
-        (self.view.at + u64::from(place - window::LINKED)) as *mut u8
+        (self.view.at + u64::from(place - window::ARENA)) as *mut u8
     }
 
     /// Writes code to a place that [`take`](Self::take) gave.
@@ -208,7 +208,7 @@ impl Arena {
     pub(crate) fn give(&mut self, place: u32, size: u32) {
         // SAFETY: the place belongs to the caller, who gives it up.
         unsafe { std::ptr::write_bytes(self.view(place), INT3, size as usize) };
-        self.free.give(place - window::LINKED, size);
+        self.free.give(place - window::ARENA, size);
     }
 }
 

@@ -3,7 +3,7 @@
 //! The page is read-only in the window from the beginning to the end. A domain to which a module is added gets its header from a
 //! memory file, which is also mapped in host memory, writable: a change is a few words written there, and no system call.
 //! After a fork both processes would write to the same file, so whichever changes a list then makes a file of its own first, as
-//! for linked code.
+//! for added code.
 
 use crate::os::{host, sys};
 use crate::place::arena;

@@ -1,4 +1,4 @@
-/* A second module: linked with the first, or in a domain of its own. */
+/* A second module: in one domain with the first, or in a domain of its own. */
 extern long add(long a, long b);
 extern int counter;
 extern long failing(void);

@@ -121,7 +121,7 @@ fn place(check: &Check, table: &Table, slot: i64, function: &Range<usize>) -> Re
     }
 }
 
-/// Whether a distance at `slot` has bytes of a marker's identifier. Text never changes but for these: when code is linked into
+/// Whether a distance at `slot` has bytes of a marker's identifier. Text never changes but for these: when code is added to
 /// a living domain they are written after the rest, one by one, and a jump of its could read something else until then.
 fn over_identifier(check: &Check, slot: i64) -> bool {
     let within = (slot + i64::from(check.image.text_address)) % identifier::MARKER_LEN as i64;

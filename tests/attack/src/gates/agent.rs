@@ -64,7 +64,7 @@ fn act(world: &World, event: Event) -> bool {
         }
         Event::Reset => matches!(domain.reset(), Ok(()) | Err(DomainError::Busy { .. })),
         Event::Recycle => matches!(domain.recycle(), Ok(()) | Err(DomainError::Busy { .. })),
-        Event::Relink => {
+        Event::Replace => {
             // While the call is inside, nothing changes. If not, something else stands in the place at once: all of it traps.
             if domain.remove_code("piece").is_err() {
                 return true;

@@ -107,7 +107,7 @@ rf_attack_callee_end:
 	.p2align 6
 	.globl rf_attack_piece
 rf_attack_piece:
-	# work(x) as code to be linked into a living domain: 3x + 7, by way of a host function.
+	# work(x) as code to be added to a living domain: 3x + 7, by way of a host function.
 	RF_FUNCTION
 	pushq %rbx
 	movl %edi, %ebx

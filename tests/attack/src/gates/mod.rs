@@ -42,8 +42,8 @@ pub enum Event {
     Reset,
     /// Another thread makes the domain fit for its next user, as a pool does that gets one back.
     Recycle,
-    /// Another thread replaces the linked code that is called (or a piece that nobody calls) by other code at the same place.
-    Relink,
+    /// Another thread replaces the added code that is called (or a piece that nobody calls) by other code at the same place.
+    Replace,
     /// The domain that is called from this one crashes in a call of the handler's.
     CrashCallee,
 }
@@ -60,7 +60,7 @@ impl Event {
         Event::Deadline,
         Event::Reset,
         Event::Recycle,
-        Event::Relink,
+        Event::Replace,
         Event::CrashCallee,
     ];
 
@@ -93,8 +93,8 @@ pub enum Kind {
     Callee,
     /// Another domain is called, whose call a host function ends; its caller asks how that went.
     Failing,
-    /// The code that is called was linked into the living domain.
-    Linked,
+    /// The code that is called was added to the living domain.
+    Added,
 }
 
 impl Kind {
@@ -108,7 +108,7 @@ impl Kind {
         Kind::Frames,
         Kind::Callee,
         Kind::Failing,
-        Kind::Linked,
+        Kind::Added,
     ];
 
     /// Whether `event` is tried with it. Known and open: a handler that enters a domain changes the status of the call that it
@@ -148,7 +148,7 @@ struct World {
     callee_crash: *const c_void,
     /// Loop counters of both.
     spin: [*mut u32; 2],
-    linked: bool,
+    added: bool,
 }
 
 // SAFETY: shared with the agent, which uses the domain and the address of `work`.
@@ -173,7 +173,7 @@ impl World {
             entry: 0,
         };
         let entry = self.domain.add_code("piece", &code).expect("a piece");
-        if self.linked {
+        if self.added {
             self.work.store(entry.thunk(ONE).cast_mut(), Ordering::Relaxed);
         }
         entry
@@ -276,7 +276,7 @@ extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         }
         7 => agent::ask(Event::Reset),
         8 => agent::ask(Event::Recycle),
-        9 => agent::ask(Event::Relink),
+        9 => agent::ask(Event::Replace),
         10 => nested(world.callee_crash, 0, None),
         _ => {}
     }
@@ -319,7 +319,7 @@ pub fn run(event: Event, kind: Kind, on_stack: bool, stride: u64, first: u64) ->
         CHOSEN.store(n as i64, Ordering::Relaxed);
         // Not the number that the handler uses.
         let x = n + 16;
-        if event == Event::Relink {
+        if event == Event::Replace {
             // Leaves the lane held: the way in is the slow one.
             drop(world.domain.remove_code("piece"));
             drop(world.add_code());
@@ -444,7 +444,7 @@ fn make(kind: Kind) -> &'static World {
         spin: [spin(&domain), spin(&callee)],
         callee,
         domain,
-        linked: kind == Kind::Linked,
+        added: kind == Kind::Added,
     }));
     std::mem::forget(other);
     drop(world.add_code());
@@ -465,7 +465,7 @@ fn go_on_stepping() {
     }
 }
 
-/// Clears away what a call has left: faults, and linked code that went with a reset. What is wrong about it.
+/// Clears away what a call has left: faults, and added code that went with a reset. What is wrong about it.
 fn refresh(world: &World) -> Vec<String> {
     let mut wrong = Vec::new();
     for domain in [&world.domain, &world.callee] {
@@ -531,7 +531,7 @@ fn expected(event: Event, kind: Kind, error: Option<&CallError>) -> bool {
         (Event::Interrupt, Some(CallError::Fault(f))) => f.kind == FaultKind::Interrupted,
         (Event::Deadline, Some(CallError::Fault(f))) => f.kind == FaultKind::TimeLimit,
         (Event::Withdraw, Some(CallError::Fault(f))) => matches!(f.kind, FaultKind::BadAccess { .. }),
-        (Event::Reset | Event::Recycle | Event::Relink, Some(CallError::Removed)) => kind == Kind::Linked,
+        (Event::Reset | Event::Recycle | Event::Replace, Some(CallError::Removed)) => kind == Kind::Added,
         _ => false,
     }
 }

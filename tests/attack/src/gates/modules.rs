@@ -39,7 +39,7 @@ macro_rules! text {
     }};
 }
 
-/// Code to be linked into a living domain: `work` once more.
+/// Code to be added to a living domain: `work` once more.
 pub fn piece() -> &'static [u8] {
     text!(rf_attack_piece, rf_attack_piece_end)
 }

@@ -20,7 +20,7 @@ impl Domain {
         Entry {
             domain: self.clone(),
             target: added.handles.target_locked(&self.0, address, 0),
-            linked: Some(added.handles.clone()),
+            handles: Some(added.handles.clone()),
         }
     }
 

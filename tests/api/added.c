@@ -273,5 +273,5 @@ int main(int argc, char **argv) {
     modules(module, o, argv[2]);
     limits(module, o);
     CHECK_STATUS(rf_module_destroy(module), RF_OK);
-    return FINISH("link");
+    return FINISH("added");
 }

@@ -27,7 +27,7 @@ const SCALED: Signature = Signature {
 fn module() -> Module {
     static MODULE: OnceLock<Module> = OnceLock::new();
     let load = || {
-        let file = build("linked", &["--import=other,scaled,__rf_call_status"]);
+        let file = build("slotted", &["--import=other,scaled,__rf_call_status"]);
         let module = Module::open(&file, &LoadOptions::default()).expect("module");
         let _ = std::fs::remove_file(file);
         module
@@ -41,12 +41,12 @@ fn slots(on_failure: OnFailure) -> Imports {
         .slot("scaled", SCALED, on_failure)
 }
 
-fn linked_with(imports: Imports, options: &DomainOptions) -> Domain {
+fn slotted_with(imports: Imports, options: &DomainOptions) -> Domain {
     Domain::new(&[module()], imports, options).expect("domain")
 }
 
-fn linked() -> Domain {
-    linked_with(slots(OnFailure::Tell), &DomainOptions::default())
+fn slotted() -> Domain {
+    slotted_with(slots(OnFailure::Tell), &DomainOptions::default())
 }
 
 /// Value and status of a call through `other`.
@@ -65,7 +65,7 @@ fn limited(milliseconds: u64) -> DomainOptions {
 
 #[test]
 fn a_fault_of_the_callee_is_an_error_in_the_callers_call() {
-    let (a, b) = (linked(), domain());
+    let (a, b) = (slotted(), domain());
     a.grant("other", &entry(&b, "divide")).unwrap();
     assert_eq!(attempt(&a, 12, 4), (3, call_status::OK));
     assert_eq!(attempt(&a, 12, 0), (0, call_status::FAULT));
@@ -81,7 +81,7 @@ fn a_fault_of_the_callee_is_an_error_in_the_callers_call() {
 
 #[test]
 fn every_way_to_fail_is_told() {
-    let (a, b) = (linked(), linked());
+    let (a, b) = (slotted(), slotted());
     for (export, arguments, status) in [
         ("leave", (1, 2), call_status::EXIT),
         ("crash", (1, 2), call_status::FAULT),
@@ -110,7 +110,7 @@ fn every_way_to_fail_is_told() {
     // All lanes taken.
     let mut one = DomainOptions::default();
     one.max_lanes = 1;
-    let b = linked_with(slots(OnFailure::Tell), &one);
+    let b = slotted_with(slots(OnFailure::Tell), &one);
     let (started, go) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
     std::thread::scope(|s| {
         let other = s.spawn(|| {
@@ -129,7 +129,7 @@ fn every_way_to_fail_is_told() {
 
 #[test]
 fn results_of_a_failed_call_are_zero() {
-    let a = linked();
+    let a = slotted();
     let b = domain();
     a.grant("scaled", &entry(&b, "mix")).unwrap();
     let at = a.as_ref().alloc(8, 8).unwrap();
@@ -151,13 +151,13 @@ fn results_of_a_failed_call_are_zero() {
 }
 
 #[test]
-fn the_link_says_what_becomes_of_the_caller() {
+fn the_slot_says_what_becomes_of_the_caller() {
     let b = domain();
-    let error = linked_with(slots(OnFailure::Return(u64::MAX)), &DomainOptions::default());
+    let error = slotted_with(slots(OnFailure::Return(u64::MAX)), &DomainOptions::default());
     error.grant("other", &entry(&b, "divide")).unwrap();
     assert_eq!(attempt(&error, 1, 0), (u64::MAX, call_status::FAULT));
     b.reset().unwrap();
-    let end = linked_with(slots(OnFailure::End), &DomainOptions::default());
+    let end = slotted_with(slots(OnFailure::End), &DomainOptions::default());
     end.grant("other", &entry(&b, "divide")).unwrap();
     match entry(&end, "attempt").call(&mut Call::ints(&[1, 0])) {
         Err(CallError::Fault(f)) => assert!(
@@ -196,9 +196,9 @@ fn the_link_says_what_becomes_of_the_caller() {
 #[test]
 fn a_limit_of_the_caller_holds_for_the_callee() {
     let (a, b, c) = (
-        linked_with(slots(OnFailure::Tell), &limited(20)),
-        linked(),
-        linked(),
+        slotted_with(slots(OnFailure::Tell), &limited(20)),
+        slotted(),
+        slotted(),
     );
     c.grant("other", &entry(&c, "wait_for")).unwrap();
     for (first, second) in [("wait_for", "sevens"), ("attempt", "wait_for")] {
@@ -219,7 +219,7 @@ fn a_limit_of_the_caller_holds_for_the_callee() {
 
 #[test]
 fn domains_call_each_other_in_turn_to_a_stated_depth() {
-    let (a, b) = (linked(), linked());
+    let (a, b) = (slotted(), slotted());
     a.grant("other", &entry(&b, "descend")).unwrap();
     b.grant("other", &entry(&a, "descend")).unwrap();
     for n in [0, 1, 2, 3, 50, 99] {
@@ -238,7 +238,7 @@ fn domains_call_each_other_in_turn_to_a_stated_depth() {
 
 #[test]
 fn what_was_revoked_is_not_called_again() {
-    let (a, b) = (linked(), linked());
+    let (a, b) = (slotted(), slotted());
     assert_eq!(attempt(&a, 1, 2), (0, call_status::REVOKED), "not handed out yet");
     let grant = a.grant("other", &entry(&b, "sevens")).unwrap();
     assert!(grant.is_live());
@@ -253,7 +253,7 @@ fn what_was_revoked_is_not_called_again() {
     let third = a.grant("other", &entry(&b, "sevens")).unwrap();
     assert!(!second.is_live() && third.is_live());
     // Of one function granted twice only one is taken away.
-    let c = linked();
+    let c = slotted();
     let fourth = c.grant("other", &entry(&b, "sevens")).unwrap();
     assert!(third.revoke());
     assert_eq!(attempt(&a, 1, 2), (0, call_status::REVOKED));
@@ -265,15 +265,15 @@ fn what_was_revoked_is_not_called_again() {
     assert!(!a.revoke("other").unwrap());
     // What a domain was made with can be revoked as well.
     let imports = slots(OnFailure::Tell).domain("other", &b, "nines", LONGS_2);
-    let d = linked_with(imports, &DomainOptions::default());
+    let d = slotted_with(imports, &DomainOptions::default());
     assert_eq!(attempt(&d, 1, 2), (10, call_status::OK));
     assert!(d.revoke("other").unwrap());
     assert_eq!(attempt(&d, 1, 2), (0, call_status::REVOKED));
 }
 
 #[test]
-fn links_that_cannot_be_are_refused() {
-    let (a, b) = (linked(), domain());
+fn grants_that_cannot_be_are_refused() {
+    let (a, b) = (slotted(), domain());
     let e = a.grant("no_such", &entry(&b, "add")).unwrap_err();
     assert!(
         matches!(&e, GrantError::NoSlot { name } if name == "no_such"),
@@ -285,7 +285,7 @@ fn links_that_cannot_be_are_refused() {
         Imports::new()
             .closure("other", |_| Verdict::Return)
             .slot("scaled", SCALED, OnFailure::Tell);
-    let host = linked_with(imports, &DomainOptions::default());
+    let host = slotted_with(imports, &DomainOptions::default());
     assert!(matches!(
         host.grant("other", &entry(&b, "add")),
         Err(GrantError::NoSlot { .. })
@@ -314,7 +314,7 @@ fn links_that_cannot_be_are_refused() {
 
 #[test]
 fn a_running_call_finishes_after_its_entry_was_revoked() {
-    let (a, b) = (linked(), linked());
+    let (a, b) = (slotted(), slotted());
     let grant = a.grant("other", &entry(&b, "wait_for")).unwrap();
     std::thread::scope(|s| {
         let running = s.spawn(|| attempt(&a, 20, 22));
@@ -340,7 +340,7 @@ fn a_running_call_finishes_after_its_entry_was_revoked() {
 /// Two functions in turn, and none, while another thread calls without a pause.
 #[test]
 fn entries_change_under_calls() {
-    let (a, b, c) = (linked(), linked(), linked());
+    let (a, b, c) = (slotted(), slotted(), slotted());
     let done = AtomicBool::new(false);
     std::thread::scope(|s| {
         let hammer = s.spawn(|| call(&a, "hammer", &[7, 9]).unwrap());
@@ -377,7 +377,7 @@ fn entries_change_under_calls() {
 /// Once `revoke` has returned nobody gets in any more, however far a thread had come.
 #[test]
 fn nobody_gets_in_after_revoke_has_returned() {
-    let (a, b) = (linked(), linked());
+    let (a, b) = (slotted(), slotted());
     let counter = b.symbol("entered").unwrap();
     let count = || {
         let mut word = [0; 8];
@@ -441,7 +441,7 @@ fn the_host_is_told_and_may_mend() {
         }
         Verdict::Return
     });
-    let a = linked_with(imports, &DomainOptions::default());
+    let a = slotted_with(imports, &DomainOptions::default());
     a.grant("other", &entry(&b, "divide")).unwrap();
     assert_eq!(attempt(&a, 1, 0), (0, call_status::FAULT));
     assert_eq!(
@@ -466,7 +466,7 @@ fn the_host_is_told_and_may_mend() {
         }
         panic!("a bug of the host's");
     });
-    let a = linked_with(imports, &DomainOptions::default());
+    let a = slotted_with(imports, &DomainOptions::default());
     for text in ["enough", "hook for failed calls panicked"] {
         let e = entry(&a, "attempt").call(&mut Call::ints(&[1, 2])).unwrap_err();
         assert!(e.to_string().contains(text), "{e}");
@@ -477,7 +477,7 @@ fn the_host_is_told_and_may_mend() {
 
 #[test]
 fn a_recycled_domain_has_nothing_that_its_last_user_got() {
-    let (a, b) = (linked(), linked());
+    let (a, b) = (slotted(), slotted());
     let own = Region::owned_by(&a, 8192).unwrap();
     let lent = Region::new(8192).unwrap();
     lent.give(
@@ -507,7 +507,7 @@ fn a_recycled_domain_has_nothing_that_its_last_user_got() {
     assert_eq!(call(&a, "persist", &[1_000_000]).unwrap(), 1_000_000);
     // What it was made with comes back; what was revoked of that cannot.
     let imports = slots(OnFailure::Tell).domain("other", &b, "nines", LONGS_2);
-    let d = linked_with(imports, &DomainOptions::default());
+    let d = slotted_with(imports, &DomainOptions::default());
     d.grant("other", &entry(&b, "sevens")).unwrap();
     assert_eq!(attempt(&d, 1, 2), (8, call_status::OK));
     d.recycle().unwrap();

@@ -83,12 +83,12 @@ impl Hooked {
             let seen = reached.clone();
             self.on_call(move |_| seen.store(true, Ordering::SeqCst));
             let bytes = calls_out(stub);
-            let e = self.domain.add_code("probe", &code(&bytes)).expect("link");
+            let e = self.domain.add_code("probe", &code(&bytes)).expect("added");
             let _ = run(&e, &[0, 0]);
             if self.domain.faulted() {
                 self.domain.reset().expect("reset");
             } else {
-                self.domain.remove_code("probe").expect("unlink");
+                self.domain.remove_code("probe").expect("removed");
             }
             if reached.load(Ordering::SeqCst) {
                 return stub;
@@ -99,9 +99,9 @@ impl Hooked {
 }
 
 #[test]
-fn linked_code_is_called_by_host_and_domain() {
+fn added_code_is_called_by_host_and_domain() {
     let d = domain();
-    let e = d.add_code("sum", &code(&adds(1))).expect("link");
+    let e = d.add_code("sum", &code(&adds(1))).expect("added");
     assert_eq!(run(&e, &[2, 3]).unwrap(), 6);
     assert_eq!(call(&d, "through", &[e.address(), 20, 30]).unwrap(), 52);
     assert_eq!(run(&d.find_code("sum").unwrap(), &[1, 1]).unwrap(), 3);
@@ -132,7 +132,7 @@ fn linked_code_is_called_by_host_and_domain() {
     // SAFETY: a thunk for two integers and an integer result.
     let thunk = unsafe { std::mem::transmute::<*const std::ffi::c_void, Sum>(e.thunk(signature)) };
     assert_eq!(thunk(6, 7), 14);
-    d.remove_code("sum").expect("unlink");
+    d.remove_code("sum").expect("removed");
     assert!(matches!(run(&e, &[2, 3]), Err(CallError::Removed)));
     assert!(matches!(e.call(&mut long), Err(CallError::Removed)));
     assert_eq!(thunk(6, 7), 0);
@@ -155,7 +155,7 @@ fn linked_code_is_called_by_host_and_domain() {
 }
 
 #[test]
-fn linked_pieces_call_each_other_without_a_gate() {
+fn added_pieces_call_each_other_without_a_gate() {
     let d = domain();
     let one = d.add_code("one", &code(&adds(1))).unwrap();
     // movl %edx, %r11d; (check); jmp *%r11: the identifier at 8 + 3 + 10 = 21.
@@ -202,7 +202,7 @@ fn names_are_unique_and_known() {
 }
 
 #[test]
-fn only_verified_code_is_linked() {
+fn only_verified_code_is_added() {
     let d = domain();
     let label = [0x0F, 0x1F, 0x84, 0x00, 0x07, 0x00, 0x9A, 0x62];
     let mut hidden = vec![0x90; 3];
@@ -337,7 +337,7 @@ fn code_may_span_pages_and_fill_the_arena() {
 }
 
 #[test]
-fn nothing_is_left_of_unlinked_code() {
+fn nothing_is_left_of_removed_code() {
     let d = domain();
     let secret = [0xB8, 0x53, 0x45, 0x43, 0x52, 0xC3]; // movl $"SECR", %eax; ret
     let e = d.add_code("s", &code(&function(&secret))).unwrap();
@@ -382,7 +382,7 @@ fn stale_pointers_do_not_enter_new_code() {
 }
 
 #[test]
-fn reset_drops_linked_code() {
+fn reset_drops_added_code() {
     let d = domain();
     let e = d.add_code("f", &code(&adds(1))).unwrap();
     d.reset().unwrap();
@@ -407,7 +407,7 @@ fn code_on_the_stack_stays() {
     let results: Arc<Mutex<Vec<Result<(), CodeError>>>> = Arc::default();
     let seen = results.clone();
     let places: Arc<Mutex<Vec<u64>>> = Arc::default();
-    let linked = places.clone();
+    let added = places.clone();
     h.on_call(move |d| {
         let mut seen = seen.lock().unwrap();
         seen.push(d.remove_code("caller"));
@@ -415,7 +415,7 @@ fn code_on_the_stack_stays() {
         seen.push(d.remove_code("other"));
         // Its place is not used while the call goes on.
         let again = d.add_code("again", &code(&adds(4))).unwrap();
-        linked.lock().unwrap().extend([other, again.address()]);
+        added.lock().unwrap().extend([other, again.address()]);
         assert_eq!(run(&again, &[1, 1]).unwrap(), 6, "nested");
         d.remove_code("again").unwrap();
     });
@@ -454,7 +454,7 @@ fn a_pointer_to_the_code_on_the_stack_does_not_hold_it() {
 }
 
 #[test]
-fn other_threads_inside_keep_code_linked() {
+fn other_threads_inside_keep_code_added() {
     let d = domain();
     let e = d.add_code("f", &code(&adds(1))).unwrap();
     let spinning = {
@@ -471,16 +471,16 @@ fn other_threads_inside_keep_code_linked() {
     let e = d.find_code("f").unwrap_or(e);
     assert_eq!(run(&e, &[1, 1]).unwrap(), 3, "as before");
     assert_eq!(call(&d, "through", &[e.address(), 1, 1]).unwrap(), 4);
-    d.add_code("g", &code(&adds(2))).expect("linking needs no quiet");
+    d.add_code("g", &code(&adds(2))).expect("adding needs no quiet");
     d.interrupt();
     assert!(spinning.join().unwrap().is_err());
     d.remove_code("f").unwrap();
 }
 
-/// One thread calls through a pointer as fast as it can, another links and unlinks what it points to. What comes back is
-/// the result of code that was linked there, or a fault of the domain, and never anything else.
+/// One thread calls through a pointer as fast as it can, another adds and removes what it points to. What comes back is
+/// the result of code that was added there, or a fault of the domain, and never anything else.
 #[test]
-fn calls_race_with_linking() {
+fn calls_race_with_adding() {
     let d = domain();
     let pointer = d.add_code("f", &code(&adds(0))).unwrap().address();
     let named = Named {
@@ -490,11 +490,11 @@ fn calls_race_with_linking() {
     };
     let callers = Callers::start(&d, pointer, 1101..1101 + 100, named);
     let begin = std::time::Instant::now();
-    let (mut round, mut linked, mut busy, mut resets) = (0u8, 0u64, 0u64, 0u64);
+    let (mut round, mut added, mut busy, mut resets) = (0u8, 0u64, 0u64, 0u64);
     while begin.elapsed() < std::time::Duration::from_millis(1500) {
         round = (round + 1) % 90;
         match d.remove_code("f") {
-            Ok(()) => linked += 1,
+            Ok(()) => added += 1,
             Err(CodeError::Busy { .. }) => busy += 1,
             Err(CodeError::Unknown { .. }) => {}
             Err(e) => panic!("{e:?}"),
@@ -518,13 +518,13 @@ fn calls_race_with_linking() {
         }
     }
     let (good, bad) = callers.stop();
-    println!("{good} good calls, {bad} faults, {linked} linked, {busy} busy, {resets} resets");
-    assert!(good > 100 && linked > 100);
+    println!("{good} good calls, {bad} faults, {added} added, {busy} busy, {resets} resets");
+    assert!(good > 100 && added > 100);
 }
 
 #[test]
-fn a_forked_child_has_linked_code_of_its_own() {
-    in_child("a_forked_child_has_linked_code_of_its_own", || {
+fn a_forked_child_has_added_code_of_its_own() {
+    in_child("a_forked_child_has_added_code_of_its_own", || {
         let d = domain();
         let e = d.add_code("f", &code(&adds(1))).unwrap();
         let both = |d: &Domain, first: &Entry, n: u8| {
@@ -598,7 +598,7 @@ fn what_was_granted_to_another_domain_goes_with_the_code() {
 }
 
 #[test]
-fn a_domain_that_goes_takes_linked_code_with_it() {
+fn a_domain_that_goes_takes_added_code_with_it() {
     let d = domain();
     let e = d.add_code("f", &code(&adds(1))).unwrap();
     type Sum = extern "C" fn(u64, u64) -> u64;
