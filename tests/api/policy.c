@@ -131,6 +131,18 @@ static void rights(const char *directory) {
     CHECK(run(p, out, sizeof out) == 0 && strcmp(out, "rwcxnA=1B=2=2") == 0);
     CHECK(access(host, F_OK) == 0 && unlink(host) == 0);
 
+    p = policy_for("where");
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_READ), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/e", RF_RIGHTS_READ), RF_OK);
+    CHECK(run(p, out, sizeof out) == 0 && strcmp(out, "/d") == 0);
+    p = policy_for("where");
+    CHECK_STATUS(rf_policy_stdout(p, RF_STREAM_CAPTURE), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/d", RF_RIGHTS_READ), RF_OK);
+    CHECK_STATUS(rf_policy_dir(p, directory, "/e", RF_RIGHTS_READ), RF_OK);
+    CHECK_STATUS(rf_policy_cwd(p, "/e"), RF_OK);
+    CHECK(run(p, out, sizeof out) == 0 && strcmp(out, "/e") == 0);
+
     p = policy_for("descriptors");
     args[1] = "descriptors";
     CHECK_STATUS(rf_policy_args(p, args, 3), RF_OK);
@@ -279,6 +291,9 @@ static void mistakes(const char *library) {
     CHECK_STATUS(rf_policy_dir(p, "/tmp", "x", RF_RIGHTS_READ), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_dir(p, "/tmp", "/x", RF_RIGHTS_NONE), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_dir(bad, "/tmp", "/x", RF_RIGHTS_READ), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_policy_cwd(p, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_cwd(p, "d"), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_policy_cwd(bad, "/d"), RF_ERROR_HANDLE);
     CHECK_STATUS(rf_policy_stdin(p, RF_STREAM_CAPTURE), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_stdout(p, (rf_stream)9), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_policy_stdin_bytes(p, NULL, 3), RF_ERROR_ARGUMENT);

@@ -227,11 +227,32 @@ pub unsafe extern "C" fn rf_policy_dir(
                 return Err(Failure::new(Status::ERROR_ARGUMENT, message));
             }
         };
-        if !guest.starts_with('/') {
-            let name = guest.to_owned();
-            return Err(PolicyError::GuestName { name }.into());
-        }
+        absolute(guest)?;
         build(object, |p| p.dir(host, guest, rights));
+        Ok(())
+    })
+}
+
+/// A guest name begins with a `/`.
+fn absolute(guest: &str) -> Result<(), Failure> {
+    if guest.starts_with('/') {
+        return Ok(());
+    }
+    let name = guest.to_owned();
+    Err(PolicyError::GuestName { name }.into())
+}
+
+/// See the header.
+///
+/// # Safety
+/// `guest` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_cwd(handle: *mut c_void, guest: *const c_char) -> Status {
+    change(handle, |object| {
+        // SAFETY: the caller's promise.
+        let guest = unsafe { text(guest, "guest") }?;
+        absolute(guest)?;
+        build(object, |p| p.cwd(guest));
         Ok(())
     })
 }

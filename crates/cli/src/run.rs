@@ -195,7 +195,7 @@ pub fn run(args: &Args) -> ExitCode {
     if args.native {
         policy = match std::env::current_dir() {
             Ok(here) => all_files(policy)
-                .start_in(&here.to_string_lossy())
+                .cwd(&here.to_string_lossy())
                 .descriptors(1024)
                 .threads(62)
                 .disk_limit(u64::MAX),
@@ -203,7 +203,7 @@ pub fn run(args: &Args) -> ExitCode {
         };
     }
     if let Some(guest) = &args.cwd {
-        policy = policy.start_in(guest);
+        policy = policy.cwd(guest);
     }
     if args.env_all || args.native {
         let text =

@@ -125,7 +125,7 @@ pub(crate) type Printer = dyn Fn(&str) + Send + Sync;
 #[derive(Clone)]
 pub struct Policy {
     pub(crate) directories: Vec<(PathBuf, String, Rights)>,
-    pub(crate) start_in: Option<String>,
+    pub(crate) cwd: Option<String>,
     pub(crate) streams: [Stream; 3],
     pub(crate) args: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
@@ -164,7 +164,7 @@ impl Policy {
     pub fn new() -> Policy {
         Policy {
             directories: Vec::new(),
-            start_in: None,
+            cwd: None,
             streams: [Stream::Closed, Stream::Closed, Stream::Closed],
             args: Vec::new(),
             environment: Vec::new(),
@@ -182,7 +182,7 @@ impl Policy {
     }
 
     /// Grants a host directory and what is below it, under the absolute name `guest`. The first one is where programs
-    /// start, unless [`Policy::start_in`] names another. [`Rights::Read`]: files may be read and directories listed. [`Rights::Write`]: they may also be written, made,
+    /// start, unless [`Policy::cwd`] names another. [`Rights::Read`]: files may be read and directories listed. [`Rights::Write`]: they may also be written, made,
     /// renamed and removed; links and device nodes cannot be made. [`Rights::None`] grants nothing.
     #[must_use]
     pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, rights: Rights) -> Policy {
@@ -196,8 +196,8 @@ impl Policy {
     /// Where programs start, an absolute guest name, in place of the first directory. It need not be there: then a program starts in a
     /// directory that is gone.
     #[must_use]
-    pub fn start_in(mut self, guest: &str) -> Policy {
-        self.start_in = Some(guest.to_owned());
+    pub fn cwd(mut self, guest: &str) -> Policy {
+        self.cwd = Some(guest.to_owned());
         self
     }
 

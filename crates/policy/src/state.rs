@@ -77,7 +77,7 @@ impl State {
                 });
             }
         }
-        let start = match &policy.start_in {
+        let start = match &policy.cwd {
             Some(name) if !name.starts_with('/') => {
                 return Err(PolicyError::GuestName { name: name.clone() });
             }

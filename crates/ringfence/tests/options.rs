@@ -98,7 +98,7 @@ fn options_of_policies_have_one_name() {
             continue;
         };
         let name = rest.split(['(', '<']).next().unwrap_or(rest);
-        let other = ["new", "start", "start_in", "inherit_streams"].contains(&name);
+        let other = ["new", "start", "inherit_streams"].contains(&name);
         assert!(
             other || known.iter().any(|k| k == name),
             "Policy::{name} is not on the page"

@@ -42,9 +42,13 @@ rf_status rf_policy_destroy(rf_policy *policy);
 
 /* Grants the host's directory `host` and all below it under the absolute name `guest`: RF_RIGHTS_READ, or
  * RF_RIGHTS_WRITE for both. Neither symbolic links nor ".." lead out of it. The first one is where programs
- * start. It is opened when a domain is made: one that cannot be opened is then RF_ERROR_FILE, one of procfs,
+ * start, but for rf_policy_cwd. It is opened when a domain is made: one that cannot be opened is then RF_ERROR_FILE, one of procfs,
  * sysfs and their like RF_ERROR_RIGHTS. Errors: RF_ERROR_ARGUMENT. */
 rf_status rf_policy_dir(rf_policy *policy, const char *host, const char *guest, rf_rights rights);
+
+/* Where programs start, an absolute guest name, in place of the first directory. Copied. UTF-8. It need not be there:
+ * then a program starts in a directory that is gone. Errors: RF_ERROR_ARGUMENT if it does not begin with '/'. */
+rf_status rf_policy_cwd(rf_policy *policy, const char *guest);
 
 /* Where a standard stream goes. */
 typedef enum rf_stream {

@@ -14,7 +14,7 @@ static long call(long n, long a, long b, long c) {
     return n;
 }
 
-enum { READ, WRITE, OPEN, CLOSE, NANOSLEEP = 35, GETPID = 39, SOCKET = 41, CONNECT, UNLINK = 87, EXIT_GROUP = 231, CLOCK = 228,
+enum { READ, WRITE, OPEN, CLOSE, NANOSLEEP = 35, GETPID = 39, SOCKET = 41, CONNECT, GETCWD = 79, UNLINK = 87, EXIT_GROUP = 231, CLOCK = 228,
        GETRANDOM = 318 };
 
 static size_t length(const char *s) {
@@ -70,11 +70,13 @@ static void spin(void) {
 
 int __rf_main(int argc, char **argv, char **envp, unsigned long *auxv) {
     long minute[2] = { 60, 0 };
+    char path[256];
     (void)auxv;
     switch (argc > 1 ? argv[1][0] : 0) {
     case 'e': return echo();
     case 'r': return rights(argv, envp);
     case 'd': return descriptors(argv);
+    case 'w': return call(GETCWD, (long)path, sizeof path, 0) > 0 ? (say(1, path), 0) : 1;
     case 'p': return (int)call(GETPID, 0, 0, 0);
     case 'x': return (int)call(EXIT_GROUP, 300, 0, 0);
     case 'u': return (int)-call(UNLINK, (long)"/x", 0, 0);
