@@ -165,8 +165,9 @@ if needs apt-get ports; then
     if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi
 fi
 # a language of PostgreSQL, and extensions of PostgreSQL's own, unmodified, as its modules
-if needs pg_config postgresql postgresql-contrib; then
+if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
     step postgresql integrations/postgresql/test/run.sh
+    step postgresql-clusters integrations/postgresql/test/clusters.sh
     step postgresql-contrib integrations/postgresql/test/contrib.sh check
 fi
 step demo apps/demo/run.sh --smoke

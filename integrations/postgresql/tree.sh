@@ -4,7 +4,9 @@
 #   tree.sh make                    builds the extension and the library of modules, and installs both into the tree
 #   tree.sh start DIR [SETTING...]  a cluster in DIR, listening on a socket in DIR only
 #   tree.sh stop DIR
+#   tree.sh home DIR                a directory of the server's user
 #   tree.sh psql DIR [ARGS...]
+#   tree.sh run PROGRAM [ARGS...]   another of the server's programs, as the server's user
 #   tree.sh path                    the tree's bin directory
 #   tree.sh out                     the directory with everything that is made
 #   tree.sh library                 the directory with plfenced-cc and the library of modules
@@ -44,11 +46,15 @@ make_tree() {
     RINGFENCE=$prefix/bin/ringfence PG_CONFIG=$config sh "$here/guest/build.sh" "$out/library"
 }
 
+home() { # DIR
+    mkdir -p "$1"
+    if ((${#as[@]})); then chown postgres "$1"; fi
+}
+
 start() { # DIR SETTING...
     local dir=$1 setting
     shift
-    mkdir -p "$dir"
-    if ((${#as[@]})); then chown postgres "$dir"; fi
+    home "$dir"
     dir=$(cd "$dir" && pwd)
     if [[ ! -d $dir/data ]]; then
         "${as[@]}" "$bin/initdb" -D "$dir/data" -U postgres -A trust --no-locale -E UTF8 --no-sync >"$dir/initdb.log"
@@ -68,8 +74,10 @@ make) make_tree ;;
 start) shift && start "$@" ;;
 stop) "${as[@]}" "$bin/pg_ctl" -D "$2/data" -m fast -w stop >/dev/null ;;
 psql) dir=$(cd "$2" && pwd) && shift 2 && exec "$bin/psql" -h "$dir" -U postgres -X -q "$@" ;;
+home) home "$2" ;;
+run) program=$2 && shift 2 && exec "${as[@]}" "$bin/$program" "$@" ;;
 out) echo "$out" ;;
 path) echo "$bin" ;;
 library) echo "$out/library" ;;
-*) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac

@@ -16,6 +16,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 #include <sys/stat.h>
@@ -328,7 +329,10 @@ preload(void)
 {
 	DIR *dir = AllocateDir(plf_preload);
 	struct dirent *entry;
+	/* While the server starts there is none, and computing hashes needs one. */
+	ResourceOwner before = CurrentResourceOwner, owner = ResourceOwnerCreate(before, "plfenced.preload");
 
+	CurrentResourceOwner = owner;
 	while ((entry = ReadDirExtended(dir, plf_preload, LOG)) != NULL) {
 		char path[MAXPGPATH];
 		struct stat status;
@@ -357,6 +361,9 @@ preload(void)
 		pfree(bytes);
 	}
 	FreeDir(dir);
+	CurrentResourceOwner = before;
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, true);
+	ResourceOwnerDelete(owner);
 }
 
 static void

@@ -129,3 +129,40 @@ add_pair(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT64(PG_GETARG_INT64(0) + PG_GETARG_INT32(1));
 }
+
+/* Puts two sums of parts together. */
+PG_FUNCTION_INFO_V1(add_long);
+Datum
+add_long(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(PG_GETARG_INT64(0) + PG_GETARG_INT64(1));
+}
+
+/* Its argument, but for 13. */
+PG_FUNCTION_INFO_V1(picky);
+Datum
+picky(PG_FUNCTION_ARGS)
+{
+	if (PG_GETARG_INT32(0) == 13)
+		*(volatile int *) 8 = 1;
+	PG_RETURN_INT32(PG_GETARG_INT32(0));
+}
+
+/* No UTF-8. */
+PG_FUNCTION_INFO_V1(broken_text);
+Datum
+broken_text(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text("a\xc3("));
+}
+
+/* An order that is none. */
+PG_FUNCTION_INFO_V1(odd_order);
+Datum
+odd_order(PG_FUNCTION_ARGS)
+{
+	static unsigned state = 1;
+
+	state = state * 1664525 + 1013904223;
+	PG_RETURN_INT32((int) (state >> 30) - 1);
+}
