@@ -78,6 +78,8 @@ demo-postgresql: build ## Functions of PostgreSQL in a temporary cluster: a call
 test-postgresql: build ## The tests of the language plfenced, in a private copy of the installed server
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/test/run.sh
+	@integrations/postgresql/test/clusters.sh
+	@integrations/postgresql/test/contrib.sh check
 
 .PHONY: bench-postgresql
 bench-postgresql: build ## What a call in a query costs: plfenced beside C and the other languages
