@@ -60,6 +60,10 @@ bench: build ## Measure fenced code against native code, wasm2c and Wasmtime, an
 bench-report: ## Render docs/performance.md and its plots from the figures of `make bench`
 	@bench/run.sh report
 
+.PHONY: bench-bounds
+bench-bounds: build ## Measure the bounds: memory, time, limits, reports (JSON=FILE; BASE=REVISION: speeds beside that one's)
+	@tests/hostile/table.sh $(if $(BASE),--base $(BASE)) $(if $(JSON),--json $(JSON))
+
 .PHONY: evidence
 evidence: build ## Run the commands of docs/evidence.md that can run here (ROWS=PREFIX: only rows that begin so)
 	@scripts/evidence.py $(ROWS)

@@ -135,7 +135,7 @@ if needs cmake enumerate; then
 fi
 step api tests/api/run.sh
 if ((soak)); then
-    for kind in files frames memory hosts; do
+    for kind in files frames throws memory hosts; do
         step "hostile-$kind" cargo run --release --quiet --package ringfence-hostile -- \
             --kind "$kind" --seconds 1800 --seed "$(date +%s)"
     done
@@ -153,6 +153,8 @@ else
     # of g++'s tests those of exceptions
     count=60 torture=() cxx=(--level -O2 --only eh/)
 fi
+# the bounds' table, a few cases of each row: bytes and counts are judged, times are not
+step bounds tests/hostile/table.sh --smoke
 step torture tests/torture/run.sh "${torture[@]}"
 step torture-c++ tests/torture/run.sh --c++ "${cxx[@]}"
 if needs csmith random; then step random tests/torture/run.sh --random "$count"; fi

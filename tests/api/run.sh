@@ -143,6 +143,19 @@ check "twice: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/
 check "twice: shared first" "$work/twice" "$work/lib/$soname" "$work/libcopy.so" "$module"
 check "twice: static first" "$work/twice" "$work/libcopy.so" "$work/lib/$soname" "$module"
 check "twice: name spaces" "$work/twice" "$work/lib/$soname" "$work/lib/$soname" "$module" namespace
+# The escape that two copies were: a handler on a domain's own stack enters the other copy's. Refused; and harmless where a copy is
+# blind for the mark.
+build copies
+check "copies: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/copies.c -o "$work/copies"
+cp "$work/lib/$soname" "$work/libother.so"
+check "copies: the same file under another name" "$work/copies" "$work/lib/$soname" "$work/libother.so" "$work/copies.rf"
+check "copies: static beside shared" "$work/copies" "$work/libcopy.so" "$work/lib/$soname" "$work/copies.rf"
+check "copies: name spaces" "$work/copies" "$work/lib/$soname" "$work/lib/$soname" "$work/copies.rf" namespace
+if command -v python3 >/dev/null; then
+    check "copies: blind for the mark" python3 tests/api/unmark.py "$work/lib/$soname" "$work/libblind.so"
+    check "copies: a blind one second" "$work/copies" "$work/lib/$soname" "$work/libblind.so" "$work/copies.rf" unmarked
+    check "copies: a blind one first" "$work/copies" "$work/libblind.so" "$work/lib/$soname" "$work/copies.rf" unmarked
+fi
 check "not unloadable" bash -c "readelf -dW '$work/lib/libringfence.so' | grep -q 'FLAGS_1.*NODELETE'"
 
 # Hosts that jump out of a callback, start processes in one, have small stacks, come and go with threads, throw.

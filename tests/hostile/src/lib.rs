@@ -7,10 +7,13 @@ pub mod bounds;
 pub mod case;
 pub mod children;
 pub mod failing;
+pub mod figures;
 pub mod files;
 pub mod frames;
 pub mod hosts;
 pub mod meter;
+pub mod table;
+pub mod throws;
 
 use case::{Case, Shape};
 
@@ -52,6 +55,14 @@ pub static KINDS: &[Kind] = &[
         kept: include_str!("../corpus/frames.txt"),
     },
     Kind {
+        name: "throws",
+        shapes: throws::SHAPES,
+        most: 5,
+        batch: 50,
+        run: throws::run,
+        kept: include_str!("../corpus/throws.txt"),
+    },
+    Kind {
         name: "memory",
         shapes: failing::SHAPES,
         most: 1,
@@ -72,7 +83,7 @@ pub static KINDS: &[Kind] = &[
 /// The kind of that name.
 #[must_use]
 pub fn kind(name: &str) -> Option<&'static Kind> {
-    KINDS.iter().find(|k| k.name == name)
+    KINDS.iter().chain(table::KINDS).find(|k| k.name == name)
 }
 
 impl Kind {

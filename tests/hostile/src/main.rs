@@ -2,7 +2,7 @@
 
 use ringfence_attack::rng::Rng;
 use ringfence_hostile::case::Case;
-use ringfence_hostile::{KINDS, Kind, children, kind};
+use ringfence_hostile::{KINDS, Kind, children, kind, table};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,7 +13,10 @@ hostile [--kind KIND] [--seconds N] [--cases N] [--seed N]
 hostile try KIND 'CASE'
     tries one case
 hostile show KIND [--seed N] [--cases N]
-    prints the cases of a seed";
+    prints the cases of a seed
+hostile table [--smoke] [--json FILE] [--speed PROGRAM MODULE] [--base PROGRAM MODULE]
+    measures the bounds: target beside figure (make bench-bounds); the programs are call_cost of this
+    and of an earlier revision";
 
 struct Options {
     kind: Option<&'static Kind>,
@@ -73,11 +76,53 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
+        (Some("table"), _) => table(&arguments[1..]),
         (Some(word), _) if !word.starts_with("--") => usage("what is that?"),
         _ => match options(arguments.into_iter()) {
             Ok(options) => hunt(&options),
             Err(e) => usage(&e),
         },
+    }
+}
+
+/// Prints the table; whether all of it holds.
+fn table(arguments: &[String]) -> ExitCode {
+    let mut options = table::Options::default();
+    let mut json = None;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut next = || words.next().cloned();
+        let mut program = || {
+            let (path, module) = (next()?, next()?);
+            Some(table::speed::Program { path, module })
+        };
+        match word.as_str() {
+            "--smoke" => options.smoke = true,
+            "--speed" => options.speed = program(),
+            "--base" => options.base = program(),
+            "--json" => json = next(),
+            _ => return usage(&format!("unknown option {word}")),
+        }
+    }
+    let table = match table::measure(&options) {
+        Ok(table) => table,
+        Err(e) => return usage(&e),
+    };
+    print!("{table}");
+    let failed = table.rows.iter().filter(|r| r.holds == Some(false)).count() + table.failures.len();
+    println!(
+        "bounds: {} passed, {failed} failed",
+        table.rows.len() - failed.min(table.rows.len())
+    );
+    if let Some(path) = json {
+        let text = serde_json::to_string_pretty(&table).map_err(|e| e.to_string());
+        if let Err(e) = text.and_then(|t| std::fs::write(&path, t + "\n").map_err(|e| e.to_string())) {
+            return usage(&format!("{path}: {e}"));
+        }
+    }
+    match failed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     }
 }
 

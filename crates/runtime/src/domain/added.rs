@@ -22,7 +22,7 @@ use crate::lanes::signal;
 use crate::lanes::world;
 use crate::load::module::Module;
 use crate::os::lock::Locked;
-use crate::os::{guarded, host, sys};
+use crate::os::{clock, guarded, host, sys};
 use crate::place::header::Header;
 use crate::place::room::Room;
 use ringfence_core::error::{CallError, DomainError, HostError, MemoryError, ModuleError};
@@ -274,6 +274,7 @@ impl Domain {
     /// ```
     pub fn add(&self, name: &str, module: &Module) -> Result<(), ModuleError> {
         host::begin()?;
+        let begun = Some(clock::now());
         let inner = &*self.0;
         registers(inner, name, module)?;
         let added = match self.place(name, module) {
@@ -285,7 +286,7 @@ impl Domain {
             }
             other => other?,
         };
-        if let Err(source) = self.run(&added, &module.0.parsed.constructors, &Series::new(self)) {
+        if let Err(source) = self.run(&added, &module.0.parsed.constructors, &Series::since(self, begun)) {
             self.take_back(&added);
             return Err(ModuleError::Init {
                 name: name.into(),

@@ -11,7 +11,7 @@ use crate::lanes::thunk::Thunk;
 use crate::lanes::{lane, signal, watchdog, world};
 use crate::load::module::{ExportKind, Module};
 use crate::os::lock::{Lock, Locked, Rank};
-use crate::os::{host, sys};
+use crate::os::{clock, host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
 use image::{import_table, map_image, relocate_all};
@@ -310,14 +310,15 @@ fn avx() -> bool {
 }
 
 impl Domain {
-    /// Makes a domain of one module or several together, and runs their constructors, which have
-    /// [`DomainOptions::time_limit`] all together.
+    /// Makes a domain of one module or several together, and runs their constructors. All of it together has
+    /// [`DomainOptions::time_limit`].
     ///
     /// # Errors
     /// [`DomainError`].
     pub fn new(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
+        let begun = options.time_limit.map(|_| clock::now());
         let domain = Self::prepare(modules, imports, options)?;
-        domain.construct()?;
+        domain.construct(begun)?;
         Ok(domain)
     }
 
@@ -431,15 +432,15 @@ impl Domain {
         })))
     }
 
-    /// Runs the modules' constructors, in the order in which the modules were given.
-    fn construct(&self) -> Result<(), DomainError> {
+    /// Runs the modules' constructors, in the order in which the modules were given. Their time began at `begun`, or begins now.
+    fn construct(&self, begun: Option<u64>) -> Result<(), DomainError> {
         let any = |p: &relocate::Placed| !p.module.0.parsed.constructors.is_empty();
         if self.0.layout.placed.iter().any(any) && self.0.lanes().next == 0 {
             // Whether there is room for the stacks that they need: said here, the reason is no constructor's failure.
             host::take_mappings(lane::MAPPINGS)?;
             host::give_mappings(lane::MAPPINGS);
         }
-        let series = series::Series::new(self);
+        let series = series::Series::since(self, begun);
         for p in &self.0.layout.placed {
             for &offset in &p.module.0.parsed.constructors {
                 let failed = |source| DomainError::Init {

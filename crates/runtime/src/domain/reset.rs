@@ -333,7 +333,7 @@ impl Domain {
         if initial.is_some() {
             return Ok(());
         }
-        self.construct()
+        self.construct(None)
     }
 
     /// Makes the present state the one that [`reset`](Self::reset) returns to: data, heap, and the thread-local variables of

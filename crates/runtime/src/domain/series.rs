@@ -20,12 +20,17 @@ pub(super) struct Series<'a> {
 impl Series<'_> {
     /// The time begins now.
     pub(super) fn new(domain: &Domain) -> Series<'_> {
+        Series::since(domain, None)
+    }
+
+    /// The time began when the work of which the calls are a part did ([`clock::now`]), if that is told.
+    pub(super) fn since(domain: &Domain, begun: Option<u64>) -> Series<'_> {
         let limit = domain.0.time_limit.load(Ordering::Relaxed);
         // Without a limit nobody asks for the time.
         let deadline = if limit == 0 {
             0
         } else {
-            clock::now().saturating_add(limit)
+            begun.unwrap_or_else(clock::now).saturating_add(limit)
         };
         Series {
             domain,

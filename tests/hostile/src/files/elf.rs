@@ -92,6 +92,8 @@ pub struct Spec {
     pub dynamic: Vec<(u64, u64)>,
     /// `DT_INIT_ARRAY`: offset in the data, and size.
     pub constructors: Option<(u64, u64)>,
+    /// `DT_FINI_ARRAY`, in the same way.
+    pub destructors: Option<(u64, u64)>,
     /// Notes before the right one.
     pub notes: Vec<u8>,
     /// Program headers.
@@ -123,6 +125,10 @@ pub const CRASH: u64 = 0;
 pub const DEEP: u64 = 16;
 /// The sum of its parameters.
 pub const SUM: u64 = 48;
+/// Takes some tens of microseconds.
+pub const SHORT: u64 = 64;
+/// Takes some milliseconds.
+pub const LONG: u64 = 96;
 
 /// Where the text is.
 pub const TEXT: u64 = 0x10_000;
@@ -143,6 +149,14 @@ fn text() -> Vec<u8> {
     text.extend(marker);
     // lea (%rdi,%rsi),%eax; ret
     text.extend([0x8D, 0x04, 0x37, 0xC3]);
+    for (at, rounds) in [(SHORT, 150_000_u32), (LONG, 20_000_000)] {
+        text.resize(at as usize, 0xCC);
+        text.extend(marker);
+        // mov $rounds, %ecx; 1: dec %ecx; jne 1b; ret
+        text.push(0xB9);
+        text.extend(rounds.to_le_bytes());
+        text.extend([0xFF, 0xC9, 0x75, 0xFC, 0xC3]);
+    }
     text
 }
 
@@ -168,6 +182,7 @@ impl Default for Spec {
             relocations: vec![],
             dynamic: vec![],
             constructors: None,
+            destructors: None,
             notes: vec![],
             segments: vec![],
             sections: vec![],
@@ -213,6 +228,9 @@ impl Spec {
         }
         if let Some((at, size)) = self.constructors {
             words(&mut out, &[25, data as u64 + at, 27, size]);
+        }
+        if let Some((at, size)) = self.destructors {
+            words(&mut out, &[26, data as u64 + at, 28, size]);
         }
         self.dynamic
             .iter()

@@ -1,6 +1,6 @@
 //! Tables that the loader reads: symbols, relocations, headers, notes, machine code; and their bytes.
 
-use super::elf::{CRASH, Part, Patch, Section, Segment, Spec, Symbol, TEXT};
+use super::elf::{CRASH, LONG, Part, Patch, SHORT, Section, Segment, Spec, Symbol, TEXT};
 use crate::case::Op;
 use ringfence_attack::rng::Rng;
 use ringfence_isa::{PAGE, identifier};
@@ -16,7 +16,8 @@ pub fn apply(spec: &mut Spec, op: &Op) -> bool {
         "symbols" => symbols(spec, a, b, c),
         "symtab" => symtab(spec, a, b, c),
         "relocations" => relocations(spec, a, b),
-        "constructors" => constructors(spec, a, b),
+        "constructors" => spec.constructors = Some(functions(spec, a, b)),
+        "destructors" => spec.destructors = Some(functions(spec, a, b)),
         "notes" => notes(spec, a, b),
         "segments" => segments(spec, a, b),
         "segment" => spec.segments.push(segment(op)),
@@ -152,21 +153,24 @@ fn relocations(spec: &mut Spec, count: u64, how: u64) {
     }
 }
 
-/// `count` constructors, which fault, or which the relocations do not fill.
-fn constructors(spec: &mut Spec, count: u64, how: u64) {
+/// `count` constructors or destructors: which fault, which are no functions, which the relocations do not fill, which are
+/// short, which are long. Where the table is in the data, and its size.
+fn functions(spec: &mut Spec, count: u64, how: u64) -> (u64, u64) {
     let count = count.min(100_000);
     let at = spec.data.len().next_multiple_of(8) as u64;
     spec.data.resize((at + 8 * count) as usize, 0);
-    spec.constructors = Some((at, 8 * count));
     let data = spec.data_start();
     for n in 0..count {
         let target = match how {
             0 => TEXT + CRASH,
             1 => TEXT + n,
-            _ => n << 20,
+            2 => n << 20,
+            3 => TEXT + SHORT,
+            _ => TEXT + LONG,
         };
         spec.relocations.push([data + at + 8 * n, 8, target]);
     }
+    (at, 8 * count)
 }
 
 /// `count` notes before the right one, with names and contents of so many bytes, or that say so.
