@@ -142,6 +142,8 @@ def rule6():
     bad = lambda name, what, code, rule, at=None, **h: case(d, name, what, code, rule, at, **h)
     ok("function-marker", "a function's marker is an entry", [RET, "@ 0x10", MARK, RET], report="functions=2 no-marked")
     ok("marked-entry", "marker at an entry of the list", [MARK, RET], report="functions=1 marked")
+    ok("label-at-entry", "a label's marker at a function's first instruction: no marker of a function", [label(1), RET], report="functions=1 labels=1 no-marked")
+    ok("marker-behind-entry", "a function's marker behind another function's end makes only its own function a marked one", [RET, "@ 0x10", MARK, RET, "@ 0x20", MARK, RET], report="functions=3 no-marked")
     hid = "6 HiddenIdentifier"
     bad("in-mov-immediate", "identifier of functions in an immediate at an address = 4 mod 8", [("0f 1f 00", "nopl"), ("b8 ff ff 9a 62", "movl $0x629affff, %eax"), RET], hid, 0x1004)
     bad("label-in-mov-immediate", "a label's identifier in an immediate at an address = 4 mod 8", [("0f 1f 00", "nopl"), ("b8 01 00 9a 62", "movl $0x629a0001, %eax"), RET], hid, 0x1004)
