@@ -58,8 +58,9 @@ impl Additions {
 
     /// What the domain has to be made for.
     pub fn prepare(&self, options: &mut DomainOptions) {
-        // Vector registers, thread-local variables, and host functions that only these need.
+        // Vector registers, the x87 unit, thread-local variables, and host functions that only these need.
         options.extensible |= !self.0.is_empty();
+        options.x87 |= !self.0.is_empty();
     }
 
     /// Adds them to the domain.

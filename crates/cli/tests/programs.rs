@@ -178,3 +178,40 @@ int main(void)
                   time 2023-11-14 23:13:20 CET\nmktime 1719828000 182\nstrptime 2959\n";
     assert_eq!(ran.out, wanted);
 }
+
+#[test]
+fn numbers_are_written_and_read_as_by_another_libc() {
+    let d = Dir::new();
+    let source = include_str!("programs/numbers.c");
+    run(&d, "", source).ok();
+    let ours = d.sh("$RF run p.rf 1000").ok();
+    let theirs = d.sh("gcc -O1 -w p.c -o p -lm && ./p 1000").ok();
+    assert_eq!(
+        ours.out, theirs.out,
+        "`./p 1000 all` prints everything, and `ringfence run p.rf 1000 all`"
+    );
+}
+
+#[test]
+fn only_a_program_with_long_double_has_x87_code() {
+    let d = Dir::new();
+    let start = "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <wchar.h>\nint main(int c, char **v) {\n";
+    let uses = |source: &str| {
+        run(&d, "", &format!("{start}{source}return 0; }}\n")).ok();
+        let told = d.sh("$RF inspect p.rf").ok().out;
+        let line = told.lines().find(|line| line.starts_with("uses"));
+        line.is_some_and(|line| line.contains("x87"))
+    };
+    assert!(
+        !uses(
+            "double x = strtod(v[1], 0) + atof(\"1\"); float y = strtof(\"2\", 0); char b[99]; wchar_t w[99];\n\
+             snprintf(b, 99, \"%g %a\", x, y); sscanf(b, \"%lf %f\", &x, &y); printf(\"%.3e\", nearbyint(fmaf(x, 2, y)));\n\
+             swprintf(w, 99, L\"%f\", x); x = wcstod(w, 0); printf(\"%f\", x);\n"
+        ),
+        "the libc's common functions have none"
+    );
+    assert!(
+        uses("volatile long double x = c; printf(\"%Lf\", x / 3);\n"),
+        "the test sees x87 code where there is some"
+    );
+}

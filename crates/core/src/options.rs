@@ -276,6 +276,9 @@ options! {
     /// [`Addressing::Segment`] each operand is confined by itself, by the processor, whatever a register holds and wherever control
     /// came from; modules are compiled for it (`ringfence cc --addressing=segment`), and any other is refused.
     addressing: Addressing = Addressing::Any, ADDRESSINGS, 0..=1, 1, "by which operands code may reach memory";
+    /// Whether code and modules that come later may use the x87 unit (`long double`) although no module that the domain starts with
+    /// does: then gates look after it from the beginning, which costs each call some ten nanoseconds.
+    x87: bool = false, OptionUnit::Flag, 0..=1, 1, "code and modules that come later may use the x87 unit";
 }
 
 impl DomainOptions {

@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence_runtime::{
-    Call, CallError, Code, CodeError, Domain, DomainError, DomainOptions, Entry, FaultKind, OnFailure,
-    Signature, Verdict,
+    Call, CallError, Code, CodeError, Domain, DomainError, DomainOptions, Entry, FaultKind, ModuleError,
+    OnFailure, Signature, Verdict,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -267,11 +267,15 @@ fn registers_that_the_gates_do_not_keep_are_refused() {
         !plain.report().uses_vector && !plain.report().uses_x87,
         "the test needs a module without"
     );
+    let out = build("extended", &["--import=host_add"]);
+    let extended = ringfence_runtime::Module::open(&out, &Default::default()).unwrap();
+    let _ = std::fs::remove_file(out);
     let vector = function(&[0x0F, 0x57, 0xC0, 0xC3]); // xorps
     let x87 = function(&[0xD9, 0xE8, 0xDD, 0xD8, 0xC3]); // fld1; fstp %st(0)
     let mut options = DomainOptions::default();
-    for extensible in [false, true] {
+    for (extensible, kept) in [(false, false), (true, false), (true, true)] {
         options.extensible = extensible;
+        options.x87 = kept;
         let d = Domain::new(std::slice::from_ref(&plain), imports(), &options).unwrap();
         let result = d.add_code("v", &code(&vector));
         if extensible {
@@ -283,10 +287,20 @@ fn registers_that_the_gates_do_not_keep_are_refused() {
             );
         }
         let result = d.add_code("x", &code(&x87));
-        assert!(
-            matches!(result, Err(CodeError::Registers { what: "x87", .. })),
-            "{result:?}"
-        );
+        let module = d.add("m", &extended);
+        if kept {
+            run(&result.unwrap(), &[]).unwrap();
+            module.unwrap();
+        } else {
+            assert!(
+                matches!(result, Err(CodeError::Registers { what: "x87", .. })),
+                "{result:?}"
+            );
+            assert!(
+                matches!(module, Err(ModuleError::Registers { what: "x87", .. })),
+                "{module:?}"
+            );
+        }
     }
 }
 

@@ -216,7 +216,7 @@ fn registers(domain: &Inner, name: &str, module: &Module) -> Result<(), ModuleEr
     let (what, remedy) = if report.uses_vector && !domain.uses_vectors {
         ("vector", "set DomainOptions::extensible")
     } else if report.uses_x87 && !domain.uses_x87 {
-        ("x87", "make it of a module that uses them")
+        ("x87", "set DomainOptions::x87")
     } else {
         return Ok(());
     };

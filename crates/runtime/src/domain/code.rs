@@ -189,7 +189,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
         return Err(CodeError::Registers {
             name: name(),
             what: "x87",
-            remedy: "make it of a module that uses them",
+            remedy: "set DomainOptions::x87",
         });
     }
     let functions = report.functions().map(|f| f.entry).collect();

@@ -382,7 +382,7 @@ impl Domain {
         let used = std::mem::take(&mut linker.used);
         let asks_call_status = linker.asks_call_status;
         let uses_vectors = options.extensible || layout.placed.iter().any(|p| p.module.report().uses_vector);
-        let uses_x87 = layout.placed.iter().any(|p| p.module.report().uses_x87);
+        let uses_x87 = options.x87 || layout.placed.iter().any(|p| p.module.report().uses_x87);
         let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
         let index = world::lock_plain().take_index()?;
         let inner = |me: &Weak<Shared>| Inner {
