@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ringfence::policy::{Policy, Rights};
@@ -71,6 +72,34 @@ fn what_is_written_counts() {
 }
 
 /// Each way to have the disk give room, or to make a file longer, without writing as much.
+/// One thread moves the position while another writes: a jump that came between the look at the position and the write would
+/// make a hole that nobody counts. One hole is larger than all that the writes count besides.
+#[test]
+fn no_jump_comes_between_the_look_and_the_write() {
+    const HOLE: i64 = 1 << 28;
+    const ROUNDS: i64 = 20_000;
+    let scratch = Scratch::new("disk-jump");
+    let g = guest(&scratch, 1 << 50);
+    let at = g.buffer(1);
+    let fd = open(&g, "/d/new", libc::O_CREAT | libc::O_WRONLY);
+    let round = AtomicI64::new(1);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while let to @ 1.. = HOLE * round.load(Ordering::Relaxed) {
+                assert_eq!(g.sys(libc::SYS_lseek, &[fd, to, libc::SEEK_SET.into()]), to);
+            }
+        });
+        for i in 1..=ROUNDS {
+            round.store(i, Ordering::Relaxed);
+            assert_eq!(g.sys(libc::SYS_write, &[fd, at, 1]), 1);
+        }
+        round.store(0, Ordering::Relaxed);
+    });
+    let size = std::fs::metadata(scratch.0.join("new")).unwrap().len();
+    let used = g.domain.usage().disk;
+    assert!(used >= size, "a file of {size} bytes, and {used} counted");
+}
+
 #[test]
 fn what_is_allocated_counts() {
     let scratch = Scratch::new("disk-allocated");

@@ -163,6 +163,35 @@ fn a_domain_sees_its_own_words_and_nothing_else() {
     }
 }
 
+/// Guesses of the hook, the right one among them, come back as they were pushed: nothing tells which one is right.
+#[test]
+fn a_guess_of_the_hook_is_not_told_from_others() {
+    unsafe extern "C" {
+        static __rf_hook: u8;
+    }
+    let hook = (&raw const __rf_hook) as u64;
+    let seen = Arc::new(Mutex::new(View::default()));
+    let d = domain({
+        let seen = seen.clone();
+        move |v| {
+            *seen.lock().unwrap() = v.clone();
+            Some(sound(v, 0, Pad::Thrower))
+        }
+    });
+    let views = [1, hook - 1, hook].map(|guess| {
+        call(&d, "guess", &[guess]).unwrap();
+        let view = seen.lock().unwrap().clone();
+        assert_eq!((view.words.len(), view.words[2]), (4, guess), "{view:x?}");
+        view.words
+    });
+    // The hooked return address itself is shown as what it was.
+    let inside = |w: u64| w & !0xFFFF_FFFF == seen.lock().unwrap().base;
+    for words in &views {
+        assert!(inside(words[3]), "{words:x?}");
+        assert_eq!((&words[..2], words[3]), (&views[0][..2], views[0][3]));
+    }
+}
+
 #[test]
 fn words_far_up_are_told_by_distance() {
     let seen = Arc::new(Mutex::new(View::default()));

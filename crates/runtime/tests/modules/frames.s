@@ -113,6 +113,20 @@ skipper_pad:
 	call __rf_longjmp
 	ud2
 
+	# Its argument, a guess of what setjmp has put in place of a return address, lies beside that.
+	function guess
+	call guesser
+	ret
+	function guesser
+	pushq %rdi
+	leaq buffer(%rip), %rdi
+	call __rf_setjmp
+	testl %eax, %eax
+	jne 1f
+	call thrower
+1:	popq %rdi
+	ret
+
 	# The frame that resumes has called setjmp itself: its record stays.
 	function keeper
 	pushq %rbx
