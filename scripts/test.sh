@@ -119,6 +119,12 @@ if ((quick)); then
     totals
     exit
 fi
+# the book of all pages. Their links are checked above already, so that it may be left out, in CI as well
+if [[ -x build/tools/bin/mdbook ]] || command -v mdbook >/dev/null; then
+    step book scripts/book.sh
+else
+    echo "== book: skipped, there is no mdbook ('make docs' builds it, in some minutes)"
+fi
 step build cargo build --release --workspace --quiet
 step sysroot sysroot/build.sh
 step libc make -s -C sysroot test

@@ -20,6 +20,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 /// Colours of one kind of page.
 struct Theme {
     name: &'static str,
+    /// Below everything: a page may have the other colours.
+    paper: RGBColor,
     text: RGBColor,
     grid: RGBColor,
     series: [RGBColor; 5],
@@ -28,6 +30,7 @@ struct Theme {
 const THEMES: [Theme; 2] = [
     Theme {
         name: "light",
+        paper: RGBColor(0xff, 0xff, 0xff),
         text: RGBColor(0x1f, 0x23, 0x28),
         grid: RGBColor(0xd0, 0xd7, 0xde),
         series: [
@@ -40,6 +43,7 @@ const THEMES: [Theme; 2] = [
     },
     Theme {
         name: "dark",
+        paper: RGBColor(0x0d, 0x11, 0x17),
         text: RGBColor(0xe6, 0xed, 0xf3),
         grid: RGBColor(0x3d, 0x44, 0x4d),
         series: [
@@ -96,6 +100,7 @@ fn bars(
     let step = 8 * columns.len() as u32 + 8;
     let height = 70 + rows.len() as u32 * step;
     let root = SVGBackend::new(file, (760, height)).into_drawing_area();
+    root.fill(&theme.paper)?;
     root.draw_text(title, &font(14, theme), (10, 6))?;
     let (left, width, top) = (190, 500, 50);
     let x = |ratio: f64| {
@@ -200,6 +205,7 @@ where
     X::CoordDescType: ValueFormatter<f64>,
 {
     let root = SVGBackend::new(file, (760, 420)).into_drawing_area();
+    root.fill(&theme.paper)?;
     let mut chart = ChartBuilder::on(&root)
         .caption(titles[0], font(14, theme))
         .margin(10)
