@@ -99,7 +99,6 @@ unsafe extern "C" fn child() {
     // SAFETY: as above.
     let held = unsafe { (*HELD.0.get()).take() };
     crate::lanes::watchdog::forget();
-    crate::os::pages::forget();
     if let Some(Locks {
         _leaves: leaves,
         _thunks: thunks,

@@ -220,7 +220,8 @@ fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Re
         let count = inner.pristine[first..].partition_point(|(page, _)| *page < to);
         &inner.pristine[first..first + count]
     };
-    if let Some(own) = pages::own(from, to)
+    let mut ranges = pages::Ranges::none();
+    if let Some(own) = pages::own(from, to, &mut ranges)
         && p.module.0.pristine(start, 0).is_some()
     {
         for page in own.iter().flat_map(|(a, b)| (a..b).step_by(sys::PAGE)) {

@@ -231,7 +231,8 @@ impl Inner {
 
     fn restore_area(&self, frozen: &Frozen, area: &Area) -> Result<(), HostError> {
         let start = self.base() + u64::from(area.offset);
-        let Some(own) = pages::own(start, start + u64::from(area.len)) else {
+        let mut ranges = pages::Ranges::none();
+        let Some(own) = pages::own(start, start + u64::from(area.len), &mut ranges) else {
             // SAFETY: nobody is in the domain; what is dropped is the file's again.
             unsafe {
                 sys::drop_to_file(start, area.len.into(), &frozen.file, area.file, area.len.into())?;

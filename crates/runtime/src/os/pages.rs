@@ -5,7 +5,9 @@
 //! where they are, and neither it nor the next user pays for page faults. A page that was restored stays in the list: what is
 //! told is more than what has changed, never less. Where the kernel cannot tell, pages are dropped, which is always right.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::os::sys;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Areas with more pages of their own than this are dropped: copying would take longer than it saves, and domains that nobody uses
 /// would hold much memory.
@@ -48,67 +50,104 @@ const ZERO_PAGE: u64 = 1 << 5;
 /// `_IOWR('f', 16, struct pm_scan_arg)`
 const PAGEMAP_SCAN: u64 = 3 << 30 | (size_of::<Scan>() as u64) << 16 | (b'f' as u64) << 8 | 16;
 
-/// The process's page tables: the number of the process that opened them, and the descriptor. A forked child must not look
-/// at its parent's. No lock: a child may be made at any moment.
-static TABLES: AtomicU64 = AtomicU64::new(0);
+/// The word that tells the descriptor of the process's page tables: 0 if nobody has asked for it yet, else the descriptor + 1. It lies
+/// in a page that the kernel empties in every forked child, in whatever way it is made: a child must not look at its parent's.
+/// Null before the first look. No lock: a child may be made at any moment.
+static TABLES: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
 
-/// In a child, which may have its parent's number, in a name space of its own.
-pub(crate) fn forget() {
-    TABLES.store(0, Ordering::Release);
+/// Stands for a descriptor that cannot be had.
+const NONE: u64 = u64::MAX;
+
+/// The word where no page can be had that the kernel empties.
+static NEVER: AtomicU64 = AtomicU64::new(NONE);
+
+/// Makes the word. Where it cannot be had, the next look tries again.
+#[cold]
+fn make_word() -> &'static AtomicU64 {
+    let len = sys::PAGE;
+    // SAFETY: a fresh mapping.
+    let page = unsafe { sys::map_anonymous(0, len as u64, libc::PROT_READ | libc::PROT_WRITE, false) };
+    let Ok(page) = page else { return &NEVER };
+    let word = page as *mut AtomicU64;
+    // SAFETY: the fresh page, all of it.
+    let wiped = unsafe { libc::madvise(word.cast(), len, libc::MADV_WIPEONFORK) } == 0;
+    let known = match wiped {
+        true => TABLES.compare_exchange(null_mut(), word, Ordering::AcqRel, Ordering::Acquire),
+        false => Err((&raw const NEVER).cast_mut()),
+    };
+    if known.is_err() {
+        // Another thread was faster, or a child would see it.
+        // SAFETY: the fresh page, of which nobody knows.
+        unsafe { libc::munmap(word.cast(), len) };
+    }
+    // SAFETY: ours, another thread's, or the constant one: never unmapped.
+    unsafe { &*known.err().unwrap_or(word) }
 }
 
-/// Stands for a descriptor that could not be had.
-const NONE: u32 = u32::MAX;
+/// The word of this process.
+fn word() -> &'static AtomicU64 {
+    // SAFETY: null, or what `make_word` has made.
+    unsafe { TABLES.load(Ordering::Acquire).as_ref() }.unwrap_or_else(|| make_word())
+}
 
 /// The descriptor for this process.
 fn tables() -> Option<i32> {
-    // SAFETY: asks for a number.
-    let pid = unsafe { libc::getpid() } as u32;
-    let known = TABLES.load(Ordering::Acquire);
-    let fd = if (known >> 32) as u32 == pid {
-        known as u32
-    } else {
-        // SAFETY: a C string.
-        let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        let new = u64::from(pid) << 32 | u64::from(fd as u32);
-        match TABLES.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => fd as u32,
-            Err(other) => {
-                // Another thread was faster.
-                // SAFETY: our own fresh descriptor, or -1, which is refused.
-                unsafe { libc::close(fd) };
-                other as u32
-            }
-        }
+    let word = word();
+    let known = match word.load(Ordering::Acquire) {
+        0 => open_tables(word),
+        known => known,
     };
-    (fd != NONE).then_some(fd as i32)
+    (known != NONE).then(|| known as i32 - 1)
+}
+
+#[cold]
+fn open_tables(word: &AtomicU64) -> u64 {
+    // SAFETY: a C string.
+    let fd = unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let new = u64::try_from(fd).map_or(NONE, |fd| fd + 1);
+    match word.compare_exchange(0, new, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => new,
+        Err(other) => {
+            // Another thread was faster.
+            // SAFETY: our own fresh descriptor, or -1, which is refused.
+            unsafe { libc::close(fd) };
+            other
+        }
+    }
 }
 
 /// Ranges of whole pages, in order.
 pub(crate) struct Ranges {
-    list: [(u64, u64); RANGES],
+    found: [Found; RANGES],
     len: usize,
 }
 
 impl Ranges {
+    /// None, and room.
+    pub(crate) fn none() -> Ranges {
+        Ranges {
+            found: [Found::default(); RANGES],
+            len: 0,
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.list[..self.len].iter().copied()
+        self.found[..self.len].iter().map(|f| (f.start, f.end))
     }
 }
 
-/// The pages of `start..end` that are not as they were mapped, if there are at most [`KEEP`] and the kernel can tell.
-pub(crate) fn own(start: u64, end: u64) -> Option<Ranges> {
+/// The pages of `start..end` that are not as they were mapped, in `ranges`, if there are at most [`KEEP`] and the kernel can tell.
+pub(crate) fn own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> {
     // Nothing is a page's own where another process has it too.
     if crate::os::backed::covers(start) {
         return None;
     }
     let file = tables()?;
-    let mut found = [Found::default(); RANGES];
     let mut scan = Scan {
         size: size_of::<Scan>() as u64,
         start,
         end,
-        vec: found.as_mut_ptr() as u64,
+        vec: ranges.found.as_mut_ptr() as u64,
         vec_len: RANGES as u64,
         // One more than are kept: more tells that there are too many.
         max_pages: KEEP as u64 + 1,
@@ -121,21 +160,12 @@ pub(crate) fn own(start: u64, end: u64) -> Option<Ranges> {
     let count = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut scan) };
     let Ok(len) = usize::try_from(count) else {
         // An old kernel, or somebody closed our descriptor: this process does not ask again.
-        TABLES.fetch_or(u64::from(NONE), Ordering::AcqRel);
+        word().store(NONE, Ordering::Release);
         return None;
     };
-    let pages: u64 = found[..len]
-        .iter()
-        .map(|f| (f.end - f.start) / crate::os::sys::PAGE as u64)
-        .sum();
-    if scan.walk_end != end || pages > KEEP as u64 {
-        return None;
-    }
-    let mut list = [(0, 0); RANGES];
-    for (to, from) in list.iter_mut().zip(&found[..len]) {
-        *to = (from.start, from.end);
-    }
-    Some(Ranges { list, len })
+    ranges.len = len;
+    let bytes: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+    (scan.walk_end == end && bytes <= (KEEP * sys::PAGE) as u64).then_some(ranges)
 }
 
 /// Zeroes private anonymous memory, in place if that is the shorter way.
@@ -143,9 +173,10 @@ pub(crate) fn own(start: u64, end: u64) -> Option<Ranges> {
 /// # Safety
 /// The range is mapped writable, and nobody relies on the contents.
 pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), ringfence_core::error::HostError> {
-    let Some(ranges) = own(start, start + len) else {
+    let mut ranges = Ranges::none();
+    let Some(ranges) = own(start, start + len, &mut ranges) else {
         // SAFETY: the caller's promise.
-        return unsafe { crate::os::sys::drop_pages(start, len) };
+        return unsafe { sys::drop_pages(start, len) };
     };
     for (start, end) in ranges.iter() {
         // SAFETY: pages in the caller's range.
@@ -157,7 +188,7 @@ pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), ringfence_core::er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::sys::{self, PAGE};
+    use crate::os::sys::PAGE;
 
     const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -180,7 +211,8 @@ mod tests {
     fn what_was_written_is_told_and_what_was_read_is_not() {
         let at = fresh(512);
         let end = at + 512 * PAGE as u64;
-        let Some(none) = own(at, end) else {
+        let mut ranges = Ranges::none();
+        let Some(none) = own(at, end, &mut ranges) else {
             // A kernel that cannot tell: `zero` drops, which the next test covers.
             return;
         };
@@ -190,12 +222,12 @@ mod tests {
         }
         assert_eq!(read(at, 100), 0);
         let page = |n: u64| at + n * PAGE as u64;
-        let told: Vec<_> = own(at, end).expect("few").iter().collect();
+        let told: Vec<_> = own(at, end, &mut Ranges::none()).expect("few").iter().collect();
         assert_eq!(told, [(page(7), page(9)), (page(300), page(301))]);
         for n in 0..=KEEP {
             write(at, n, 1);
         }
-        assert!(own(at, end).is_none(), "too many");
+        assert!(own(at, end, &mut Ranges::none()).is_none(), "too many");
     }
 
     #[test]
@@ -206,7 +238,7 @@ mod tests {
         unsafe { sys::map_file(at, 8 * PAGE as u64, RW, &file, 0) }.expect("mapped");
         assert_eq!(read(at, 2), 7);
         write(at, 5, 1);
-        if let Some(told) = own(at, at + 8 * PAGE as u64) {
+        if let Some(told) = own(at, at + 8 * PAGE as u64, &mut Ranges::none()) {
             let page = at + 5 * PAGE as u64;
             assert_eq!(told.iter().collect::<Vec<_>>(), [(page, page + PAGE as u64)]);
         }
@@ -230,14 +262,15 @@ mod tests {
     fn a_child_looks_at_its_own_pages() {
         let at = fresh(4);
         let end = at + 4 * PAGE as u64;
-        if own(at, end).is_none() {
+        if own(at, end, &mut Ranges::none()).is_none() {
             return;
         }
         // SAFETY: the child only touches memory, asks the kernel, and leaves.
         let child = unsafe { libc::fork() };
         if child == 0 {
             write(at, 3, 1);
-            let told = own(at, end).is_none_or(|r| r.iter().eq([(end - PAGE as u64, end)]));
+            let told =
+                own(at, end, &mut Ranges::none()).is_none_or(|r| r.iter().eq([(end - PAGE as u64, end)]));
             // SAFETY: ends the child.
             unsafe { libc::_exit(i32::from(!told)) };
         }
@@ -245,6 +278,6 @@ mod tests {
         // SAFETY: waits for our own child.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
         assert_eq!(status, 0);
-        assert_eq!(own(at, end).expect("few").iter().count(), 0);
+        assert_eq!(own(at, end, &mut Ranges::none()).expect("few").iter().count(), 0);
     }
 }

@@ -259,7 +259,8 @@ impl Memory {
         if piece.rights.0 != libc::PROT_READ | libc::PROT_WRITE {
             return false;
         }
-        let Some(own) = pages::own(start, start + len) else {
+        let mut ranges = pages::Ranges::none();
+        let Some(own) = pages::own(start, start + len, &mut ranges) else {
             return false;
         };
         for (from, to) in own.iter() {

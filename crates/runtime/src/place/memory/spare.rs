@@ -75,7 +75,8 @@ impl Memory {
         }
         for &(at, len) in &joined {
             let start = self.base + u64::from(at);
-            let Some(own) = pages::own(start, start + u64::from(len)) else {
+            let mut ranges = pages::Ranges::none();
+            let Some(own) = pages::own(start, start + u64::from(len), &mut ranges) else {
                 return self.clear();
             };
             for (from, to) in own.iter() {
