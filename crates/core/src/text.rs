@@ -41,7 +41,7 @@ impl<const N: usize> Text<N> {
 
     /// Adds as much of `text` as fits.
     pub fn push(&mut self, text: &str) {
-        if self.cut {
+        if self.cut || text.is_empty() {
             return;
         }
         let len = usize::from(self.len);
@@ -60,6 +60,9 @@ impl<const N: usize> Text<N> {
             }
         };
         for part in [text, end] {
+            if part.is_empty() {
+                continue;
+            }
             let len = usize::from(self.len);
             self.bytes[len..len + part.len()].copy_from_slice(part.as_bytes());
             self.len += part.len() as u16;
@@ -69,7 +72,8 @@ impl<const N: usize> Text<N> {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len.into()]).unwrap_or_default()
+        // SAFETY: whole characters of texts, one behind the other: `push` cuts at their boundaries.
+        unsafe { std::str::from_utf8_unchecked(&self.bytes[..self.len.into()]) }
     }
 
     /// As much of `text` as fits, in the place of what was there.

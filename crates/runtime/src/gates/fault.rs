@@ -7,7 +7,7 @@ use crate::gates::frames;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention, disorder};
 use crate::lanes::last_error::{self, LastCall};
-use crate::lanes::note::{End, Fresh, MOST_TEXT, Note};
+use crate::lanes::note::{End, Fresh, MOST_TEXT};
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::world;
 use ringfence_core::Text;
@@ -68,9 +68,8 @@ struct Place<'a> {
 }
 
 /// A call fails in the domain's own code.
-fn fail_at(lane: &Lane, end: End, text: &str, registers: Registers, at: &Place<'_>, callee: u64) {
-    let mut note = Note::new(end, text, lane.domain().name());
-    note.registers = registers;
+fn fail_at(lane: &Lane, end: End, text: &str, registers: &Registers, at: &Place<'_>, callee: u64) {
+    let mut note = Fresh::new(end, text, lane.domain().name(), registers);
     walk(lane, &mut note, at.first, at.rsp, at.in_frame);
     fail_after(lane, &note, callee);
 }
@@ -99,12 +98,17 @@ fn fail_at_call_out(
         // SAFETY: the gate's frame at `host_sp`.
         in_frame: unsafe { &*(host_sp as *const gate::InFrame) },
     };
-    fail_at(lane, end, text, registers, &place, callee);
+    fail_at(lane, end, text, &registers, &place, callee);
 }
 
 /// A failure where nothing is known of the domain's frames.
 fn without_trace<'a>(lane: &'a Lane, kind: FaultKind) -> Fresh<'a> {
-    Note::new(End::Fault(kind), "", lane.domain().name())
+    static UNKNOWN: Registers = Registers {
+        general: [0; 16],
+        rip: 0,
+        rflags: 0,
+    };
+    Fresh::new(End::Fault(kind), "", lane.domain().name(), &UNKNOWN)
 }
 
 /// The call ends, and the domain is of no use any more. `callee`: the status word of the call of another domain because of which it ends,
@@ -144,13 +148,13 @@ pub(crate) fn kind_of(bits: u32) -> FaultKind {
 pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
     // SAFETY: the landing passes the lane that the handler gave it.
     let lane = unsafe { &*lane };
-    // SAFETY: written by this thread's handler, before.
-    let raw = unsafe { *lane.fault.get() };
+    // SAFETY: written by this thread's handler, before. Nothing writes it until the call has been left: `top` is 0, so no handler of the
+    // host's can enter by this lane.
+    let raw = unsafe { &*lane.fault.get() };
     // SAFETY: the gate's frame.
     let in_frame = unsafe { &*(lane.host_sp.load(Ordering::Relaxed) as *const gate::InFrame) };
-    // `top` is 0 while the thread is inside, and so no handler can have entered since.
     let kind = if raw.bits == 0 {
-        classify(lane, &raw)
+        classify(lane, raw)
     } else {
         kind_of(raw.bits)
     };
@@ -160,7 +164,7 @@ pub(crate) unsafe extern "C" fn landed(lane: *const Lane) {
         rsp: raw.rsp,
         in_frame,
     };
-    fail_at(lane, end, "", raw.registers, &place, 0);
+    fail_at(lane, end, "", &raw.registers, &place, 0);
 }
 
 /// Modules built with `--check` trap with the address in r11 when it lies outside the window.

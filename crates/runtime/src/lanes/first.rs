@@ -1,7 +1,6 @@
 //! Why a domain is of no use until its reset.
 
 use crate::lanes::note::Notes;
-use crate::load::module::Module;
 use ringfence_core::error::CallError;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -132,21 +131,21 @@ impl First {
     /// The domain is as new.
     pub(crate) fn forget(&self) {
         let mut state = self.lock();
+        if !state.set {
+            return;
+        }
         state.set = false;
         if let Some(notes) = &mut state.notes {
             notes.clear();
         }
-        drop(state);
         // Dropping a module may free memory: not with the lock.
-        while let Some(module) = self.release() {
+        while let Some((Some(module), more)) = state.notes.as_mut().map(|notes| notes.release()) {
+            drop(state);
             drop(module);
+            if !more {
+                return;
+            }
+            state = self.lock();
         }
-    }
-
-    /// A module that was kept for a failure that is forgotten.
-    fn release(&self) -> Option<Module> {
-        let mut state = self.lock();
-        let state = &mut *state;
-        state.notes.as_mut().filter(|_| !state.set)?.release()
     }
 }

@@ -352,16 +352,17 @@ pub(crate) fn error_of(word: u64) -> Option<CallError> {
             first: refused_for().map(Box::new),
         }),
         status::NOTED => {
-            let error = with_notes(|noted| {
-                let error = noted.notes.error();
-                noted.notes.clear();
-                error
-            });
+            let taken = with_notes(|noted| (noted.notes.take(), noted.notes.release()));
+            let (error, mut left) = taken?;
             // Dropping a module may free memory: not while a handler would find the record busy.
-            while let Some(module) = with_notes(|noted| noted.notes.release()).flatten() {
+            while let (Some(module), more) = left {
                 drop(module);
+                left = match more {
+                    true => with_notes(|noted| noted.notes.release()).unwrap_or_default(),
+                    false => break,
+                };
             }
-            error?
+            error
         }
         status::CELL => ERROR.try_with(|cell| cell.try_borrow_mut().ok()?.take()).ok()?,
         _ => plain_error(word),

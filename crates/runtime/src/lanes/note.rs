@@ -5,9 +5,10 @@
 //! are made of notes in [`Notes::error`], for which calls from handlers do not ask.
 
 use crate::load::module::Module;
-use crate::load::trace::{MOST_FRAMES, Trace};
+use crate::load::trace::{MOST_FRAMES, MOST_MODULES, Trace};
 use ringfence_core::error::CallError;
 use ringfence_core::{Fault, FaultKind, Registers, Text};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
 /// Bytes of a text of the domain's or the host's that belongs to a failure.
@@ -15,9 +16,6 @@ pub(crate) const MOST_TEXT: usize = ringfence_core::MOST_TEXT;
 
 /// Bytes of a domain's name in a failure.
 const MOST_NAME: usize = 256;
-
-/// Different modules in one backtrace; frames in further ones have addresses only.
-const MOST_MODULES: usize = 8;
 
 /// Failures that are told of a chain of calls from domain to domain: the last, and those that came first.
 const MOST_LEVELS: usize = 3;
@@ -34,70 +32,98 @@ pub(crate) enum End {
     Callee,
 }
 
-/// A failed call, its modules told by `M`, its text and its domain's name by `T` and `D`.
-pub(crate) struct Note<M, T, D> {
-    pub end: End,
-    pub registers: Registers,
-    text: T,
-    domain: D,
+/// The frames of a failed call, their modules told by `M`. Copied as far as it is used.
+struct Frames<M> {
+    /// How many addresses there are, and how many modules with where they lie.
     count: usize,
-    addresses: [u64; MOST_FRAMES],
-    modules: [Option<(u64, M)>; MOST_MODULES],
+    placed: usize,
+    addresses: [MaybeUninit<u64>; MOST_FRAMES],
+    modules: [(u64, M); MOST_MODULES],
 }
 
-/// While the call is in progress, and the domain's modules stay.
-pub(crate) type Fresh<'a> = Note<&'a Module, &'a str, &'a str>;
+impl<M: Copy> Frames<M> {
+    fn new(nothing: M) -> Self {
+        Frames {
+            count: 0,
+            placed: 0,
+            addresses: [const { MaybeUninit::uninit() }; MOST_FRAMES],
+            modules: [(0, nothing); MOST_MODULES],
+        }
+    }
 
-/// In memory of its own.
-type Stored = Note<Known, Text<MOST_TEXT>, Text<MOST_NAME>>;
+    fn addresses(&self) -> &[u64] {
+        // SAFETY: so many are written.
+        unsafe { std::slice::from_raw_parts(self.addresses.as_ptr().cast(), self.count) }
+    }
 
-/// A module, known again by its place in memory while it is [kept](Kept).
-type Known = usize;
-
-fn known(module: &Module) -> Known {
-    Arc::as_ptr(&module.0) as usize
+    fn modules(&self) -> &[(u64, M)] {
+        &self.modules[..self.placed]
+    }
 }
 
-impl<M, T, D> Note<M, T, D> {
-    pub(crate) fn new(end: End, text: T, domain: D) -> Self {
-        Note {
+/// A failed call while it is in progress, and the domain's modules stay.
+pub(crate) struct Fresh<'a> {
+    pub end: End,
+    pub registers: &'a Registers,
+    text: &'a str,
+    domain: &'a str,
+    frames: Frames<Option<&'a Module>>,
+}
+
+impl<'a> Fresh<'a> {
+    pub(crate) fn new(end: End, text: &'a str, domain: &'a str, registers: &'a Registers) -> Self {
+        Fresh {
             end,
-            registers: Registers::default(),
+            registers,
             text,
             domain,
-            count: 0,
-            addresses: [0; MOST_FRAMES],
-            modules: [const { None }; MOST_MODULES],
+            frames: Frames::new(None),
         }
     }
 
     /// Whether there is no room for another address.
     pub(crate) fn is_full(&self) -> bool {
-        self.count == MOST_FRAMES
+        self.frames.count == MOST_FRAMES
     }
 
     /// Addresses so far.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.frames.count
     }
 
     /// Whether the call ended because of another one's failure.
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.end, End::Fault(FaultKind::Elsewhere))
     }
-}
 
-impl<'a> Fresh<'a> {
     /// The next frame outwards, in the module that lies at `base` if it is in one. There is room.
     pub(crate) fn frame(&mut self, address: u64, module: Option<(u64, &'a Module)>) {
-        self.addresses[self.count] = address;
-        self.count += 1;
+        let frames = &mut self.frames;
+        frames.addresses[frames.count].write(address);
+        frames.count += 1;
         let Some((base, module)) = module else { return };
-        let at_base = |m: &Option<(u64, _)>| m.as_ref().is_none_or(|(b, _)| *b == base);
-        if let Some(place) = self.modules.iter_mut().find(|m| at_base(m)) {
-            *place = Some((base, module));
+        if frames.placed < MOST_MODULES && frames.modules().iter().all(|(b, _)| *b != base) {
+            frames.modules[frames.placed] = (base, Some(module));
+            frames.placed += 1;
         }
     }
+}
+
+/// A failed call, in memory of its own.
+struct Stored {
+    /// Owns no memory: its texts are empty.
+    end: ManuallyDrop<End>,
+    registers: Registers,
+    text: Text<MOST_TEXT>,
+    domain: Text<MOST_NAME>,
+    frames: Frames<Known>,
+}
+
+/// A module, known again by its place in memory while it is [kept](Kept).
+type Known = usize;
+
+fn known(module: &Module) -> Known {
+    Arc::as_ptr(&module.0) as usize
 }
 
 /// Modules that notes name. They are given back when the notes are: a module that goes frees memory.
@@ -126,11 +152,21 @@ impl Kept {
         true
     }
 
+    fn place(&self, module: Known) -> Option<usize> {
+        let is_it = |m: &Option<Module>| m.as_ref().is_some_and(|m| known(m) == module);
+        self.list[..self.count].iter().position(is_it)
+    }
+
     fn find(&self, module: Known) -> Option<&Module> {
-        self.list[..self.count]
-            .iter()
-            .flatten()
-            .find(|m| known(m) == module)
+        self.list[self.place(module)?].as_ref()
+    }
+
+    /// What there is no more use for.
+    fn take(&mut self, module: Known) -> Option<Module> {
+        let place = self.place(module)?;
+        self.count -= 1;
+        self.list.swap(place, self.count);
+        self.list[self.count].take()
     }
 }
 
@@ -143,7 +179,13 @@ pub(crate) struct Notes {
 
 impl Notes {
     pub(crate) fn new() -> Box<Notes> {
-        let empty = || Note::new(End::Callee, Text::EMPTY, Text::EMPTY);
+        let empty = || Stored {
+            end: ManuallyDrop::new(End::Callee),
+            registers: Registers::default(),
+            text: Text::EMPTY,
+            domain: Text::EMPTY,
+            frames: Frames::new(0),
+        };
         Box::new(Notes {
             count: 0,
             list: std::array::from_fn(|_| empty()),
@@ -156,23 +198,25 @@ impl Notes {
         self.count = 0;
     }
 
-    /// One of the modules, if nothing is noted: to be dropped where memory may be freed. `None` if there is none left.
-    pub(crate) fn release(&mut self) -> Option<Module> {
-        if self.count != 0 {
-            return None;
+    /// One of the modules, if nothing is noted: to be dropped where memory may be freed; and whether there are more.
+    pub(crate) fn release(&mut self) -> (Option<Module>, bool) {
+        let kept = &mut self.kept;
+        if self.count != 0 || kept.count == 0 {
+            return (None, false);
         }
-        self.kept.count = self.kept.count.checked_sub(1)?;
-        self.kept.list[self.kept.count].take()
+        kept.count -= 1;
+        (kept.list[kept.count].take(), kept.count > 0)
     }
 
     /// How the calls ended that are noted, the one that came first first.
     pub(crate) fn ends(&self) -> impl Iterator<Item = &End> {
-        self.list[..self.count].iter().map(|note| &note.end)
+        self.list[..self.count].iter().map(|note| &*note.end)
     }
 
     /// Notes a failure that those that are noted already have led to.
     pub(crate) fn add(&mut self, note: &Fresh<'_>) {
-        self.put(note, (note.text, note.domain), |_, module| Some(*module));
+        let texts = (note.text, note.domain);
+        self.put((&note.end, note.registers), texts, &note.frames, |&module| module);
     }
 
     /// Notes what the other one has in the place of what is here.
@@ -180,61 +224,88 @@ impl Notes {
         self.clear();
         for note in &from.list[..from.count] {
             let texts = (note.text.as_str(), note.domain.as_str());
-            self.put(note, texts, |_, &module| from.kept.find(module));
+            let find = |&module: &Known| from.kept.find(module);
+            self.put((&note.end, &note.registers), texts, &note.frames, find);
         }
     }
 
-    fn put<'a, M, T, D>(
+    fn put<'a, M: Copy>(
         &mut self,
-        note: &'a Note<M, T, D>,
+        (end, registers): (&End, &Registers),
         (text, domain): (&str, &str),
-        find: impl Fn(u64, &'a M) -> Option<&'a Module>,
+        frames: &'a Frames<M>,
+        find: impl Fn(&'a M) -> Option<&'a Module>,
     ) {
         // The last level is always the call that the host has made.
         self.count = (self.count + 1).min(MOST_LEVELS);
         let to = &mut self.list[self.count - 1];
-        // The kinds own no memory: their texts are empty.
-        to.end = note.end.clone();
-        to.registers = note.registers;
+        // SAFETY: an end owns no memory, its texts are empty, so a second one with the same bytes is one of its own.
+        to.end = unsafe { std::ptr::read(std::ptr::from_ref(end).cast()) };
+        to.registers = *registers;
         to.text.set(text);
         to.domain.set(domain);
-        to.count = note.count;
-        to.addresses[..note.count].copy_from_slice(&note.addresses[..note.count]);
-        for (to, from) in to.modules.iter_mut().zip(&note.modules) {
-            let module = from.as_ref().and_then(|(base, m)| Some((*base, find(*base, m)?)));
-            *to = module.and_then(|(base, m)| self.kept.keep(m).then(|| (base, known(m))));
+        let to = &mut to.frames;
+        to.count = frames.count;
+        to.addresses[..frames.count].copy_from_slice(&frames.addresses[..frames.count]);
+        to.placed = 0;
+        for (base, module) in frames.modules() {
+            if let Some(module) = find(module)
+                && self.kept.keep(module)
+            {
+                to.modules[to.placed] = (*base, known(module));
+                to.placed += 1;
+            }
         }
     }
 
     /// The error, with memory of its own; `None` if nothing is noted.
     pub(crate) fn error(&self) -> Option<CallError> {
-        let mut error = None;
-        for note in &self.list[..self.count] {
-            let text = || note.text.as_str().to_owned();
-            let kind = match &note.end {
-                End::Exit(status) => {
-                    error = Some(CallError::Exit(*status));
-                    continue;
-                }
-                End::Callee => match error {
-                    Some(CallError::Fault(callee)) => FaultKind::Callee(callee),
-                    _ => FaultKind::Host(text()),
-                },
-                End::Fault(FaultKind::Host(_)) => FaultKind::Host(text()),
-                End::Fault(FaultKind::Uncaught(_)) => FaultKind::Uncaught(text()),
-                End::Fault(FaultKind::NotUnwound(_)) => FaultKind::NotUnwound(text()),
-                End::Fault(kind) => kind.clone(),
-            };
-            let find = |m: &Option<(u64, Known)>| {
-                let (base, module) = (*m)?;
-                Some((base, self.kept.find(module)?.clone()))
-            };
-            let images = note.modules.iter().filter_map(find).collect();
-            let trace = Trace::new(images, note.addresses[..note.count].to_vec());
-            let domain = note.domain.as_str().to_owned();
-            let fault = Fault::new(kind, note.registers, domain, Arc::new(trace));
-            error = Some(CallError::Fault(Box::new(fault)));
-        }
+        error_of(&self.list[..self.count], |module, _| {
+            self.kept.find(module).cloned()
+        })
+    }
+
+    /// The same, and forgets what was noted. What is left of the modules is to be [released](Self::release).
+    pub(crate) fn take(&mut self) -> Option<CallError> {
+        let Notes { count, list, kept } = self;
+        let error = error_of(&list[..*count], |module, is_last| match is_last {
+            true => kept.take(module),
+            false => kept.find(module).cloned(),
+        });
+        self.clear();
         error
     }
+}
+
+/// The error that failures are, each of which led to the next. `module` gives those that are kept, and is told which is the last use.
+fn error_of(list: &[Stored], mut module: impl FnMut(Known, bool) -> Option<Module>) -> Option<CallError> {
+    let mut error = None;
+    for (i, note) in list.iter().enumerate() {
+        let text = || note.text.as_str().to_owned();
+        let kind = match &*note.end {
+            End::Exit(status) => {
+                error = Some(CallError::Exit(*status));
+                continue;
+            }
+            End::Callee => match error {
+                Some(CallError::Fault(callee)) => FaultKind::Callee(callee),
+                _ => FaultKind::Host(text()),
+            },
+            End::Fault(FaultKind::Host(_)) => FaultKind::Host(text()),
+            End::Fault(FaultKind::Uncaught(_)) => FaultKind::Uncaught(text()),
+            End::Fault(FaultKind::NotUnwound(_)) => FaultKind::NotUnwound(text()),
+            End::Fault(kind) => kind.clone(),
+        };
+        let placed = note.frames.modules();
+        let mut images = placed.iter().enumerate().filter_map(|(n, &(base, known))| {
+            let again = placed[n + 1..].iter().any(|(_, other)| *other == known);
+            let is_last = i + 1 == list.len() && !again;
+            Some((base, module(known, is_last)?))
+        });
+        let trace = Trace::new(images.next(), images.collect(), note.frames.addresses().to_vec());
+        let domain = note.domain.as_str().to_owned();
+        let fault = Fault::new(kind, note.registers, domain, Arc::new(trace));
+        error = Some(CallError::Fault(Box::new(fault)));
+    }
+    error
 }

@@ -8,10 +8,14 @@ use std::sync::{Arc, OnceLock};
 /// Backtraces stop after so many frames, inlined ones included.
 pub(crate) const MOST_FRAMES: usize = 64;
 
+/// Different modules in one backtrace; frames in further ones have addresses only.
+pub(crate) const MOST_MODULES: usize = 8;
+
 /// Where the modules were, and addresses: names are looked up when somebody asks.
 pub(crate) struct Trace {
-    /// Where the modules were, those that the addresses are in.
-    images: Vec<(u64, Module)>,
+    /// Where the modules were that the addresses are in.
+    image: Option<(u64, Module)>,
+    more: Vec<(u64, Module)>,
     /// The failed instruction, then return addresses.
     addresses: Vec<u64>,
     /// What somebody has asked for already.
@@ -25,10 +29,11 @@ struct Named {
 }
 
 impl Trace {
-    /// The modules that the addresses are in, with where they were; and the addresses.
-    pub(crate) fn new(images: Vec<(u64, Module)>, addresses: Vec<u64>) -> Trace {
+    /// The modules that the addresses are in, with where they were: the first, and more, which are rare; and the addresses.
+    pub(crate) fn new(image: Option<(u64, Module)>, more: Vec<(u64, Module)>, addresses: Vec<u64>) -> Trace {
         Trace {
-            images,
+            image,
+            more,
             addresses,
             named: OnceLock::new(),
         }
@@ -37,7 +42,7 @@ impl Trace {
     fn named(&self) -> &Named {
         self.named.get_or_init(|| {
             let image_of = |address: u64| {
-                self.images.iter().position(|(base, module)| {
+                self.image.iter().chain(&self.more).find(|(base, module)| {
                     (*base..*base + u64::from(module.0.parsed.image_len)).contains(&address)
                 })
             };
@@ -45,8 +50,7 @@ impl Trace {
             // For each address its image, the module's place in `places`, and its own among those of the module.
             let mut parts = Vec::with_capacity(self.addresses.len());
             for (i, &address) in self.addresses.iter().enumerate() {
-                parts.push(image_of(address).map(|image| {
-                    let (base, module) = &self.images[image];
+                parts.push(image_of(address).map(|(base, module)| {
                     // A return address belongs to the call before it.
                     let offset = address - base - u64::from(i > 0);
                     let known = places.iter().position(|(m, _)| Arc::ptr_eq(&m.0, &module.0));
