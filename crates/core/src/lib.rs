@@ -6,7 +6,7 @@
 //! * [`SyscallHandler`]: what answers a domain's system calls. Implemented by hosts and by the crate `ringfence-policy`, which knows no
 //!   back end.
 //!
-//! Nothing here maps memory or starts anything.
+//! Nothing here maps memory, and only `thread` starts anything.
 
 #![deny(missing_docs)]
 
@@ -27,6 +27,8 @@ mod signature;
 mod space;
 mod symbol;
 mod text;
+#[doc(hidden)]
+pub mod thread;
 pub mod transfer;
 mod usage;
 pub mod work;

@@ -1,4 +1,4 @@
-//! Threads of the runtime's own.
+//! Threads of back ends' own.
 //!
 //! Not made by the standard library: what that does at a thread's start (an alternate signal stack, with a guard) ends the process if the
 //! system refuses it memory. Nothing here does; a thread that cannot be made is an error.
@@ -77,11 +77,7 @@ unsafe fn make(main: Main, start: *mut c_void, stack: usize, quiet: bool) -> io:
 ///
 /// # Errors
 /// What the system says; `work` is dropped then.
-pub(crate) fn spawn<F: FnOnce() + Send + 'static>(
-    name: &'static CStr,
-    stack: usize,
-    work: F,
-) -> io::Result<()> {
+pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, stack: usize, work: F) -> io::Result<()> {
     let start = Box::into_raw(Box::new(Start {
         name,
         work: Some(work),
@@ -105,7 +101,7 @@ pub(crate) fn spawn<F: FnOnce() + Send + 'static>(
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn start(name: &'static CStr, stack: usize, work: fn()) -> io::Result<()> {
+pub fn start(name: &'static CStr, stack: usize, work: fn()) -> io::Result<()> {
     let start = Box::into_raw(Box::new(Start {
         name,
         work: Some(work),
@@ -126,11 +122,7 @@ pub(crate) fn start(name: &'static CStr, stack: usize, work: fn()) -> io::Result
 }
 
 /// Does `work` on a thread with `stack` bytes of stack, and waits for it. `None` if there can be no thread, or the work panics.
-pub(crate) fn apart<T: Send>(
-    name: &'static CStr,
-    stack: usize,
-    work: impl FnOnce() -> T + Send,
-) -> Option<T> {
+pub fn apart<T: Send>(name: &'static CStr, stack: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
     /// The thread's main function for a closure's type.
     fn main_for<F: FnOnce()>(_: &Start<F>) -> Main {
         main::<F>
@@ -172,7 +164,10 @@ mod tests {
         });
         assert_eq!(found, Some((true, true, 8)));
         assert_eq!(
-            apart(c"rf-test", 256 << 10, || -> u32 { panic!("in a thread") }),
+            // A panic, but for the message, which nobody would expect in the log.
+            apart(c"rf-test", 256 << 10, || -> u32 {
+                std::panic::resume_unwind(Box::new("in a thread"))
+            }),
             None
         );
         assert_eq!(apart(c"rf-test", usize::MAX / 2, || 1), None, "no such stack");

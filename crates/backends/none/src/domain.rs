@@ -7,7 +7,7 @@ use ringfence_calls::{Pointer, Then, peer};
 use ringfence_core::{
     Answer, Backend, Call, CallError, DomainError, DomainOptions, DomainRef, Ended, ExportKind, Feature,
     Given, HostError, Instance, LimitHit, MemoryError, OutFrame, Reporting, Returned, Signature, Space,
-    SpawnError, Syscall, Unsupported, Usage,
+    SpawnError, Syscall, Unsupported, Usage, thread,
 };
 use std::alloc::Layout;
 use std::collections::HashMap;
@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// How many words of stack arguments a call may have.
 const MOST_WORDS: usize = 128;
+
+/// Bytes of a spawned thread's stack.
+const STACK: usize = 2 << 20;
 
 /// Ordinary shared objects that were loaded together.
 pub struct Domain(Arc<Inner>);
@@ -338,9 +341,8 @@ impl Space for Inner {
             return Err(SpawnError::NoEntry(function));
         }
         let run = move || ended(domain.call(function, &Call::ints(&[argument])).map(drop));
-        std::thread::Builder::new()
-            .spawn(run)
-            .map_err(|e| CallError::Lane(e.to_string()))?;
+        thread::spawn(c"ringfence-spawn", STACK, run)
+            .map_err(|e| CallError::Lane(format!("no thread: {e}")))?;
         Ok(())
     }
 

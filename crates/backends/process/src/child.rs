@@ -1,6 +1,6 @@
 //! Workers as processes: finding the program, starting it, noticing its end.
 
-use ringfence_core::DomainError;
+use ringfence_core::{DomainError, thread};
 use std::ffi::{CStr, c_void};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -64,6 +64,9 @@ fn find() -> Result<PathBuf, DomainError> {
     })
 }
 
+/// Bytes of the keeper's stack.
+const KEEPER_STACK: usize = 512 << 10;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Runs `f` on a thread that lives as long as the process: a worker dies with the thread that started it.
@@ -79,10 +82,10 @@ fn on_keeper<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Optio
         // A forked child has none.
         if keeper.as_ref().is_none_or(|k| k.0 != me) {
             let (sender, jobs) = channel::<Job>();
-            std::thread::Builder::new()
-                .name("rf-keeper".to_owned())
-                .spawn(move || jobs.iter().for_each(|job| job()))
-                .ok()?;
+            thread::spawn(c"rf-keeper", KEEPER_STACK, move || {
+                jobs.iter().for_each(|job| job())
+            })
+            .ok()?;
             *keeper = Some((me, sender));
         }
         keeper.as_ref()?.1.send(job).ok()?;

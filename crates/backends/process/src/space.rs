@@ -6,7 +6,7 @@ use crate::shared;
 use crate::wire::{self, Reader};
 use ringfence_core::{
     Answer, Call, CallError, Elsewhere, Ended, HostError, LimitHit, MemoryError, Rights, Space, SpawnError,
-    Syscall,
+    Syscall, thread,
 };
 use ringfence_runtime::backed;
 use std::os::fd::BorrowedFd;
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// How often an interrupt looks whether all are inside, a millisecond apart.
 const MOST_LOOKS: u32 = 1000;
+
+/// Bytes of a spawned thread's stack.
+const STACK: usize = 2 << 20;
 
 impl Shared {
     /// How many threads have a call in progress in the worker.
@@ -152,9 +155,8 @@ impl Space for Shared {
                 let _ = tell.send(Err(e));
             }
         };
-        std::thread::Builder::new()
-            .spawn(run)
-            .map_err(|e| CallError::Lane(e.to_string()))?;
+        thread::spawn(c"ringfence-spawn", STACK, run)
+            .map_err(|e| CallError::Lane(format!("no thread: {e}")))?;
         Ok(told.recv().unwrap_or(Err(CallError::Gone))?)
     }
 

@@ -8,7 +8,7 @@ use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::{
     Answer, Call, CallError, Confinement, DomainError, DomainRef, Instance, LimitHit, OnLimit, OutFrame,
-    Returned, Space, Syscall, SyscallHandler, Verdict,
+    Returned, Space, Syscall, SyscallHandler, Verdict, thread,
 };
 use ringfence_runtime::{Domain, Imports, LoadOptions, Module};
 use std::cell::Cell;
@@ -176,11 +176,7 @@ fn begin(world: &'static World, number: usize) -> Result<(), String> {
         LAST.set(None);
         slot(mine).post(Side::Host, kind::ANSWER);
     };
-    std::thread::Builder::new()
-        .stack_size(512 << 10)
-        .spawn(run)
-        .map(drop)
-        .map_err(|e| e.to_string())
+    thread::spawn(c"ringfence-call", 512 << 10, run).map_err(|e| e.to_string())
 }
 
 /// A host function is called.

@@ -2,8 +2,8 @@
 
 use super::{Call, Domain, Entry, Inner, Returned, Shared};
 use crate::lanes::tick;
-use crate::os::thread;
 use ringfence_core::error::CallError;
+use ringfence_core::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;

@@ -9,9 +9,9 @@ use crate::lanes::lane::{Lane, attention};
 use crate::lanes::set::Lanes;
 use crate::lanes::{all, signal, tick};
 use crate::os::lock::{Lock, Rank};
-use crate::os::{clock, file, thread};
-use ringfence_core::Text;
+use crate::os::{clock, file};
 use ringfence_core::error::HostError;
+use ringfence_core::{Text, thread};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

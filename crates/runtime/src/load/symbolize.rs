@@ -6,7 +6,7 @@
 use super::debug::{self, Name};
 use super::module::Module;
 use super::names::plain;
-use crate::os::thread;
+use ringfence_core::thread;
 use ringfence_core::work::{Budget, Exceeded};
 use std::time::Duration;
 

@@ -12,4 +12,3 @@ pub(crate) mod pages;
 pub(crate) mod refusals;
 pub mod reserve;
 pub(crate) mod sys;
-pub(crate) mod thread;
