@@ -175,11 +175,12 @@ static void limits(rf_module *module, rf_domain_options o) {
     struct hits hits = { 0, { 0 }, 0 };
     rf_domain *d = NULL;
     o.on_limit = on_limit, o.on_limit_context = &hits;
-    o.memory_limit = 1 << 17, o.fault_limit = 1, o.time_limit = 5000000;
+    o.memory_limit = 1 << 19, o.fault_limit = 1, o.time_limit = 5000000;
+    o.data_stack = o.control_stack = 1 << 16;
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
     CHECK(rf_memory_alloc(d, 1 << 20) == NULL && rf_error()->status == RF_ERROR_LIMIT);
     CHECK(hits.count == 1 && hits.last.what == RF_LIMIT_MEMORY && hits.last.domain == d);
-    CHECK(hits.last.wanted == 1 << 20 && hits.last.limit == 1 << 17);
+    CHECK(hits.last.wanted == 1 << 20 && hits.last.limit == 1 << 19);
     hits.answer = 1 << 22;
     void *at = rf_memory_alloc(d, 1 << 20);
     CHECK(at != NULL && hits.count == 2);
@@ -195,7 +196,7 @@ static void limits(rf_module *module, rf_domain_options o) {
     CHECK_STATUS(rf_domain_reset(d), RF_OK);
     CHECK(hits.count == 5);
     hits.answer = 0;
-    CHECK(rf_memory_alloc(d, 1 << 20) == NULL && hits.count == 6 && hits.last.limit == 1 << 17);
+    CHECK(rf_memory_alloc(d, 1 << 20) == NULL && hits.count == 6 && hits.last.limit == 1 << 19);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
     calls_and_threads(module, o, &hits);
 }

@@ -220,9 +220,10 @@ impl From<CallError> for Failure {
             CallError::Gone | CallError::Revoked => (Status::ERROR_HANDLE, 0),
             CallError::Process { .. } => (Status::ERROR_FAULTED, 0),
             CallError::Removed => (Status::ERROR_NO_FUNCTION, 0),
-            CallError::Calls { .. } | CallError::NoLane { .. } | CallError::Lane(_) => {
-                (Status::ERROR_LIMIT, 0)
-            }
+            CallError::Calls { .. }
+            | CallError::NoLane { .. }
+            | CallError::Memory(_)
+            | CallError::Lane(_) => (Status::ERROR_LIMIT, 0),
             CallError::Arguments { .. } => (Status::ERROR_TOO_LONG, 0),
             CallError::Inside | CallError::SignalStack | CallError::Nesting => (Status::ERROR_NESTING, 0),
             _ => (Status::FAULT_OTHER, 0),

@@ -247,9 +247,10 @@ options! {
     call_limit: Option<u64> = None, OptionUnit::Count, 1..=u64::MAX, 1, "calls from outside, constructors included";
     /// After so many faults the domain cannot be reset any more. `None`: no limit.
     fault_limit: Option<u64> = None, OptionUnit::Count, 0..=u64::MAX, 1, "faults, after which the domain cannot be reset";
-    /// Most bytes of modules' writable data, heap, anonymous maps and host allocations together. Stacks have their own bound: `max_lanes`
-    /// times `data_stack`, `control_stack` and the modules' thread-local variables.
-    memory_limit: u64 = 1 << 30, OptionUnit::Bytes, 0..=u64::MAX, 1, "modules' data, heap, maps and host allocations together";
+    /// Most bytes of modules' writable data, heap, anonymous maps, host allocations and stacks together. Stacks count in full, touched
+    /// or not, from the first call of a thread on: `data_stack`, `control_stack` and the modules' thread-local variables for each thread,
+    /// until [`trim`](crate::Instance::trim). A thread whose stacks do not fit is refused with [`CallError::Memory`](crate::CallError::Memory).
+    memory_limit: u64 = 1 << 30, OptionUnit::Bytes, 0..=u64::MAX, 1, "modules' data, heap, maps, host allocations and stacks together";
     /// Most bytes of code that may be added to the living domain; at most 16 MiB.
     code_limit: u32 = 1 << 20, OptionUnit::Bytes, 0..=(window::IMAGES_END - window::ARENA) as u64, 1, "code that is added later";
     /// Most bytes of images of modules that may be added to the living domain. Their writable data counts

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Bytes of heap, anonymous maps, host allocations and writable data of modules, now. Limit:
+    /// Bytes of heap, anonymous maps, host allocations, writable data of modules, and stacks of threads, now. Limit:
     /// [`DomainOptions::memory_limit`](crate::DomainOptions::memory_limit).
     pub memory: u64,
     /// Bytes of code added since the domain was made, now. Limit:

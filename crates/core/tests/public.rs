@@ -1,7 +1,8 @@
 //! What strangers are shown of a failure has no address, no path and no word of the host's in it.
 
 use ringfence_core::{
-    Access, CallError, Fault, FaultKind, Frame, FramesError, HostCause, HostFailure, Registers, Trace,
+    Access, CallError, Fault, FaultKind, Frame, FramesError, HostCause, HostFailure, MemoryError, Registers,
+    Trace,
 };
 use std::sync::Arc;
 
@@ -128,6 +129,11 @@ fn other_errors_tell_none_either() {
         CallError::Ending,
         CallError::Calls { limit: 5 },
         CallError::NoLane { limit: 5 },
+        CallError::Memory(MemoryError::Limit {
+            wanted: 9,
+            used: 1,
+            limit: 5,
+        }),
         CallError::Arguments {
             given: 200,
             limit: 128,

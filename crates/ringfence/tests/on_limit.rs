@@ -42,9 +42,24 @@ fn with(name: &str, imports: Imports, change: impl FnOnce(&mut DomainOptions)) -
     Domain::instantiate(&[module(name)], imports, &options).unwrap()
 }
 
-/// A page besides the data of `basic`, which count.
+fn add(d: &Domain) -> i32 {
+    d.func::<(i32, i32), i32>("add")
+        .unwrap()
+        .call(1, 2)
+        .unwrap()
+        .into_inner_unchecked()
+}
+
+/// A domain of `basic` that has been called: its stacks count.
+fn called(imports: Imports, change: impl FnOnce(&mut DomainOptions)) -> Domain {
+    let d = with("basic", imports, change);
+    assert_eq!(add(&d), 3);
+    d
+}
+
+/// A page besides the data of `basic` and the stacks of a thread.
 fn a_page_more() -> u64 {
-    basic().memory_used() + 4096
+    called(basic_imports(), |_| ()).memory_used() + 4096
 }
 
 type SystemCall = Func<(i64, i64, i64, i64, i64, i64, i64), i64>;
@@ -64,7 +79,11 @@ fn memory_may_be_raised_until_the_next_reset() {
         LimitHit::Memory { wanted, used, .. } if wanted <= 1 << 20 => OnLimit::Raise(used + wanted),
         _ => OnLimit::Keep,
     });
-    let d = with("syscall", imports, |o| o.memory_limit = 256 << 10);
+    // Besides the stacks of a thread, and the module's data, which are small.
+    let limit = (64 << 10) + (64 << 10) + (256 << 10);
+    let d = with("syscall", imports, |o| {
+        (o.data_stack, o.control_stack, o.memory_limit) = (64 << 10, 64 << 10, limit);
+    });
     let call: SystemCall = d.func("system_call").unwrap();
     let map = |len: i64| system_call(&call, libc::SYS_mmap, [0, len, 3, 0x22]);
     for _ in 0..3 {
@@ -73,7 +92,6 @@ fn memory_may_be_raised_until_the_next_reset() {
         assert!(told(&seen).is_empty());
         let used = d.memory_used();
         assert!(map(512 << 10) > 0, "raised, and tried again");
-        let limit = 256 << 10;
         assert_eq!(
             told(&seen),
             [LimitHit::Memory {
@@ -110,12 +128,12 @@ fn memory_may_be_raised_until_the_next_reset() {
 #[test]
 fn a_raise_that_is_too_small_is_no_loop() {
     let (imports, seen) = noting(basic_imports(), |hit| OnLimit::Raise(hit.limit() + 1));
-    let d = with("basic", imports, |o| o.memory_limit = a_page_more());
+    let d = called(imports, |o| o.memory_limit = a_page_more());
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
     assert_eq!(told(&seen).len(), 1);
     // Less than it was is no raise.
     let (imports, seen) = noting(basic_imports(), |_| OnLimit::Raise(1));
-    let d = with("basic", imports, |o| o.memory_limit = a_page_more());
+    let d = called(imports, |o| o.memory_limit = a_page_more());
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
     assert_eq!(told(&seen).len(), 1);
     d.memory().alloc_array::<u8>(4096).unwrap();
@@ -135,7 +153,7 @@ fn what_the_function_does_itself_is_not_told_and_a_panic_is_kept() {
         assert!(matches!(hit, LimitHit::Memory { .. }));
         panic!("a mistake of the host's");
     });
-    let d = with("basic", imports, |o| o.memory_limit = a_page_more());
+    let d = called(imports, |o| o.memory_limit = a_page_more());
     for round in 1..4 {
         assert!(matches!(
             d.memory().alloc_array::<u8>(1 << 20),
@@ -143,7 +161,7 @@ fn what_the_function_does_itself_is_not_told_and_a_panic_is_kept() {
         ));
         assert_eq!(*count.lock().unwrap(), round);
     }
-    assert_eq!(d.func::<(i32, i32), i32>("add").unwrap().call(1, 2).unwrap(), 3);
+    assert_eq!(add(&d), 3);
 }
 
 #[test]

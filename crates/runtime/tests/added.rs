@@ -238,14 +238,19 @@ fn what_is_missing_or_too_much_changes_nothing() {
         })
     ));
     options.module_limit = u64::MAX;
-    // The data of the first module count; nothing is left for another.
-    options.memory_limit = domain_with(&options).usage().memory + 1000;
-    let poor = domain_with(&options);
+    // The data of the first module count, and stacks; nothing is left for another module.
+    let called = |options: &DomainOptions| {
+        let d = domain_with(options);
+        assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
+        d
+    };
+    options.memory_limit = called(&options).usage().memory + 1000;
+    let poor = called(&options);
     assert!(matches!(
         poor.add("p", &plugin()),
         Err(ModuleError::Memory(MemoryError::Limit { limit, .. })) if limit == options.memory_limit
     ));
-    options.memory_limit = 1 << 20;
+    options.memory_limit = 16 << 20;
     options.thread_local_reserve = 24;
     let narrow = domain_with(&options);
     narrow.add("p", &plugin()).expect("16 bytes fit");

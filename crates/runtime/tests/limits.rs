@@ -3,7 +3,8 @@
 mod support;
 
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, Imports, LimitHit, OnLimit, Signature, Verdict,
+    Call, CallError, Domain, DomainError, DomainOptions, Imports, LimitHit, MemoryError, OnLimit, Signature,
+    Verdict,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -224,6 +225,88 @@ fn more_threads_may_be_let_in() {
     });
     let told: Vec<u64> = seen.lock().unwrap().iter().map(LimitHit::limit).collect();
     assert_eq!(told, [62, 63]);
+}
+
+/// Stacks count in full, from a thread's first call until the domain is trimmed, together with what else the domain has.
+#[test]
+fn stacks_count_as_memory() {
+    let mut options = DomainOptions::default();
+    (options.data_stack, options.control_stack) = (128 << 10, 64 << 10);
+    let d = domain_with(&options);
+    d.trim().unwrap();
+    let data = d.usage().memory;
+    add(&d).unwrap();
+    let stacks = d.usage().memory - data;
+    assert!(
+        (192 << 10..256 << 10).contains(&stacks),
+        "and a block of thread-local variables: {stacks}"
+    );
+    add(&d).unwrap();
+    for _ in 0..2 {
+        assert_eq!(d.usage().memory, data + stacks, "they stay");
+        d.reset().unwrap();
+        assert_eq!(d.usage().memory, data + stacks, "also when nobody is in");
+        d.recycle().unwrap();
+    }
+    d.trim().unwrap();
+    assert_eq!(d.usage().memory, data);
+
+    // Two threads' stacks and half of a third's.
+    options.memory_limit = data + stacks * 5 / 2;
+    let made = || {
+        let (imports, seen) = noting(imports(), |_| OnLimit::Keep);
+        let d = Domain::new(&[module()], imports, &options).unwrap();
+        // The constructors ran on this thread.
+        d.trim().unwrap();
+        (d, seen)
+    };
+    let (d, seen) = made();
+    let all = Barrier::new(3);
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                assert_eq!(add(&d).unwrap(), 5);
+                all.wait();
+                all.wait();
+            });
+        }
+        all.wait();
+        let refused = std::thread::scope(|s| s.spawn(|| add(&d)).join().unwrap());
+        let more = d.as_ref().alloc(stacks, 16);
+        all.wait();
+        let limit = options.memory_limit;
+        let e = refused.unwrap_err();
+        assert!(
+            matches!(e, CallError::Memory(MemoryError::Limit { wanted, used, limit: l })
+                if wanted == stacks && used == data + 2 * stacks && l == limit),
+            "{e}"
+        );
+        assert!(e.to_string().contains("data_stack"), "{e}");
+        assert!(matches!(more, Err(MemoryError::Limit { .. })));
+    });
+    let hit = LimitHit::Memory {
+        wanted: stacks,
+        used: data + 2 * stacks,
+        limit: options.memory_limit,
+    };
+    assert_eq!(seen.lock().unwrap()[0], hit);
+
+    // What the heap has is not there for stacks.
+    let (d, _) = made();
+    let block = d.as_ref().alloc(stacks * 2, 16).unwrap();
+    assert!(matches!(add(&d), Err(CallError::Memory(_))));
+    d.as_ref().free(block).unwrap();
+    d.reset().unwrap();
+    assert_eq!(add(&d).unwrap(), 5, "as it was");
+
+    // The host may raise the limit for another thread.
+    let (imports, seen) = noting(imports(), move |hit| OnLimit::Raise(hit.limit() + stacks));
+    let mut options = options.clone();
+    options.memory_limit = data + stacks;
+    let d = Domain::new(&[module()], imports, &options).unwrap();
+    assert_eq!(add(&d).unwrap(), 5);
+    std::thread::scope(|s| s.spawn(|| assert_eq!(add(&d).unwrap(), 5)).join().unwrap());
+    assert_eq!(seen.lock().unwrap().len(), 1);
 }
 
 /// A plain pointer keeps its domain from nothing: it may be closed while the host is told of a limit.

@@ -54,7 +54,7 @@ fn a_limit_of_file_sizes_is_an_error() {
 fn locked_memory_is_reset_too() {
     in_child("locked_memory_is_reset_too", || {
         let mut options = DomainOptions::default();
-        options.data_stack = 64 << 10;
+        (options.data_stack, options.control_stack) = (64 << 10, 64 << 10);
         options.memory_limit = 1 << 20;
         // SAFETY: no pointers.
         if unsafe { libc::mlockall(libc::MCL_FUTURE) } != 0 {

@@ -51,7 +51,8 @@ typedef struct rf_domain_options {
     uint64_t call_limit;           /* calls from outside, constructors included; later ones fail with
                                       RF_ERROR_LIMIT */
     uint64_t fault_limit;          /* after so many faults rf_domain_reset fails with RF_ERROR_LIMIT */
-    uint64_t memory_limit;         /* bytes of data, heap, maps and host allocations together */
+    uint64_t memory_limit;         /* bytes of data, heap, maps, host allocations and stacks together; stacks
+                                      count in full from a thread's first call on */
     uint64_t code_limit;           /* bytes of code that rf_code_add takes */
     uint64_t module_limit;         /* bytes of images of modules of rf_domain_add_module */
     uint64_t max_lanes;            /* threads that may have stacks in the domain */

@@ -289,6 +289,7 @@ pub fn run(seed: u64, limit: Duration) -> Outcome {
     let mut seen = std::collections::HashSet::new();
     let mut options = DomainOptions::default();
     options.memory_limit = 4 << 20;
+    (options.data_stack, options.control_stack) = (1 << 20, 256 << 10);
     options.time_limit = Some(Duration::from_millis(30));
     let domains: Vec<Domain> = policies(&yard)
         .into_iter()

@@ -15,6 +15,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     }
     let mut options = DomainOptions::default();
     options.memory_limit = 1 << 20;
+    (options.data_stack, options.control_stack) = (64 << 10, 64 << 10);
     options.time_limit = Some(Duration::from_millis(10));
     let Ok(domain) = Domain::new(std::slice::from_ref(&module), imports, &options) else {
         return Corpus::Keep;

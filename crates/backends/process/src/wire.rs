@@ -304,6 +304,9 @@ pub(crate) fn put_call_error(w: &mut Writer, error: &CallError, depth: u32) {
         CallError::Nesting => {
             w.number(13);
         }
+        CallError::Memory(MemoryError::Limit { wanted, used, limit }) => {
+            w.number(14).number(*wanted).number(*used).number(*limit);
+        }
         other => {
             w.number(12).text(&other.to_string());
         }
@@ -334,6 +337,11 @@ pub(crate) fn get_call_error(r: &mut Reader<'_>, depth: u32) -> CallError {
         },
         11 => CallError::Exceeded(get_exceeded(r)),
         13 => CallError::Nesting,
+        14 => CallError::Memory(MemoryError::Limit {
+            wanted: r.number(),
+            used: r.number(),
+            limit: r.number(),
+        }),
         _ => CallError::Lane(r.text()),
     }
 }

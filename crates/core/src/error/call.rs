@@ -1,5 +1,6 @@
 //! Why a call has no result.
 
+use super::MemoryError;
 use crate::fault::Fault;
 use crate::host_cause::HostCause;
 use std::fmt;
@@ -75,6 +76,11 @@ pub enum CallError {
         /// The limit.
         limit: u32,
     },
+    /// The stacks that the calling thread needs in the domain do not fit under its memory limit.
+    #[error(
+        "the stacks of a thread: {0}; raise DomainOptions::memory_limit, or lower data_stack or control_stack"
+    )]
+    Memory(MemoryError),
     /// The arguments do not fit.
     #[error("{given} words of stack arguments, at most {limit} are allowed")]
     Arguments {

@@ -49,6 +49,7 @@ impl Domain {
         let inner = &*self.0;
         let mut world = world::lock_plain();
         let mut set = inner.lanes();
+        let stacks = inner.shape().bytes();
         inner.memory().give_up_kept()?;
         // Whoever is on the way in sees the bit after it has announced itself, waits for the world, and starts again.
         for &lane in &set.lanes {
@@ -85,6 +86,7 @@ impl Domain {
             };
             for berth in std::mem::take(&mut set.free) {
                 berth.unmap_control();
+                inner.memory().discharge_stacks(stacks);
                 set.empty.push(berth.number);
                 count += 1;
             }
@@ -94,6 +96,7 @@ impl Domain {
                 set.free.push(berth);
                 return Err(e);
             }
+            inner.memory().discharge_stacks(stacks);
             set.empty.push(berth.number);
             count += 1;
         }

@@ -9,7 +9,7 @@ use crate::lanes::last_error::{self, set_error};
 use crate::lanes::{signal, tick, watchdog, world};
 use crate::place;
 use core::arch::asm;
-use ringfence_core::error::{CallError, HostError};
+use ringfence_core::error::{CallError, HostError, MemoryError};
 use ringfence_isa::window;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +21,8 @@ enum Refusal {
     Error(CallError),
     /// As many threads as may be have one.
     Full(Stay),
+    /// Its stacks do not fit under the domain's memory limit.
+    Memory(Stay, MemoryError),
 }
 
 impl From<CallError> for Refusal {
@@ -39,6 +41,14 @@ fn more_lanes(domain: &Inner) -> Result<(), CallError> {
             Ok(())
         }
         _ => Err(CallError::NoLane { limit }),
+    }
+}
+
+/// The host may decide that the domain may have more memory. An error if it does not.
+fn more_memory(domain: &Inner, over: MemoryError) -> Result<(), CallError> {
+    match over {
+        MemoryError::Limit { wanted, used, limit } if domain.raise_memory(wanted, used, limit) => Ok(()),
+        over => Err(CallError::Memory(over)),
     }
 }
 
@@ -88,19 +98,26 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
     }
     let berth = match set.free.pop() {
         Some(berth) => Ok((berth, true)),
-        None if let Some(number) = set.empty.pop() => Berth::new(&domain.shape(), number)
-            .inspect_err(|_| set.empty.push(number))
-            .map(|berth| (berth, false)),
-        None if set.next < domain.max_lanes.load(Ordering::Relaxed) => {
-            let number = set.next;
-            set.next += 1;
-            Berth::new(&domain.shape(), number)
-                .inspect_err(|_| set.empty.push(number))
-                .map(|berth| (berth, false))
-        }
-        None => {
+        None if set.empty.is_empty() && set.next >= domain.max_lanes.load(Ordering::Relaxed) => {
             drop(set);
             return Err(Refusal::Full(domain.stay()));
+        }
+        None => {
+            let (shape, mut memory) = (domain.shape(), domain.memory());
+            if let Err(over) = memory.charge_stacks(shape.bytes()) {
+                drop((memory, set));
+                return Err(Refusal::Memory(domain.stay(), over));
+            }
+            let number = set.empty.pop().unwrap_or_else(|| {
+                set.next += 1;
+                set.next - 1
+            });
+            Berth::new(&shape, number)
+                .inspect_err(|_| {
+                    memory.discharge_stacks(shape.bytes());
+                    set.empty.push(number);
+                })
+                .map(|berth| (berth, false))
         }
     }
     .and_then(|(berth, used)| {
@@ -237,6 +254,10 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
                 Ok(Some(lane)) => lane,
                 Ok(None) => return gone(),
                 Err(Refusal::Full(domain)) => match more_lanes(&domain) {
+                    Ok(()) => return 1,
+                    Err(e) => return fail_with(e),
+                },
+                Err(Refusal::Memory(domain, over)) => match more_memory(&domain, over) {
                     Ok(()) => return 1,
                     Err(e) => return fail_with(e),
                 },

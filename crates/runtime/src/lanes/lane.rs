@@ -214,6 +214,13 @@ const RESERVE: u64 = 64 << 10;
 /// Mappings that a lane needs at most.
 pub(crate) const MAPPINGS: u64 = 8;
 
+impl Shape {
+    /// Bytes of the domain's that a lane has, stacks and thread block: they count as its memory as long as they are mapped.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.control_stack) + u64::from(self.data_stack) + self.thread_area
+    }
+}
+
 impl Berth {
     pub(crate) fn start(&self, base: u64) -> u64 {
         base + u64::from(window::LANES) + u64::from(self.number) * u64::from(window::LANE_BERTH)

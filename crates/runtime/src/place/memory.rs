@@ -43,6 +43,8 @@ pub(crate) struct Memory {
     limit: u64,
     /// Bytes of the writable data of the modules that the domain was made of: they count as long as it lives.
     images: u64,
+    /// Bytes of the stacks and thread blocks of lanes: they count as long as they are mapped, used or not.
+    stacks: u64,
     /// Bytes mapped.
     used: u64,
     /// What is mapped, by offset in the window. Pieces do not overlap.
@@ -103,6 +105,7 @@ impl Memory {
             base,
             limit,
             images,
+            stacks: 0,
             used: 0,
             pieces: BTreeMap::new(),
             brk: window::HEAP,
@@ -208,12 +211,25 @@ impl Memory {
     }
 
     pub(crate) fn used(&self) -> u64 {
-        self.images + self.used
+        self.images + self.stacks + self.used
     }
 
-    /// What of the limit is for all but the first modules' data.
+    /// What of the limit is for all but the first modules' data and stacks.
     fn share(&self) -> u64 {
-        self.limit.saturating_sub(self.images)
+        self.limit.saturating_sub(self.images + self.stacks)
+    }
+
+    /// Counts the stacks of another lane.
+    pub(crate) fn charge_stacks(&mut self, len: u64) -> Result<(), MemoryError> {
+        self.charge(len)?;
+        self.used -= len;
+        self.stacks += len;
+        Ok(())
+    }
+
+    /// A lane's stacks are gone.
+    pub(crate) fn discharge_stacks(&mut self, len: u64) {
+        self.stacks -= len;
     }
 
     /// Counts memory of the domain that lies elsewhere in the window.
@@ -247,7 +263,9 @@ impl Memory {
             // SAFETY: nobody is in the domain; the area stays reserved.
             unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
         }
+        let stacks = self.stacks;
         *self = Memory::new(self.base, self.limit, self.images);
+        self.stacks = stacks;
         Ok(())
     }
 

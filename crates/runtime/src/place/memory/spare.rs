@@ -85,6 +85,7 @@ impl Memory {
             }
         }
         let mut next = Memory::new(self.base, self.limit, self.images);
+        next.stacks = self.stacks;
         next.spare = joined.into_iter().collect();
         let counted = (2 * (next.spare.len() as u64 + 1)).next_multiple_of(CHUNK);
         next.counted = self.counted.min(counted);
