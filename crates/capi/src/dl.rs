@@ -102,7 +102,7 @@ pub unsafe extern "C" fn rf_dlsym_args(
                 Named::Bare(name) => (name, None),
             };
             match (object.domain.function(name), signature) {
-                (Ok(entry), Some(signature)) => Ok(entry.thunk(signature).cast_mut()),
+                (Ok(entry), Some(signature)) => Ok(entry.try_thunk(signature)?.cast_mut()),
                 (Ok(_), None) => Err(prototype::no_type(
                     name,
                     &format!(

@@ -1,6 +1,6 @@
 //! What the handles of modules, domains and functions stand for.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,7 +25,7 @@ pub(crate) struct DomainObject {
     /// What answers its system calls, if it was made with one.
     policy: Option<InForce>,
     /// Handles of its functions, to be closed with it. `None` once it is closed.
-    functions: Mutex<Option<HashSet<u64>>>,
+    functions: Mutex<Option<BTreeSet<u64>>>,
     late: LateHandle,
     /// The number of the pool that it was taken from.
     pub(crate) pool: Option<u64>,
@@ -77,7 +77,7 @@ pub(crate) fn publish(made: Made, pool: Option<u64>) -> Result<*mut c_void, Fail
         domain: made.domain,
         module: made.module,
         policy: made.policy,
-        functions: Mutex::new(Some(HashSet::new())),
+        functions: Mutex::new(Some(BTreeSet::new())),
         late: made.late,
         pool,
     });

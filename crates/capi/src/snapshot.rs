@@ -1,6 +1,6 @@
 //! Snapshots: the state that new domains start from.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn rf_snapshot_create(
 
 fn take(recipe: &Recipe, init: impl Fn(*mut c_void) -> i32) -> Result<Snapshot, Failure> {
     // The two domains get handles while they are initialised; what keeps their callbacks going waits here meanwhile.
-    let waiting: Mutex<HashMap<u64, Made>> = Mutex::default();
+    let waiting: Mutex<BTreeMap<u64, Made>> = Mutex::default();
     let failed: Mutex<Option<Failure>> = Mutex::default();
     let keep = |failure: Failure| {
         let text = failure.to_string();

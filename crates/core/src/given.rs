@@ -5,7 +5,7 @@ use crate::limits::{LimitHit, OnLimit};
 use crate::policy::SyscallHandler;
 use crate::signature::Signature;
 use crate::space::DomainRef;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A closure as an import.
@@ -32,7 +32,7 @@ pub enum HostFunction {
 #[derive(Clone, Default)]
 pub struct Given {
     /// Host functions by name.
-    pub functions: HashMap<String, HostFunction>,
+    pub functions: BTreeMap<String, HostFunction>,
     /// Who answers system calls.
     pub policy: Option<Arc<dyn SyscallHandler>>,
     /// Who is told of limits.

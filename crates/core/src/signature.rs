@@ -2,7 +2,7 @@
 
 /// How much of a register, or of a word on the stack, an integer fills. The ABI leaves the rest of it undefined, so a compiler
 /// leaves there what it had there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// All of it: a pointer, `long`.
     #[default]
@@ -38,7 +38,7 @@ impl Width {
 }
 
 /// What is narrower than the register or the word that it travels in. Gates clear the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Narrow {
     /// Integer arguments in registers.
     pub ints: [Width; 6],
@@ -64,7 +64,7 @@ impl Narrow {
 }
 
 /// What a gate must know of a C function's type to pass exactly what it uses. Everything else is cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature {
     /// Integer arguments in registers, 0 to 6.
     pub ints: u8,

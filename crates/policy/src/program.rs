@@ -43,9 +43,8 @@ pub fn run(domain: &dyn Instance, monitor: &Monitor) -> Result<i32, RunError> {
     // Seed of stack protectors and hash tables; nothing secret depends on it.
     let seed = memory.alloc(16, 16)?;
     let mut random = [0u8; 16];
-    for (i, byte) in random.iter_mut().enumerate() {
-        *byte = (std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), i)) as u8;
-    }
+    // SAFETY: room for so many bytes. What is not filled stays 0.
+    unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), libc::GRND_NONBLOCK) };
     memory.write(seed, &random)?;
     let auxv = words(memory, &[AT_PAGESZ, 4096, AT_SECURE, 0, AT_RANDOM, seed, 0, 0])?;
     let argc = monitor.args().len() as u64;

@@ -71,14 +71,12 @@ impl Target {
 
     /// A C function pointer for this type.
     ///
-    /// # Panics
-    /// If there is no memory for one.
-    pub(crate) fn thunk(&self, signature: Signature) -> *const c_void {
+    /// # Errors
+    /// [`DomainError`] if there is no memory for one.
+    pub(crate) fn thunk(&self, signature: Signature) -> Result<*const c_void, DomainError> {
         match self {
-            Target::Window(entry) => entry.thunk(signature),
-            Target::Other(instance, address) => instance
-                .thunk(*address, &signature)
-                .expect("memory for a function pointer"),
+            Target::Window(entry) => Ok(entry.try_thunk(signature)?),
+            Target::Other(instance, address) => instance.thunk(*address, &signature),
         }
     }
 

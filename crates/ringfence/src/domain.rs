@@ -125,7 +125,7 @@ impl Domain {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn func<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, DomainError> {
-        Ok(Func::new(self.target(name)?))
+        Func::new(self.target(name)?)
     }
 
     /// The function behind a pointer that the domain handed out, such as a callback that it registered.
@@ -138,7 +138,7 @@ impl Domain {
         &self,
         at: impl Into<Ptr<()>>,
     ) -> Result<Func<A, R>, DomainError> {
-        Ok(Func::new(self.target_at(at.into().address())?))
+        Func::new(self.target_at(at.into().address())?)
     }
 
     /// Finds an exported function whose type is known at run time only.
@@ -291,7 +291,9 @@ impl Domain {
         code: &Code<'_>,
     ) -> Result<Func<A, R>, CodeError> {
         let domain = self.0.window(Feature::Code)?;
-        Ok(Func::new(Target::Window(domain.add_code(name, code)?)))
+        let made = Func::of(domain.add_code(name, code)?);
+        // Nobody can call it: it is not there.
+        Ok(made.inspect_err(|_| drop(domain.remove_code(name)))?)
     }
 
     /// Finds added code by its name.
@@ -300,7 +302,7 @@ impl Domain {
     /// [`CodeError::Unknown`].
     pub fn find_code<A: Arguments, R: Return>(&self, name: &str) -> Result<Func<A, R>, CodeError> {
         let domain = self.0.window(Feature::Code)?;
-        Ok(Func::new(Target::Window(domain.find_code(name)?)))
+        Ok(Func::of(domain.find_code(name)?)?)
     }
 
     /// Unlinks code. Calls of it fail from now on. Needs a moment in which no other thread is in the domain.
@@ -400,7 +402,7 @@ impl Domain {
         module: &str,
         name: &str,
     ) -> Result<Func<A, R>, DomainError> {
-        Ok(Func::new(self.target_in(module, name)?))
+        Func::new(self.target_in(module, name)?)
     }
 
     /// Address of a variable that a module which was added exports, or `None`.

@@ -9,7 +9,7 @@ use crate::backend::Target;
 use crate::dynamic::Function;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return, Value, for_each_arity};
-use crate::{BatchError, CallError, Ptr, Signature, Untrusted};
+use crate::{BatchError, CallError, DomainError, HostError, Ptr, Signature, Untrusted};
 
 /// An exported function with the type that the host claims it has.
 ///
@@ -35,8 +35,18 @@ pub struct Func<A, R> {
 }
 
 impl<A: Arguments, R: Return> Func<A, R> {
-    pub(crate) fn new(entry: Target) -> Self {
-        let thunk = entry.thunk(Self::SIGNATURE);
+    pub(crate) fn new(entry: Target) -> Result<Self, DomainError> {
+        let thunk = entry.thunk(Self::SIGNATURE)?;
+        Ok(Self::with(entry, thunk))
+    }
+
+    /// The same for a window's.
+    pub(crate) fn of(entry: runtime::Entry) -> Result<Self, HostError> {
+        let thunk = entry.try_thunk(Self::SIGNATURE)?;
+        Ok(Self::with(Target::Window(entry), thunk))
+    }
+
+    fn with(entry: Target, thunk: *const std::ffi::c_void) -> Self {
         // SAFETY: a thunk is the address of code with the C calling convention.
         let thunk = unsafe { std::mem::transmute::<*const std::ffi::c_void, unsafe extern "C" fn()>(thunk) };
         Self {

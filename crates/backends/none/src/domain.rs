@@ -10,7 +10,7 @@ use ringfence_core::{
     SpawnError, Syscall, Unsupported, Usage, thread,
 };
 use std::alloc::Layout;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -32,7 +32,7 @@ pub(crate) struct Inner {
     reporting: Reporting,
     pub(crate) imports: Table,
     /// Function pointers by function and words on the stack.
-    thunks: Mutex<HashMap<(u64, u8), Pointer>>,
+    thunks: Mutex<BTreeMap<(u64, u8), Pointer>>,
     /// A call was given up: no more of them until the next reset.
     closed: Arc<AtomicBool>,
     /// How.
@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     /// Whether destructors have run since the last reset.
     ended: AtomicBool,
     /// What the host has allocated.
-    allocations: Mutex<HashMap<u64, Layout>>,
+    allocations: Mutex<BTreeMap<u64, Layout>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -224,7 +224,7 @@ impl Inner {
     }
 
     fn free_all(&self) {
-        for (at, layout) in lock(&self.allocations).drain() {
+        for (at, layout) in std::mem::take(&mut *lock(&self.allocations)) {
             // SAFETY: made by `alloc` with this layout.
             unsafe { std::alloc::dealloc(at as *mut u8, layout) };
         }

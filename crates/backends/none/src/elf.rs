@@ -212,7 +212,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Object, LoadError> {
     }
     let count = count.ok_or_else(|| not("no table of dynamic symbols among its sections"))?;
     // By the symbol's number.
-    let mut undefined = std::collections::HashMap::new();
+    let mut undefined = std::collections::BTreeMap::new();
     for i in 1..count {
         let at = symbols + 24 * i;
         let (info, visibility) = (r.get::<1>(at + 4)?[0], r.get::<1>(at + 5)?[0] & 3);

@@ -5,14 +5,14 @@ use ringfence_calls::{Pointer, Then, in_call};
 use ringfence_core::{
     CallError, Closure, Fault, FaultKind, HostError, HostFunction, OutFrame, Reporting, Space, Verdict,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 /// What the libraries call.
 #[derive(Default)]
 pub(crate) struct Table {
-    addresses: HashMap<String, u64>,
+    addresses: BTreeMap<String, u64>,
     /// By the number that their pointers have. Here, and not with the pointers, which outlive the domain.
     closures: Vec<Arc<Closure>>,
     pointers: Vec<Pointer>,
@@ -77,7 +77,7 @@ fn arrive(domain: &Weak<Inner>, number: usize, frame: &mut OutFrame) -> Then {
 pub(crate) fn table<'a>(
     domain: &Weak<Inner>,
     reporting: Reporting,
-    given: &HashMap<String, HostFunction>,
+    given: &BTreeMap<String, HostFunction>,
     wanted: impl Iterator<Item = &'a str>,
 ) -> Result<Table, HostError> {
     let mut table = Table::default();

@@ -15,7 +15,7 @@ use ringfence_core::{
 };
 use ringfence_isa::Isolation;
 use ringfence_runtime::{Module, Twin, supervisor};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::io::{Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     /// Nanoseconds; 0 is for ever.
     time_limit: AtomicU64,
     reporting: Reporting,
-    thunks: Mutex<HashMap<(u64, Signature), Pointer>>,
+    thunks: Mutex<BTreeMap<(u64, Signature), Pointer>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

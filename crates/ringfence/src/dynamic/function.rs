@@ -9,7 +9,7 @@ use ringfence_runtime::{self as runtime, Call};
 use crate::backend::Target;
 use crate::error::with_cause;
 use crate::value::{Arguments, Return};
-use crate::{BatchError, CallError, CodeError, Feature, Func, Signature, Unsupported};
+use crate::{BatchError, CallError, CodeError, DomainError, Feature, Func, Signature, Unsupported};
 
 /// A function of a domain whose type is known at run time only. From [`Domain::function`](crate::Domain::function).
 #[derive(Clone)]
@@ -122,8 +122,19 @@ impl Function {
 
     /// A function pointer of the C convention for this signature. Valid for ever: once the domain is gone, calls fail. A call
     /// that fails returns 0, and [`take_error`] tells why.
+    ///
+    /// # Panics
+    /// If the system has no memory for another one: see [`try_thunk`](Self::try_thunk).
     #[must_use]
     pub fn thunk(&self, signature: Signature) -> *const c_void {
+        self.try_thunk(signature).expect("memory for a function pointer")
+    }
+
+    /// As [`thunk`](Self::thunk).
+    ///
+    /// # Errors
+    /// [`DomainError::Host`] if the system has no memory for another one.
+    pub fn try_thunk(&self, signature: Signature) -> Result<*const c_void, DomainError> {
         self.0.thunk(signature)
     }
 
@@ -134,9 +145,12 @@ impl Function {
     }
 
     /// The same with a type.
+    ///
+    /// # Panics
+    /// If the system has no memory for another function pointer.
     #[must_use]
     pub fn typed<A: Arguments, R: Return>(&self) -> Func<A, R> {
-        Func::new(self.0.clone())
+        Func::new(self.0.clone()).expect("memory for a function pointer")
     }
 }
 

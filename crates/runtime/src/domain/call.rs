@@ -1,6 +1,6 @@
 //! Calling functions of a domain.
 
-use super::handles::Handles;
+use super::handles::{Handles, code_of};
 use super::{Call, Domain, Inner, MAX_STACK_WORDS, Returned, Signature, WeakDomain};
 use crate::domain::grant::{Grant, Granted};
 use crate::lanes::gate::{self, RawCall};
@@ -9,7 +9,7 @@ use crate::lanes::last_error;
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
 use ringfence_core::Reporting;
-use ringfence_core::error::{CallError, GrantError};
+use ringfence_core::error::{CallError, GrantError, HostError};
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -111,25 +111,29 @@ impl Entry {
     /// The pointer is good while the domain lives; afterwards it fails with [`CallError::Gone`].
     ///
     /// # Panics
-    /// If there is no memory for another thunk.
+    /// If there is no memory for another thunk: see [`try_thunk`](Self::try_thunk).
     #[must_use]
     pub fn thunk(&self, signature: Signature) -> *const c_void {
+        self.try_thunk(signature).expect("memory for a thunk")
+    }
+
+    /// As [`thunk`](Self::thunk).
+    ///
+    /// # Errors
+    /// [`HostError`] if the system has no memory for another thunk.
+    pub fn try_thunk(&self, signature: Signature) -> Result<*const c_void, HostError> {
         let inner = &self.domain.0;
         let make = |alive: bool| {
             let target = inner.target_for(self.target.entry, &signature, self.gone());
             if !alive {
                 target.index.store(0, Ordering::Relaxed);
             }
-            Thunk::new(target, &signature).expect("memory for a thunk")
+            Thunk::new(target, &signature)
         };
         if let Some(handles) = &self.handles {
             return handles.thunk(self.target.entry, signature, make);
         }
-        inner
-            .thunks()
-            .entry((self.target.entry, signature))
-            .or_insert_with(|| make(true))
-            .code()
+        code_of(&mut inner.thunks(), (self.target.entry, signature), || make(true))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::place::arena::Arena;
 use ringfence_core::error::CodeError;
 use ringfence_isa::{identifier, window};
 use ringfence_verify::{Image, Rules, SegmentKind};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Machine code to be added to a living domain: one or more functions, in full isolation, without relocations, labels
@@ -56,7 +56,7 @@ pub(crate) struct Piece {
 #[derive(Default)]
 pub(crate) struct Added {
     arena: Option<Arena>,
-    names: HashMap<String, Arc<Piece>>,
+    names: BTreeMap<String, Arc<Piece>>,
     graves: Vec<Grave<Arc<Piece>>>,
     used: u32,
 }

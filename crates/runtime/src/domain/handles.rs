@@ -1,15 +1,29 @@
 //! What the host calls code by that may go while the domain lives: a piece that was added, or a module that was added.
 
-use super::{Inner, Signature};
+use super::{Inner, Signature, Thunks};
 use crate::domain::grant::Granted;
 use crate::lanes::lane::{Target, gone};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
 use crate::os::lock::{Lock, Locked, Rank};
-use std::collections::HashMap;
+use ringfence_core::error::HostError;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+
+/// The code of the thunk that there is, or of a new one.
+pub(super) fn code_of(
+    thunks: &mut Thunks,
+    function: (u64, Signature),
+    make: impl FnOnce() -> Result<Thunk, HostError>,
+) -> Result<*const c_void, HostError> {
+    Ok(match thunks.entry(function) {
+        Entry::Occupied(thunk) => thunk.get().code(),
+        Entry::Vacant(place) => place.insert(make()?).code(),
+    })
+}
 
 /// Everything that holds an address of such code outside of the domain.
 pub(crate) struct Handles(Lock<Live>);
@@ -24,8 +38,8 @@ impl Default for Handles {
 struct Live {
     dead: bool,
     /// By entry and words of stack arguments.
-    targets: HashMap<(u64, u32), Arc<Target>>,
-    thunks: HashMap<(u64, Signature), Thunk>,
+    targets: BTreeMap<(u64, u32), Arc<Target>>,
+    thunks: Thunks,
     /// What other domains were granted.
     grants: Vec<Weak<Granted>>,
 }
@@ -62,14 +76,11 @@ impl Handles {
         &self,
         entry: u64,
         signature: Signature,
-        make: impl FnOnce(bool) -> Thunk,
-    ) -> *const c_void {
+        make: impl FnOnce(bool) -> Result<Thunk, HostError>,
+    ) -> Result<*const c_void, HostError> {
         let mut live = self.live();
         let dead = live.dead;
-        live.thunks
-            .entry((entry, signature))
-            .or_insert_with(|| make(!dead))
-            .code()
+        code_of(&mut live.thunks, (entry, signature), || make(!dead))
     }
 
     /// Notes that another domain may call it.

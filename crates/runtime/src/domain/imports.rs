@@ -6,14 +6,14 @@ use crate::domain::{Domain, DomainRef, Signature};
 use ringfence_core::policy::SyscallHandler;
 use ringfence_core::{Backend, Feature, Given, HostFunction, Unsupported};
 pub use ringfence_core::{Closure, OutFrame, Verdict};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Named host functions and other things that a domain may use.
 #[derive(Default)]
 pub struct Imports {
-    pub(crate) functions: HashMap<String, Binding>,
+    pub(crate) functions: BTreeMap<String, Binding>,
     pub(crate) policy: Option<Arc<dyn SyscallHandler>>,
     pub(crate) hook: Option<Arc<Hook>>,
     pub(crate) limits: Option<Arc<LimitHook>>,
@@ -163,7 +163,7 @@ impl Imports {
         if self.limits.is_some() {
             backend.require(Feature::OnLimit)?;
         }
-        let mut functions = HashMap::with_capacity(self.functions.len());
+        let mut functions = BTreeMap::new();
         for (name, binding) in self.functions {
             let function = match binding {
                 Binding::Plain { function, signature } => {

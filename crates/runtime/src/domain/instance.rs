@@ -30,7 +30,7 @@ impl Instance for Domain {
     }
 
     fn thunk(&self, function: u64, signature: &Signature) -> Result<*const c_void, DomainError> {
-        Ok(self.entry_by_address(function)?.thunk(*signature))
+        Ok(self.entry_by_address(function)?.try_thunk(*signature)?)
     }
 
     fn interrupt(&self) -> Result<(), Unsupported> {

@@ -18,7 +18,7 @@ use image::{import_table, map_image, relocate_all};
 use ringfence_core::error::{CallError, DomainError, MemoryError};
 use ringfence_core::policy::{NoPolicy, SyscallHandler};
 use ringfence_isa::{PAGE, window};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -73,7 +73,7 @@ const ABOVE_THREAD_POINTER: u64 = PAGE;
 pub struct Domain(Arc<Shared>);
 
 /// Function pointers by entry and type.
-pub(crate) type Thunks = HashMap<(u64, Signature), Thunk>;
+pub(crate) type Thunks = BTreeMap<(u64, Signature), Thunk>;
 
 pub(crate) struct Inner {
     /// The domain itself, for those who only borrow it.

@@ -6,7 +6,7 @@ use crate::load::module::{ExportKind, Module};
 use crate::load::names::plain;
 use ringfence_core::error::DomainError;
 use ringfence_isa::{PAGE, note, window};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Room between two images.
@@ -107,7 +107,7 @@ pub(crate) struct Resolver<'a> {
     pub needs: BTreeSet<usize>,
     /// Whether a module can learn how its calls of other domains went.
     pub asks_call_status: bool,
-    stubs: HashMap<String, u32>,
+    stubs: BTreeMap<String, u32>,
 }
 
 impl<'a> Resolver<'a> {
@@ -127,7 +127,7 @@ impl<'a> Resolver<'a> {
             used: Vec::new(),
             needs: BTreeSet::new(),
             asks_call_status: false,
-            stubs: HashMap::new(),
+            stubs: BTreeMap::new(),
         }
     }
 

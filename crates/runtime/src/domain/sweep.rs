@@ -3,33 +3,45 @@
 #[path = "../../tests/support/elf.rs"]
 mod elf;
 
-use super::{Call, Domain, DomainOptions};
+use super::{Call, Code, Domain, DomainOptions};
 use crate::domain::imports::Imports;
 use crate::load::module::{LoadOptions, Module};
 use crate::os::host;
 use crate::os::refusals;
 use elf::{File, Symbol};
+use ringfence_core::Signature;
+use ringfence_core::error::CallError;
 use ringfence_isa::identifier;
 use std::error::Error;
 
-/// A module with a function that returns 42, data, and a relocation.
+/// Where a function that fails is in the text.
+const BROKEN: usize = 32;
+
+/// A module with a function that returns 42, one that fails, data, and a relocation.
 fn file() -> Vec<u8> {
     let mut text = identifier::MARKER_HEAD.to_vec();
     text.extend(identifier::FUNCTION.to_le_bytes());
     text.extend([0xB8, 42, 0, 0, 0, 0xC3]);
+    text.resize(BROKEN, 0xCC);
+    text.extend(identifier::MARKER_HEAD);
+    text.extend(identifier::FUNCTION.to_le_bytes());
+    text.extend([0x0F, 0x0B]);
     // More than is kept as a copy.
     text.resize(100 << 10, 0xCC);
     let mut file = File {
         text,
         data: 3 * 4096,
         zeroes: 1 << 20,
-        strings: b"\0variable\0function\0".to_vec(),
+        strings: b"\0variable\0function\0broken\0".to_vec(),
         ..File::default()
     };
     let data = file.data_start();
-    let mut function = Symbol::object(10, 0x1000);
-    function.info = 1 << 4 | 2;
-    file.symbols = vec![Symbol::object(1, data), function];
+    let function = |name, at| {
+        let mut function = Symbol::object(name, 0x1000 + at as u64);
+        function.info = 1 << 4 | 2;
+        function
+    };
+    file.symbols = vec![Symbol::object(1, data), function(10, 0), function(19, BROKEN)];
     file.relocations = vec![[data, 8, 0x1000], [data + 8192, 8, 0x1000]];
     file.bytes()
 }
@@ -48,6 +60,30 @@ fn life(file: &[u8]) -> Result<(), Box<dyn Error>> {
     let memory = domain.as_ref();
     let at = memory.alloc(1 << 20, 16)?;
     memory.write(at, &[1; 100])?;
+    // A fault with its report, the reason kept, and a function for the host.
+    let broken = domain.entry("broken")?;
+    match broken.call(&mut Call::default()) {
+        Err(CallError::Fault(fault)) => assert!(!fault.backtrace().is_empty()),
+        other => drop(other?),
+    }
+    match call(&domain) {
+        Err(e) if e.to_string().contains("reset it first") => domain.reset()?,
+        other => return other,
+    }
+    assert!(!domain.entry("function")?.try_thunk(Signature::NOTHING)?.is_null());
+    // marker; leal (%rdi,%rsi), %eax; ret
+    let code = [
+        0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3,
+    ];
+    let sum = domain.add_code(
+        "sum",
+        &Code {
+            bytes: &code,
+            entry: 0,
+        },
+    )?;
+    assert_eq!(sum.call(&mut Call::ints(&[2, 3]))?.rax, 5);
+    domain.remove_code("sum")?;
     domain.add("second", &load("second")?)?;
     domain
         .entry_in("second", "function")?

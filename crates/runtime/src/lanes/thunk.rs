@@ -9,11 +9,11 @@ use crate::os::lock::{Lock, Rank};
 use crate::os::sys;
 use ringfence_core::error::HostError;
 use ringfence_core::{Signature, Width};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, LazyLock};
 
 /// Bytes of code for one thunk at least; more have a power of two.
 const SIZE: usize = 64;
@@ -41,8 +41,7 @@ struct Pool {
 // SAFETY: targets are only read, but for their atomic.
 unsafe impl Send for Pool {}
 
-static POOLS: LazyLock<Lock<HashMap<Kind, Pool>>> =
-    LazyLock::new(|| Lock::new(Rank::ThunkPools, HashMap::new()));
+static POOLS: Lock<BTreeMap<Kind, Pool>> = Lock::new(Rank::ThunkPools, BTreeMap::new());
 
 /// A thunk of a live domain.
 pub(crate) struct Thunk {
@@ -149,7 +148,12 @@ fn page(clearing: &[u8]) -> Result<Vec<Place>, HostError> {
             bytes.resize(size, 0xCC);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.code as *mut u8, bytes.len());
         }
-        sys::protect(code, len, libc::PROT_READ | libc::PROT_EXEC)?;
+        let executable = sys::protect(code, len, libc::PROT_READ | libc::PROT_EXEC);
+        // Nobody knows of the places yet.
+        if let Err(e) = executable {
+            libc::munmap(code as *mut _, 2 * len as usize);
+            return Err(e);
+        }
         Ok(places)
     }
 }

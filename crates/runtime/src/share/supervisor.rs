@@ -16,7 +16,7 @@ use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, R
 use ringfence_core::error::{HostError, MemoryError};
 use ringfence_core::{Elsewhere, Unsupported};
 use ringfence_isa::{PAGE, window};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Weak};
@@ -118,9 +118,9 @@ struct Known {
 #[derive(Default)]
 struct State {
     matrix: Matrix,
-    regions: HashMap<RegionId, Backing>,
-    domains: HashMap<DomainId, Known>,
-    by_base: HashMap<u64, DomainId>,
+    regions: BTreeMap<RegionId, Backing>,
+    domains: BTreeMap<DomainId, Known>,
+    by_base: BTreeMap<u64, DomainId>,
     /// What is taken of the windows' area: offset and length.
     space: BTreeMap<u32, u64>,
 }
