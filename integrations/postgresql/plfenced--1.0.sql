@@ -25,6 +25,10 @@ COMMENT ON FUNCTION remove(text) IS 'removes a module that no function needs';
 CREATE FUNCTION reset(name text DEFAULT NULL) RETURNS integer AS 'MODULE_PATHNAME', 'plfenced_reset' LANGUAGE C;
 COMMENT ON FUNCTION reset(text) IS 'puts this role''s domains of a module (all: NULL) back to their first state; how many there were';
 
+CREATE FUNCTION inspect(name text, OUT symbol text, OUT kind text, OUT imported boolean, OUT size bigint)
+    RETURNS SETOF record AS 'MODULE_PATHNAME', 'plfenced_inspect' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION inspect(text) IS 'what a module of one''s own exports, and what it needs of plfenced';
+
 CREATE VIEW modules AS
     SELECT name, owner, pg_catalog.octet_length(bytes) AS size, pg_catalog.encode(hash, 'hex') AS hash, installed FROM module;
 COMMENT ON VIEW modules IS 'the modules that are installed in this database';

@@ -98,6 +98,29 @@ static void modules(const char *path) {
     free(bytes);
 }
 
+struct seen {
+    int exports, imports, callable, most;
+};
+
+static int see(void *context, const rf_symbol *symbol) {
+    struct seen *seen = context;
+    CHECK(symbol->name && *symbol->name);
+    seen->exports += !symbol->imported;
+    seen->imports += symbol->imported && !symbol->weak;
+    seen->callable += !strcmp(symbol->name, "add") && symbol->kind == RF_SYMBOL_KIND_FUNCTION && !symbol->imported;
+    return seen->most > 0 && seen->exports == seen->most;
+}
+
+static void symbols(rf_module *m) {
+    struct seen all = {0}, first = {.most = 1};
+    CHECK_STATUS(rf_module_visit(m, see, &all), RF_OK);
+    CHECK(all.exports > 1 && all.imports > 0 && all.callable == 1);
+    CHECK_STATUS(rf_module_visit(m, see, &first), RF_OK);
+    CHECK(first.exports == 1 && first.imports == 0);
+    CHECK_STATUS(rf_module_visit(m, NULL, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_module_visit(NULL, see, &all), RF_ERROR_HANDLE);
+}
+
 static void domains(rf_module *m) {
     rf_domain *d = (rf_domain *)&tally;
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
@@ -322,6 +345,7 @@ int main(int argc, char **argv) {
     rf_function *f;
     modules(argv[1]);
     CHECK_STATUS(rf_module_create(argv[1], 0, &m), RF_OK);
+    symbols(m);
     domains(m);
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
     o.imports = imports, o.import_count = 4, o.memory_limit = 16 << 20;

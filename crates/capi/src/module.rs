@@ -1,9 +1,9 @@
 //! Modules: opening and ending.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use ringfence::{Backend, LoadOptions, Module};
+use ringfence::{Backend, ExportKind, LoadOptions, Module};
 
 use crate::arguments::{self, not_null, text};
 use crate::error::status;
@@ -94,5 +94,71 @@ pub extern "C" fn rf_module_destroy(module: *mut c_void) -> Status {
         } else {
             objects::remove_module(module)
         }
+    })
+}
+
+/// `rf_symbol`.
+#[repr(C)]
+pub struct Symbol {
+    name: *const c_char,
+    kind: i32,
+    imported: c_int,
+    weak: c_int,
+    size: u64,
+}
+
+const KIND_FUNCTION: i32 = 0;
+const KIND_OBJECT: i32 = 1;
+const KIND_THREAD_LOCAL: i32 = 2;
+
+/// See the header.
+///
+/// # Safety
+/// `visit` is null or a function that takes `context`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_module_visit(
+    module: *const c_void,
+    visit: Option<unsafe extern "C" fn(*mut c_void, *const Symbol) -> c_int>,
+    context: *mut c_void,
+) -> Status {
+    status(|| {
+        let module = objects::module(module)?;
+        let visit = visit.ok_or_else(|| Failure::new(Status::ERROR_ARGUMENT, "visit is NULL"))?;
+        let exports = module.exports().iter().map(|export| {
+            let kind = match export.kind {
+                ExportKind::Function => KIND_FUNCTION,
+                ExportKind::Object => KIND_OBJECT,
+                ExportKind::ThreadLocal => KIND_THREAD_LOCAL,
+            };
+            (&export.name, kind, None, export.size)
+        });
+        let imports = module.imports().iter().map(|import| {
+            let kind = if import.function {
+                KIND_FUNCTION
+            } else {
+                KIND_OBJECT
+            };
+            (&import.name, kind, Some(import.weak), 0)
+        });
+        let mut name = Vec::new();
+        for (text, kind, imported, size) in exports.chain(imports) {
+            name.clear();
+            name.try_reserve(text.len() + 1)
+                .map_err(|_| Failure::new(Status::ERROR_LIMIT, "out of memory"))?;
+            name.extend_from_slice(text.as_bytes());
+            name.push(0);
+            let symbol = Symbol {
+                name: name.as_ptr().cast(),
+                kind,
+                imported: c_int::from(imported.is_some()),
+                weak: c_int::from(imported.unwrap_or(false)),
+                size,
+            };
+            // SAFETY: the caller's promise; the symbol and its name live until the visitor has returned.
+            if unsafe { visit(context, &raw const symbol) } != 0 {
+                break;
+            }
+        }
+        Ok(())
     })
 }

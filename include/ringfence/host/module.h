@@ -32,6 +32,30 @@ rf_status rf_module_create(const char *path, int flags, rf_module **module) RF_W
 rf_status rf_module_create_from_bytes(const void *bytes, size_t length, const char *name, int flags,
                                       rf_module **module) RF_WARN_UNUSED;
 
+/* What a symbol of a module is. */
+typedef enum rf_symbol_kind {
+    RF_SYMBOL_KIND_FUNCTION = 0,
+    RF_SYMBOL_KIND_OBJECT = 1,      /* a variable */
+    RF_SYMBOL_KIND_THREAD_LOCAL = 2 /* a variable of each thread's own */
+} rf_symbol_kind;
+
+/* A symbol that a module exports or imports. */
+typedef struct rf_symbol {
+    const char *name; /* as in the source; valid until the visitor returns */
+    rf_symbol_kind kind;
+    int imported; /* 0: the module has it; 1: who makes a domain of the module has to give it */
+    int weak;     /* 1: an import that may be left out */
+    uint64_t size; /* in bytes, as the module claims; 0 for imports */
+} rf_symbol;
+
+/* Gets one symbol; 0 to go on, anything else to end the visit. `context` is rf_module_visit's. */
+typedef int (*rf_symbol_visitor)(void *context, const rf_symbol *symbol);
+
+/* Calls `visit` for each symbol that the module exports, then for each that it imports, in the file's
+ * order. May be called by several threads; the visitor may call any function of this library.
+ * Errors: RF_ERROR_HANDLE; RF_ERROR_ARGUMENT without a visitor; RF_ERROR_LIMIT without memory. */
+rf_status rf_module_visit(const rf_module *module, rf_symbol_visitor visit, void *context);
+
 /* Ends the handle. Domains, snapshots and pools of the module live on. NULL is fine. */
 rf_status rf_module_destroy(rf_module *module);
 

@@ -3,6 +3,7 @@
 
 #include "access/xact.h"
 #include "commands/proclang.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
@@ -83,6 +84,71 @@ plfenced_domains(PG_FUNCTION_ARGS)
 		values[6] = Int64GetDatum(u.memory);
 		values[7] = BoolGetDatum(d->module->current);
 		tuplestore_putvalues(r->setResult, r->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* A row of fenced.inspect. */
+struct symbol_row {
+	struct symbol_row *next;
+	rf_symbol symbol;
+	char name[FLEXIBLE_ARRAY_MEMBER];
+};
+
+struct symbol_rows {
+	struct symbol_row *first, **last;
+	bool complete;
+};
+
+/* Keeps a symbol. Raises no error: that would jump over the library. */
+static int
+keep_symbol(void *context, const rf_symbol *symbol)
+{
+	struct symbol_rows *rows = context;
+	Size length = strlen(symbol->name) + 1;
+	struct symbol_row *row = palloc_extended(offsetof(struct symbol_row, name) + length, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+
+	rows->complete = row != NULL;
+	if (!row)
+		return 1;
+	row->next = NULL;
+	row->symbol = *symbol;
+	memcpy(row->name, symbol->name, length);
+	*rows->last = row;
+	rows->last = &row->next;
+	return 0;
+}
+
+/* fenced.inspect(): what a module exports and imports. */
+PG_FUNCTION_INFO_V1(plfenced_inspect);
+Datum
+plfenced_inspect(PG_FUNCTION_ARGS)
+{
+	static const char *const kinds[] = { "function", "object", "thread-local object" };
+	ReturnSetInfo *r = (ReturnSetInfo *) fcinfo->resultinfo;
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	struct symbol_rows rows = { NULL, &rows.first, true };
+
+	plf_module_check_usage(name);
+	if (rf_module_visit(plf_module_get(name)->handle, keep_symbol, &rows) != RF_OK)
+		plf_throw_library(psprintf("module \"%s\"", name));
+	if (!rows.complete)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	InitMaterializedSRF(fcinfo, 0);
+	for (struct symbol_row *row = rows.first; row; row = row->next) {
+		Datum values[4];
+		bool nulls[4] = { false };
+
+		/* The module's author may have put any bytes into a name. */
+		if (!pg_verifymbstr(row->name, strlen(row->name), true))
+			continue;
+		values[0] = CStringGetTextDatum(row->name);
+		values[1] = CStringGetTextDatum(kinds[row->symbol.kind]);
+		values[2] = BoolGetDatum(row->symbol.imported != 0);
+		values[3] = Int64GetDatum(row->symbol.size);
+		nulls[3] = row->symbol.imported != 0;
+		tuplestore_putvalues(r->setResult, r->setDesc, values, nulls);
+		CHECK_FOR_INTERRUPTS();
 	}
 	return (Datum) 0;
 }

@@ -9,10 +9,13 @@ SELECT fenced.install('alices', pg_read_binary_file(:'modules' || '/basics.rf'))
 CREATE FUNCTION alices_counter() RETURNS int8 AS 'alices:counter' LANGUAGE plfenced;
 SELECT alices_counter(), alices_counter();
 SELECT count(*) FROM fenced.module;
+SELECT symbol, kind, imported, size > 0 AS size FROM fenced.inspect('alices') WHERE symbol IN ('inc', 'plf_version', 'plf_report') ORDER BY 1;
 SET ROLE plf_bob;
 CREATE FUNCTION bobs_counter() RETURNS int8 AS 'alices:counter' LANGUAGE plfenced;
 SELECT fenced.install('alices', pg_read_binary_file(:'modules' || '/shapes.rf'));
 SELECT fenced.remove('alices');
+SELECT fenced.inspect('alices');
+SELECT fenced.inspect('nowhere');
 -- A domain of one's own.
 SELECT alices_counter();
 SET plfenced.memory_limit = '1GB';
