@@ -1,0 +1,107 @@
+//! Comparisons: as branches, and as values.
+
+use super::Emit;
+use super::asm::alu;
+use crate::alloc::{R11, RCX};
+use crate::ir::{Ins, NONE, Op, cc};
+
+impl Emit<'_> {
+    pub fn branches(&mut self, ins: &Ins, k: usize) {
+        match ins.op {
+            Op::Jmp => {
+                // Not to what comes next anyway.
+                let mut rest = self.f.code[k + 1..].iter().take_while(|i| i.op == Op::Label);
+                if !rest.any(|i| i.c == ins.c) {
+                    self.jump(None, ins.c);
+                }
+            }
+            Op::Br => {
+                self.compare(ins);
+                self.jump(Some(ins.cc), ins.c);
+            }
+            Op::FBr => {
+                self.compare_floats(ins);
+                match ins.cc {
+                    cc::FEQ => {
+                        // Past the jump if they are not comparable.
+                        self.out.asm.bytes(&[0x7A, 0]);
+                        let from = self.out.asm.code.len();
+                        self.jump(Some(cc::E), ins.c);
+                        self.out.asm.code[from - 1] = (self.out.asm.code.len() - from) as u8;
+                    }
+                    cc::FNE => {
+                        self.jump(Some(cc::NE), ins.c);
+                        self.jump(Some(0xA), ins.c);
+                    }
+                    code => self.jump(Some(code), ins.c),
+                }
+            }
+            _ => self.set(ins),
+        }
+    }
+
+    fn jump(&mut self, code: Option<u8>, label: u32) {
+        let at = self.labels[label as usize];
+        let here = self.out.asm.code.len() as i64;
+        if at != NONE {
+            let short = i64::from(at) - (here + 2);
+            if short >= -128 {
+                self.out
+                    .asm
+                    .bytes(&[code.map_or(0xEB, |c| 0x70 | c), short as u8]);
+                return;
+            }
+        }
+        match code {
+            Some(code) => self.out.asm.bytes(&[0x0F, 0x80 | code]),
+            None => self.out.asm.code.push(0xE9),
+        }
+        self.jumps.push((self.out.asm.code.len() as u32, label));
+        self.out.asm.bytes(&[0; 4]);
+    }
+
+    fn compare(&mut self, ins: &Ins) {
+        let a = self.use_in(ins.a, R11);
+        if ins.b != NONE {
+            let b = self.use_in(ins.b, RCX);
+            self.out.asm.rr(0, &[alu::CMP], ins.w, a, b);
+        } else if ins.imm == 0 {
+            self.out.asm.rr(0, &[0x85], ins.w, a, a);
+        } else {
+            self.out.asm.alu_constant(alu::CMP, ins.w, a, ins.imm as i32);
+        }
+    }
+
+    fn compare_floats(&mut self, ins: &Ins) {
+        let (a, b) = (self.use_float(ins.a, 15), self.use_float(ins.b, 14));
+        self.out
+            .asm
+            .rr(if ins.w == 8 { 0x66 } else { 0 }, &[0x0F, 0x2E], 4, a, b);
+    }
+
+    fn set(&mut self, ins: &Ins) {
+        let set = |asm: &mut super::asm::Asm, code: u8, reg: u8| asm.rr(0, &[0x0F, 0x90 | code], 1, 0, reg);
+        if ins.op == Op::FSet {
+            self.compare_floats(ins);
+        } else {
+            self.compare(ins);
+        }
+        let d = self.def(ins.d);
+        let asm = &mut self.out.asm;
+        match ins.cc {
+            cc::FEQ => {
+                set(asm, cc::E, RCX);
+                set(asm, 0xB, R11);
+                asm.rr(0, &[alu::AND], 4, RCX, R11);
+            }
+            cc::FNE => {
+                set(asm, cc::NE, RCX);
+                set(asm, 0xA, R11);
+                asm.rr(0, &[alu::OR], 4, RCX, R11);
+            }
+            code => set(asm, code, RCX),
+        }
+        asm.rr(0, &[0x0F, 0xB6], 1, d, RCX);
+        self.done(ins.d);
+    }
+}

@@ -1,0 +1,257 @@
+//! The code of one function as a list of simple instructions on numbered values.
+
+/// A value: a variable, or what an instruction computed.
+pub type Val = u32;
+
+/// No value.
+pub const NONE: Val = u32::MAX;
+/// As the base of an address: the function's frame, and the text's data.
+pub const FRAME: Val = u32::MAX - 1;
+pub const DATA: Val = u32::MAX - 2;
+
+/// Whether it is a value, not one of the above.
+pub const fn is_val(v: Val) -> bool {
+    v < DATA
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    Nop,
+    /// `d = a`.
+    Mov,
+    /// `d = imm`.
+    MovI,
+    FMov,
+    /// `d` = the number whose bits are `imm`.
+    FConst,
+    /// `d = a op b`, or `a op imm` without `b`.
+    Add,
+    Sub,
+    Mul,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Sar,
+    Div,
+    Rem,
+    UDiv,
+    URem,
+    Neg,
+    Not,
+    /// `d` = the address, 64 bits; of data only its lower half, without index.
+    Lea,
+    /// `d` = the address of data at `imm`, or of function `imm`, or of import `imm`.
+    DataAddr,
+    FuncAddr,
+    ImportAddr,
+    /// `d` = what is at the address, `w` bytes, extended by its sign if `cc`.
+    Load,
+    /// `c` to the address, `w` bytes.
+    Store,
+    /// The number `c` (as 32 bits with sign) to the address.
+    StoreI,
+    FLoad,
+    FStore,
+    /// `d` = `a` of `w` bytes extended to `sc` bytes, by its sign if `cc`.
+    Ext,
+    /// `d` (float of `sc` bytes) = integer `a` of `w` bytes with sign.
+    FromInt,
+    /// `d` (integer of `w` bytes) = float `a` of `sc` bytes, towards 0.
+    ToInt,
+    /// `d` (float of `w` bytes) = float `a` of the other size.
+    FCvt,
+    /// `d` = float `a` with the bits of `imm` inverted.
+    FFlip,
+    FAdd,
+    FSub,
+    FMul,
+    FDiv,
+    /// `d = a cc b`, as 0 or 1.
+    Set,
+    FSet,
+    /// To label `c` if `a cc b`.
+    Br,
+    FBr,
+    Jmp,
+    Label,
+    Ret,
+    FRet,
+    /// Calls function `imm`, or import `imm`, or what `a` points to; `b`: number in [`Func::calls`].
+    Call,
+    CallImport,
+    CallPtr,
+    /// What the function was called with, in the order of [`Func::params`].
+    Params,
+}
+
+/// Conditions, numbered as in machine code; of floats there are two more.
+pub mod cc {
+    pub const B: u8 = 2;
+    pub const AE: u8 = 3;
+    pub const E: u8 = 4;
+    pub const NE: u8 = 5;
+    pub const BE: u8 = 6;
+    pub const A: u8 = 7;
+    pub const L: u8 = 12;
+    pub const GE: u8 = 13;
+    pub const LE: u8 = 14;
+    pub const G: u8 = 15;
+    /// Equal, and not: of numbers that may not be comparable.
+    pub const FEQ: u8 = 0x14;
+    pub const FNE: u8 = 0x15;
+
+    /// The condition that holds with the operands exchanged.
+    pub const fn swapped(cc: u8) -> u8 {
+        match cc {
+            B => A,
+            A => B,
+            AE => BE,
+            BE => AE,
+            L => G,
+            G => L,
+            GE => LE,
+            LE => GE,
+            cc => cc,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ins {
+    pub op: Op,
+    /// Width in bytes.
+    pub w: u8,
+    pub cc: u8,
+    /// Scale of the index.
+    pub sc: u8,
+    /// Result.
+    pub d: Val,
+    /// Operands; of memory accesses base and index.
+    pub a: Val,
+    pub b: Val,
+    /// What is stored, or a label.
+    pub c: u32,
+    pub imm: i64,
+}
+
+impl Ins {
+    pub const fn new(op: Op) -> Ins {
+        Ins {
+            op,
+            w: 8,
+            cc: 0,
+            sc: 1,
+            d: NONE,
+            a: NONE,
+            b: NONE,
+            c: NONE,
+            imm: 0,
+        }
+    }
+
+    /// The values that it reads, without arguments of calls.
+    pub fn uses(&self) -> [Val; 3] {
+        let c = if matches!(self.op, Op::Store | Op::FStore) {
+            self.c
+        } else {
+            NONE
+        };
+        let b = if matches!(self.op, Op::Call | Op::CallImport | Op::CallPtr) {
+            NONE
+        } else {
+            self.b
+        };
+        [self.a, b, c]
+    }
+
+    pub fn is_call(&self) -> bool {
+        matches!(self.op, Op::Call | Op::CallImport | Op::CallPtr)
+    }
+
+    /// Whether nothing is lost if nobody uses the result.
+    pub fn is_pure(&self) -> bool {
+        use Op::*;
+        matches!(
+            self.op,
+            Mov | MovI
+                | FMov
+                | FConst
+                | Add
+                | Sub
+                | Mul
+                | And
+                | Or
+                | Xor
+                | Shl
+                | Shr
+                | Sar
+                | Neg
+                | Not
+                | Lea
+                | DataAddr
+                | FuncAddr
+                | ImportAddr
+                | Ext
+                | FromInt
+                | ToInt
+                | FCvt
+                | FFlip
+                | FAdd
+                | FSub
+                | FMul
+                | FDiv
+                | Set
+                | FSet
+        ) || matches!(self.op, Load | FLoad) && self.c == NONE
+    }
+
+    /// Where control may go besides the next instruction.
+    pub fn target(&self) -> Option<u32> {
+        matches!(self.op, Op::Br | Op::FBr | Op::Jmp).then_some(self.c)
+    }
+
+    /// Whether the next instruction is never reached from here.
+    pub fn ends(&self) -> bool {
+        matches!(self.op, Op::Jmp | Op::Ret | Op::FRet)
+    }
+}
+
+/// An argument or parameter: the value, and whether it is a float.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg {
+    pub val: Val,
+    pub float: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct CallInfo {
+    /// The arguments are in [`Func::args`].
+    pub from: u32,
+    pub count: u32,
+    /// The result is a float.
+    pub float: bool,
+    pub variadic: bool,
+}
+
+#[derive(Default)]
+pub struct Func {
+    pub code: Vec<Ins>,
+    /// For each value: is it a float?
+    pub floats: Vec<bool>,
+    pub labels: u32,
+    pub calls: Vec<CallInfo>,
+    pub args: Vec<Arg>,
+    pub params: Vec<Arg>,
+    /// Bytes of locals in the frame.
+    pub frame: u32,
+}
+
+impl Func {
+    /// The arguments of a call.
+    pub fn call_args(&self, ins: &Ins) -> &[Arg] {
+        let info = &self.calls[ins.b as usize];
+        &self.args[info.from as usize..(info.from + info.count) as usize]
+    }
+}

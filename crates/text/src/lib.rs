@@ -1,0 +1,190 @@
+//! Compiles functions from text: C without its preprocessor, to machine code that Ringfence's verifier accepts, in
+//! microseconds. `docs/text.md` says what it takes and what not.
+//!
+//! The compiler is not trusted: whatever comes of a text, the verifier judges it. What it does guarantee is that it comes
+//! back: it runs in the host on texts from strangers, so nesting, tokens, instructions and memory are bounded, and it has no
+//! `unsafe` and no panics.
+//!
+//! ```
+//! let compiled = ringfence_text::compile("long twice(long n) { return 2 * n; }").unwrap();
+//! assert_eq!(compiled.exports[0].name, "twice");
+//!
+//! let errors = ringfence_text::compile("long twice(long n) { return 2 * m; }").unwrap_err();
+//! assert_eq!(errors.0[0].message, "unknown name `m`");
+//! ```
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod alloc;
+mod ast;
+mod compiled;
+mod emit;
+mod error;
+mod ir;
+mod lex;
+mod live;
+mod lower;
+mod parse;
+mod types;
+
+use ast::Unit;
+pub use compiled::{Collides, Compiled, DataFix, Export, Import, Kind, Target};
+use error::Notes;
+pub use error::{Error, Errors};
+use lex::Tokens;
+use types::Ty;
+
+/// Most bytes of a text.
+pub const TEXT: usize = 1 << 20;
+
+/// Most bytes of code.
+const CODE: usize = 16 << 20;
+
+/// How often a text is placed anew whose distances look like an identifier.
+const TRIES: usize = 8;
+
+/// Compiles a text.
+///
+/// # Errors
+/// All that is wrong with it, as far as it can be told apart.
+pub fn compile(text: &str) -> Result<Compiled, Errors> {
+    let bytes = text.as_bytes();
+    let mut notes = Notes::default();
+    if bytes.len() > TEXT {
+        let message = format!("the text has more than {TEXT} bytes");
+        notes.last(0, message, Some("split it"));
+        return Err(notes.finish(bytes));
+    }
+    let tokens = lex::lex(bytes, &mut notes);
+    let unit = parse::parse(bytes, &tokens, &mut notes);
+    if notes.none()
+        && let Some(compiled) = generate(bytes, &tokens, &unit, &mut notes)
+    {
+        return Ok(compiled);
+    }
+    Err(notes.finish(bytes))
+}
+
+fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Option<Compiled> {
+    let mut functions = Vec::new();
+    for (number, func) in unit.funcs.iter().enumerate() {
+        let Some(body) = func.body else { continue };
+        let Ok(mut f) = lower::lower(unit, number as u32, body, notes) else {
+            continue;
+        };
+        live::clean(&mut f);
+        match live::intervals(&f) {
+            Ok(live) => {
+                let registers = alloc::allocate(&f, &live);
+                functions.push((number, f, registers));
+            }
+            Err(live::TooLarge) => {
+                notes.note(
+                    func.at,
+                    1,
+                    "this function is too involved".into(),
+                    Some("divide it"),
+                );
+            }
+        }
+    }
+    if !notes.none() {
+        return None;
+    }
+    for salt in 0..TRIES {
+        let mut out = emit::Output::default();
+        let mut starts = vec![0; unit.funcs.len()];
+        for (number, f, registers) in &functions {
+            starts[*number] = emit::function(f, registers, salt, &mut out);
+            if out.asm.code.len() > CODE {
+                notes.last(
+                    unit.funcs[*number].at,
+                    format!("the code has more than {CODE} bytes"),
+                    Some("split the text"),
+                );
+                return None;
+            }
+        }
+        for (at, func) in std::mem::take(&mut out.funcs) {
+            out.patch(at, starts[func as usize].wrapping_sub(at + 4));
+        }
+        if !emit::collides(&out.asm.code, 0, out.asm.code.len()) {
+            return Some(finish(text, tokens, unit, out, &starts));
+        }
+    }
+    notes.last(
+        0,
+        "no way was found to encode this text".into(),
+        Some("change it a little"),
+    );
+    None
+}
+
+fn kind(unit: &Unit, ty: Ty) -> Kind {
+    let size = unit.types.size(ty) as u8;
+    match () {
+        () if ty.is_void() => Kind::Void,
+        () if ty.is_int() => Kind::Int(size, ty.signed()),
+        () if ty.is_float() => Kind::Float(size),
+        () if unit.types.is_record(ty) => Kind::Record,
+        () => Kind::Pointer,
+    }
+}
+
+fn finish(text: &[u8], tokens: &Tokens, unit: &Unit, out: emit::Output, starts: &[u32]) -> Compiled {
+    let mut compiled = Compiled {
+        code: out.asm.code,
+        code_data: out.asm.data,
+        code_imports: out.imports,
+        ..Compiled::default()
+    };
+    for (number, func) in unit.funcs.iter().enumerate() {
+        let Some(sig) = unit.types.sig(func.ty) else {
+            continue;
+        };
+        let name = tokens.name(text, func.name).to_string();
+        let params = sig.params.iter().map(|&ty| kind(unit, ty)).collect();
+        let result = kind(unit, sig.ret);
+        if func.body.is_some() && !func.internal {
+            compiled.exports.push(Export {
+                name,
+                offset: starts[number],
+                params,
+                result,
+            });
+        } else if func.import.is_some() {
+            let variadic = sig.variadic;
+            compiled.imports.push(Import {
+                name,
+                params,
+                result,
+                variadic,
+            });
+        }
+    }
+    for global in unit.globals.iter().filter(|g| g.defined) {
+        let end = global.offset as usize + unit.types.size(global.ty) as usize;
+        let at = global.offset as usize;
+        compiled.data.resize(end.max(compiled.data.len()), 0);
+        if let Some(bytes) = &global.bytes {
+            let len = bytes.len().min(end - at);
+            compiled.data[at..at + len].copy_from_slice(&bytes[..len]);
+        }
+        for &(offset, target, add) in &global.addresses {
+            let (to, base) = match target {
+                ast::Target::Global(g) => (Target::Data, i64::from(unit.globals[g as usize].offset)),
+                ast::Target::Func(f) => match unit.funcs[f as usize].import {
+                    Some(import) => (Target::Import(import), 0),
+                    None => (Target::Code, i64::from(starts[f as usize])),
+                },
+            };
+            compiled.data_fixes.push(DataFix {
+                at: global.offset + offset,
+                to,
+                offset: base.wrapping_add(add),
+            });
+        }
+    }
+    compiled
+}

@@ -1,0 +1,290 @@
+//! From a typed function to its list of instructions.
+
+mod call;
+mod cond;
+mod convert;
+mod memory;
+mod numbering;
+mod stmt;
+mod value;
+
+use crate::ast::{Body, Expr, Id, Unit};
+use crate::error::{Notes, Stop};
+use crate::ir::{self, Ins, NONE, Op, Val};
+use crate::types::Ty;
+use numbering::Known;
+
+pub type R<T> = Result<T, Stop>;
+
+/// Most instructions of a function.
+const CODE: usize = 200_000;
+/// Most bytes of a function's locals.
+const FRAME: u64 = 1 << 20;
+
+/// Where a local is.
+#[derive(Clone, Copy)]
+enum Place {
+    Value(Val),
+    Frame(u32),
+}
+
+/// What a `return` does: in the function itself, or in one that stands in the place of a call.
+#[derive(Clone, Copy)]
+struct Return {
+    /// Where the value goes, and where control goes; without label it returns.
+    value: Val,
+    label: Option<u32>,
+    /// Where a record is written that is returned.
+    record: Val,
+    ty: Ty,
+}
+
+struct Lower<'a> {
+    unit: &'a Unit,
+    notes: &'a mut Notes,
+    f: ir::Func,
+    /// How often each value was written, and whether it is a temporary.
+    versions: Vec<u32>,
+    temps: Vec<bool>,
+    known: Vec<Known>,
+    /// How often memory was written.
+    memory: u32,
+    /// Where the locals of the present function are.
+    places: Vec<Place>,
+    first_local: u32,
+    first_label: u32,
+    breaks: Vec<u32>,
+    continues: Vec<u32>,
+    olds: Vec<Val>,
+    given: Vec<Val>,
+    ret: Return,
+    /// The functions that stand in each other, outermost first.
+    inlined: Vec<u32>,
+    /// Where the present statement is, for errors.
+    at: u32,
+}
+
+/// Makes the instructions of a function.
+pub fn lower(unit: &Unit, number: u32, body: Body, notes: &mut Notes) -> R<ir::Func> {
+    let func = &unit.funcs[number as usize];
+    let ret = unit.types.sig(func.ty).map_or(Ty::VOID, |s| s.ret);
+    let mut lower = Lower {
+        unit,
+        notes,
+        f: ir::Func::default(),
+        versions: Vec::new(),
+        temps: Vec::new(),
+        known: Vec::new(),
+        memory: 0,
+        places: Vec::new(),
+        first_local: body.first_local,
+        first_label: 0,
+        breaks: Vec::new(),
+        continues: Vec::new(),
+        olds: Vec::new(),
+        given: Vec::new(),
+        ret: Return {
+            value: NONE,
+            label: None,
+            record: NONE,
+            ty: ret,
+        },
+        inlined: vec![number],
+        at: func.at,
+    };
+    lower.f.labels = body.labels;
+    lower.function(body)?;
+    Ok(lower.f)
+}
+
+impl Lower<'_> {
+    fn function(&mut self, body: Body) -> R<()> {
+        let unit = self.unit;
+        let mut params = Vec::new();
+        if unit.types.is_record(self.ret.ty) {
+            let pointer = self.variable(false);
+            self.ret.record = pointer;
+            params.push(ir::Arg {
+                val: pointer,
+                float: false,
+            });
+        }
+        // Parameters arrive as values; those that have to be in memory are written there.
+        let mut arrived = Vec::new();
+        for i in 0..body.params {
+            let ty = unit.locals[(body.first_local + i) as usize].ty;
+            let float = ty.is_float();
+            let val = self.variable(float);
+            params.push(ir::Arg { val, float });
+            arrived.push(val);
+        }
+        self.f.params = params;
+        self.push(Ins::new(Op::Params))?;
+        self.enter(body)?;
+        for (i, &val) in arrived.iter().enumerate() {
+            self.parameter(body, i as u32, val, true)?;
+        }
+        self.stmt(body.stmt)?;
+        self.finish()
+    }
+
+    /// Makes places for the locals of a function.
+    fn enter(&mut self, body: Body) -> R<()> {
+        self.places.clear();
+        self.first_local = body.first_local;
+        for i in 0..body.locals {
+            let local = self.unit.locals[(body.first_local + i) as usize];
+            let place = match local.in_memory {
+                true => {
+                    let (size, align) = (self.unit.types.size(local.ty), self.unit.types.align(local.ty));
+                    Place::Frame(self.room(size, align)?)
+                }
+                false => Place::Value(self.variable(local.ty.is_float())),
+            };
+            self.places.push(place);
+        }
+        Ok(())
+    }
+
+    /// Puts what arrived for a parameter where its local is. Narrow integers may come with anything above them.
+    fn parameter(&mut self, body: Body, i: u32, val: Val, outside: bool) -> R<()> {
+        let ty = self.unit.locals[(body.first_local + i) as usize].ty.plain();
+        let size = self.unit.types.size(ty);
+        let mem = match self.places[i as usize] {
+            Place::Frame(offset) if self.unit.types.is_record(ty) => {
+                let from = memory::Mem::at(val);
+                return self.copy(memory::Mem::frame(offset), from, size);
+            }
+            Place::Frame(offset) => memory::Mem::frame(offset),
+            Place::Value(place) => {
+                let narrow = outside && ty.is_int() && size < 4;
+                let val = match narrow {
+                    true if ty == Ty::BOOL => self.extend(val, 1, false, 4)?,
+                    true => self.extend(val, size as u8, ty.signed(), 4)?,
+                    false => val,
+                };
+                return self.set(place, val, ty.is_float());
+            }
+        };
+        self.store(mem, val, ty)
+    }
+
+    /// What is behind the last statement. A function that should return a value, and does not, returns 0: C leaves it open.
+    fn finish(&mut self) -> R<()> {
+        if self.f.code.last().is_some_and(Ins::ends) {
+            return Ok(());
+        }
+        let ty = self.ret.ty;
+        if ty.is_float() {
+            let a = self.float_constant(0.0, ty)?;
+            let w = self.width(ty);
+            return self.push(Ins {
+                a,
+                w,
+                ..Ins::new(Op::FRet)
+            });
+        }
+        let a = if self.unit.types.is_scalar(ty) {
+            self.integer(0)?
+        } else {
+            NONE
+        };
+        self.push(Ins {
+            a,
+            ..Ins::new(Op::Ret)
+        })
+    }
+
+    /// Room in the frame.
+    fn room(&mut self, size: u64, align: u32) -> R<u32> {
+        let from = u64::from(self.f.frame).next_multiple_of(u64::from(align.max(1)));
+        let end = from + size;
+        if end > FRAME {
+            let message = format!("the locals of this function need more than {} bytes", FRAME);
+            return Err(self
+                .notes
+                .note(self.at, 1, message, Some("make large ones static")));
+        }
+        self.f.frame = end as u32;
+        Ok(from as u32)
+    }
+
+    fn new_value(&mut self, float: bool, temp: bool) -> Val {
+        self.f.floats.push(float);
+        self.versions.push(0);
+        self.temps.push(temp);
+        self.f.floats.len() as Val - 1
+    }
+
+    fn variable(&mut self, float: bool) -> Val {
+        self.new_value(float, false)
+    }
+
+    fn push(&mut self, ins: Ins) -> R<()> {
+        if self.f.code.len() >= CODE {
+            let message = "this function is too large".to_string();
+            return Err(self.notes.note(self.at, 1, message, Some("divide it")));
+        }
+        if ins.d != NONE {
+            self.versions[ins.d as usize] += 1;
+        }
+        self.f.code.push(ins);
+        Ok(())
+    }
+
+    fn new_label(&mut self) -> u32 {
+        self.f.labels += 1;
+        self.f.labels - 1
+    }
+
+    fn put_label(&mut self, label: u32) -> R<()> {
+        self.known.clear();
+        self.push(Ins {
+            c: label,
+            ..Ins::new(Op::Label)
+        })
+    }
+
+    fn jump(&mut self, label: u32) -> R<()> {
+        if self.f.code.last().is_some_and(Ins::ends) {
+            return Ok(());
+        }
+        self.push(Ins {
+            c: label,
+            ..Ins::new(Op::Jmp)
+        })
+    }
+
+    /// Writes a variable.
+    fn set(&mut self, place: Val, val: Val, float: bool) -> R<()> {
+        if place == val {
+            return Ok(());
+        }
+        // What was just computed for nothing else is computed into the variable.
+        if let Some(last) = self.f.code.last_mut()
+            && last.d == val
+            && self.temps[val as usize]
+            && self.known.last().is_some_and(|k| k.result == val)
+        {
+            last.d = place;
+            self.known.pop();
+            self.versions[place as usize] += 1;
+            return Ok(());
+        }
+        let op = if float { Op::FMov } else { Op::Mov };
+        self.push(Ins {
+            d: place,
+            a: val,
+            ..Ins::new(op)
+        })
+    }
+
+    /// The number of bytes that a scalar has in a register: 4 or 8.
+    fn width(&self, ty: Ty) -> u8 {
+        if self.unit.types.size(ty) == 8 { 8 } else { 4 }
+    }
+
+    fn expr_of(&self, id: Id) -> Expr {
+        self.unit.node(id).expr
+    }
+}
