@@ -8,7 +8,8 @@ use ringfence_runtime::{
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
-use support::living::{Callers, Named, is_bad_target, run};
+use std::time::{Duration, Instant};
+use support::living::{Callers, Named, PATIENCE, is_bad_target, run};
 use support::{build, call, domain, domain_with, fault, imports, module};
 
 fn load(file: &[u8], name: &str) -> Module {
@@ -592,9 +593,11 @@ fn calls_race_with_adding_and_removing() {
     };
     let callers = Callers::start(&d, pointer, 1106..1107, named);
     let modules = [plugin(), plugin()];
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let (mut added, mut busy, mut resets) = (0u64, 0u64, 0u64);
-    while begin.elapsed() < std::time::Duration::from_millis(1200) {
+    // As many as prove something, however busy the machine is.
+    let enough = |added: u64| added > 200 && begin.elapsed() > Duration::from_millis(1200);
+    while !enough(added) && begin.elapsed() < PATIENCE {
         match d.remove("p") {
             Ok(()) | Err(ModuleError::Unknown { .. } | ModuleError::Faulted) => {}
             Err(ModuleError::Busy { .. }) => busy += 1,

@@ -8,7 +8,8 @@ use ringfence_runtime::{
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use support::living::{Callers, Named, is_bad_target, run};
+use std::time::{Duration, Instant};
+use support::living::{Callers, Named, PATIENCE, is_bad_target, run};
 use support::{build, call, domain, domain_with, entry, imports, in_child, module};
 
 /// What begins a function that can be called through a pointer.
@@ -503,9 +504,11 @@ fn calls_race_with_adding() {
         results: 1100..1200,
     };
     let callers = Callers::start(&d, pointer, 1101..1101 + 100, named);
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let (mut round, mut added, mut busy, mut resets) = (0u8, 0u64, 0u64, 0u64);
-    while begin.elapsed() < std::time::Duration::from_millis(1500) {
+    // As many as prove something, however busy the machine is.
+    let enough = |added: u64| added > 400 && begin.elapsed() > Duration::from_millis(1500);
+    while !enough(added) && begin.elapsed() < PATIENCE {
         round = (round + 1) % 90;
         match d.remove_code("f") {
             Ok(()) => added += 1,

@@ -6,10 +6,11 @@ use ringfence_runtime::{
     Bound, CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, Module,
     ModuleError,
 };
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use support::processor_time;
 
 const LIMIT: Duration = Duration::from_millis(100);
-/// Ten times the limit: machines may be busy. All functions together take many times as long.
+/// Of a processor's time: ten times the limit. All functions together take many times as long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A module with `many` constructors and destructors that spin for so many rounds, a nanosecond or less each.
@@ -33,6 +34,17 @@ fn options() -> DomainOptions {
     options
 }
 
+/// What a limit of time may end on a busy machine, tried until it succeeds.
+fn often<T>(mut what: impl FnMut() -> Result<T, DomainError>) -> T {
+    for _ in 0..50 {
+        match what() {
+            Err(DomainError::Init { source, .. }) if is_time(&source) => {}
+            other => return other.unwrap(),
+        }
+    }
+    panic!("the machine is too busy for 65,000 calls in {LIMIT:?}");
+}
+
 fn is_time(source: &CallError) -> bool {
     match source {
         CallError::Fault(fault) => fault.kind == FaultKind::TimeLimit,
@@ -49,12 +61,13 @@ const SHORT: (u32, u64) = (65_000, 150_000);
 fn constructors_have_one_limit_together() {
     for (many, rounds) in [LONG, SHORT] {
         let m = module(many, rounds, 0);
-        let begun = Instant::now();
+        let begun = processor_time();
         match Domain::new(&[m], Imports::new(), &options()) {
             Err(DomainError::Init { source, .. }) if is_time(&source) => {}
             other => panic!("{other:?}"),
         }
-        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        let took = processor_time() - begun;
+        assert!(took < PATIENCE, "{took:?}");
     }
 }
 
@@ -62,15 +75,17 @@ fn constructors_have_one_limit_together() {
 fn destructors_have_one_limit_together() {
     for (many, rounds) in [LONG, SHORT] {
         let m = module(many, 0, rounds);
-        let d = Domain::new(&[m], Imports::new(), &options()).unwrap();
-        let begun = Instant::now();
+        // Its constructors do next to nothing, but a busy machine may let even those wait for longer than the limit.
+        let d = often(|| Domain::new(std::slice::from_ref(&m), Imports::new(), &options()));
+        let begun = processor_time();
         match d.run_destructors() {
             Err(DomainError::Fini { source, .. }) if is_time(&source) => {}
             other => panic!("{other:?}"),
         }
-        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        let took = processor_time() - begun;
+        assert!(took < PATIENCE, "{took:?}");
         assert!(d.faulted(), "half ended");
-        d.reset().unwrap();
+        often(|| d.reset());
         // The limit was the destructors': a call has its own.
         std::thread::sleep(LIMIT * 2);
         assert_eq!(support::call(&d, "firsts_run", &[]).unwrap(), many.into());
@@ -81,12 +96,13 @@ fn destructors_have_one_limit_together() {
 fn modules_that_are_added_too() {
     let d = Domain::new(&[support::module()], support::imports(), &options()).unwrap();
     let many = module(SHORT.0, SHORT.1, 0);
-    let begun = Instant::now();
+    let begun = processor_time();
     match d.add("many", &many) {
         Err(ModuleError::Init { source, .. }) if is_time(&source) => {}
         other => panic!("{other:?}"),
     }
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    let took = processor_time() - begun;
+    assert!(took < PATIENCE, "{took:?}");
     assert!(d.faulted());
     d.reset().unwrap();
     let m = module(100, 1000, 0);

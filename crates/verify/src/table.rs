@@ -1,5 +1,7 @@
 //! Every accepted opcode, one line each, in the notation of [`crate::op`]; then the opcodes that are refused with
 //! a reason of their own. What stands in neither list is refused as [`Reason::NotAccepted`].
+//!
+//! One file, however long: a reader holds it beside the manual's opcode maps, in their order, and nothing else accepts.
 
 use crate::op::{Form, Op, flag};
 use crate::reason::Reason;

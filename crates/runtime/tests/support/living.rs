@@ -5,6 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a race may take to get somewhere, on a machine that has other things to do.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run(entry: &Entry, args: &[u64]) -> Result<u64, CallError> {
     entry.call(&mut Call::ints(args)).map(|r| r.rax)

@@ -139,6 +139,33 @@ pub fn wait_until_begun(domain: &Domain) {
     }
 }
 
+/// Runs `body` in a forked child and returns its wait status.
+pub fn forked(body: impl FnOnce()) -> i32 {
+    // SAFETY: the child runs `body` and leaves at once.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            body();
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+        status
+    }
+}
+
+/// What this thread has used of a processor, which is the same for the same work however busy the machine is.
+pub fn processor_time() -> std::time::Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes the time there.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    assert_eq!(status, 0);
+    std::time::Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
 /// Runs the test `name` in a process of its own: what it does to signals and to the process stays there.
 pub fn in_child(name: &str, body: impl FnOnce()) {
     const MARK: &str = "RINGFENCE_TEST_CHILD";
