@@ -1,5 +1,6 @@
-# libstdc++: unmodified sources of gcc, configured as gcc configures them for a static library on musl (os/generic,
-# locale model "generic", atomics built in), without the old ABI's symbol versions. Included by the sysroot's Makefile.
+# libstdc++: sources of gcc, unmodified but for one function, configured as gcc configures them for a static library on musl
+# (os/generic, locale model "generic", atomics built in), without the old ABI's symbol versions. Included by the sysroot's
+# Makefile.
 
 CXX := $(RINGFENCE) c++ --twin
 LIBSTDCXX := $(GCC)/libstdc++-v3
@@ -111,13 +112,22 @@ $(CXX_OBJ)/11/hashtable_c++0x.o: $(LIBSTDCXX)/src/c++11/hashtable_c++0x.cc
 	$(call cxx,-std=gnu++11 -fimplicit-templates)
 $(CXX_OBJ)/11/codecvt.o $(CXX_OBJ)/11/limits.o: $(CXX_OBJ)/11/%.o: $(LIBSTDCXX)/src/c++11/%.cc
 	$(call cxx,-std=gnu++11 -fchar8_t)
+# They hand numbers on, also long double, which is moved in integer registers then.
+$(CXX_OBJ)/11/cow-shim_facets.o $(CXX_OBJ)/11/cxx11-shim_facets.o: $(CXX_OBJ)/11/%.o: $(LIBSTDCXX)/src/c++11/%.cc
+	$(call cxx,-std=gnu++11 -mno-80387)
 $(CXX_OBJ)/11/%.o: $(LIBSTDCXX)/src/c++11/%.cc
 	$(call cxx,-std=gnu++11)
 $(CXX_OBJ)/17/%.o: $(LIBSTDCXX)/src/c++17/%.cc
 	$(call cxx,-std=gnu++17 -fimplicit-templates)
 $(CXX_OBJ)/20/%.o: $(LIBSTDCXX)/src/c++20/%.cc
 	$(call cxx,-std=gnu++20 -fimplicit-templates)
-$(CXX_OBJ)/locale/c_locale.o: $(LIBSTDCXX)/config/locale/generic/c_locale.cc
+# Without what reads a long double, which is in convert.cc.
+$(CXX_OBJ)/c_locale.cc: $(LIBSTDCXX)/config/locale/generic/c_locale.cc
+	@mkdir -p $(@D)
+	sed -z -e 's/  template<>\n    void\n    __convert_to_v(const char\* __s, long double& __v.*\n    }\n\n  void\n  locale::facet/  void\n  locale::facet/' $< >$@
+	! grep -n 'long double' $@
+	[ $$(grep -c '__convert_to_v(' $@) = 2 ]
+$(CXX_OBJ)/locale/c_locale.o: $(CXX_OBJ)/c_locale.cc
 	$(call cxx,-std=gnu++98 -fimplicit-templates)
 $(CXX_OBJ)/locale/ctype_configure_char.o: $(LIBSTDCXX)/config/os/generic/ctype_configure_char.cc
 	$(call cxx,-std=gnu++11)

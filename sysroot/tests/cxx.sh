@@ -36,7 +36,7 @@ compare() { # NAME FLAG
 	diff -u "$base.expected" "$base.out"
 }
 
-for program in language library exceptions endings; do
+for program in language library exceptions endings streams; do
 	levels=(-O0 -O2)
 	[ "${RINGFENCE_SOAK:-0}" = 0 ] || levels=(-O0 -O1 -O2 -O3)
 	for level in "${levels[@]}"; do

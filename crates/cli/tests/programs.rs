@@ -210,6 +210,20 @@ fn only_a_program_with_long_double_has_x87_code() {
         ),
         "the libc's common functions have none"
     );
+    d.write(
+        "s.cc",
+        "#include <iomanip>\n#include <iostream>\n#include <sstream>\n#include <unordered_map>\n\
+         int main() { std::stringstream s(\"1.5 x\"); double a; std::string b; s >> a >> b;\n\
+         std::unordered_map<std::string, double> m{{b, a}}; std::wcout << L\"w\" << a;\n\
+         std::cout << std::setprecision(3) << m[b] << std::stod(\"2.5\") << std::to_string(a); }\n",
+    );
+    let sysroot = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/sysroot");
+    let streams = d
+        .sh(&format!(
+            "$RF c++ --sysroot-rf {sysroot} -O1 s.cc -o s.rf && $RF inspect s.rf"
+        ))
+        .ok();
+    assert!(!streams.out.contains("x87"), "streams have none: {}", streams.out);
     assert!(
         uses("volatile long double x = c; printf(\"%Lf\", x / 3);\n"),
         "the test sees x87 code where there is some"
