@@ -59,6 +59,17 @@ fn read<T: AnyBitPattern + Value>(domain: &Domain, at: Ptr<T>, count: usize) -> 
         .into_inner_unchecked()
 }
 
+/// The element whose call failed, and its fault.
+fn failed(error: &BatchError) -> (Option<u64>, &FaultKind) {
+    match error {
+        BatchError::Call {
+            element,
+            source: CallError::Fault(fault),
+        } => (*element, &fault.kind),
+        _ => panic!("{error}"),
+    }
+}
+
 #[test]
 fn each_element_gets_its_own_arguments_and_results_are_stored() {
     let d = domain();
@@ -200,14 +211,7 @@ fn a_fault_tells_its_element_and_leaves_the_results_before_it() {
         let error = divide
             .call_batch(100, (Column::Same(84), by.into()), to)
             .expect_err("a division by zero");
-        let BatchError::Call {
-            element,
-            source: CallError::Fault(fault),
-        } = &error
-        else {
-            panic!("{error}");
-        };
-        assert_eq!((*element, &fault.kind), (Some(bad as u64), &FaultKind::Division));
+        assert_eq!(failed(&error), (Some(bad as u64), &FaultKind::Division));
         assert!(
             error.to_string().starts_with(&format!("element {bad}: ")),
             "{error}"
@@ -301,14 +305,7 @@ fn limits_hold_for_a_batch_as_for_one_call() {
     let error = forever
         .call_batch(10, (array(&d, &numbers).into(),), Ptr::NULL)
         .expect_err("it never ends");
-    let BatchError::Call {
-        element,
-        source: CallError::Fault(fault),
-    } = &error
-    else {
-        panic!("{error}");
-    };
-    assert_eq!((*element, &fault.kind), (Some(5), &FaultKind::TimeLimit));
+    assert_eq!(failed(&error), (Some(5), &FaultKind::TimeLimit));
 }
 
 #[test]

@@ -683,31 +683,6 @@ fn constructors_may_add_through_the_host() {
     );
 }
 
-/// The calling thread may not make memory executable from now on.
-fn refuse_text() {
-    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    let (load, equal, any, end) = (0x20, 0x15, 0x45, 0x06);
-    // What is asked for is the third argument of both calls.
-    let mut filter = [
-        step(load, 0, 0, 0),
-        step(equal, 1, 0, libc::SYS_mmap as u32),
-        step(equal, 0, 2, libc::SYS_mprotect as u32),
-        step(load, 0, 0, 32),
-        step(any, 1, 0, libc::PROT_EXEC as u32),
-        step(end, 0, 0, libc::SECCOMP_RET_ALLOW),
-        step(end, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOMEM as u32),
-    ];
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
-    // SAFETY: the program outlives the call.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::syscall(libc::SYS_seccomp, 1, 0, &raw const program), 0);
-    }
-}
-
 /// Its data were there for other threads of the domain to see, so nothing else comes to that place while they are inside.
 #[test]
 fn a_failed_addition_leaves_its_place_to_the_graves() {
@@ -725,7 +700,7 @@ fn a_failed_addition_leaves_its_place_to_the_graves() {
             let other = d.clone();
             let failed = std::thread::spawn(move || {
                 let plugin = plugin();
-                refuse_text();
+                support::refuse::text();
                 other.add("p", &plugin)
             });
             let e = failed.join().unwrap().unwrap_err();

@@ -108,33 +108,10 @@ fn limits_hold_where_no_signals_are_queued() {
     });
 }
 
-/// Refuses system calls from now on, in all threads to come.
-fn refuse(calls: &[i64]) {
-    const LOAD: u16 = 0x20;
-    const EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    let mut filter = vec![step(LOAD, 0, 0, 0)];
-    for &call in calls {
-        filter.push(step(EQUAL, 0, 1, call as u32));
-        filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
-    }
-    filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
-    // SAFETY: the program outlives the call.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::syscall(libc::SYS_seccomp, 1, 0, &raw const program), 0);
-    }
-}
-
 #[test]
 fn limits_hold_where_signals_cannot_be_marked() {
     in_child("limits_hold_where_signals_cannot_be_marked", || {
-        refuse(&[libc::SYS_rt_tgsigqueueinfo]);
+        support::refuse::calls(&[libc::SYS_rt_tgsigqueueinfo]);
         limits_hold();
     });
 }
@@ -142,7 +119,7 @@ fn limits_hold_where_signals_cannot_be_marked() {
 #[test]
 fn limits_hold_where_threads_are_not_told_their_numbers() {
     in_child("limits_hold_where_threads_are_not_told_their_numbers", || {
-        refuse(&[libc::SYS_gettid]);
+        support::refuse::calls(&[libc::SYS_gettid]);
         limits_hold();
     });
 }
@@ -151,7 +128,7 @@ fn limits_hold_where_threads_are_not_told_their_numbers() {
 #[test]
 fn where_no_signal_is_sent_calls_with_limits_are_errors() {
     in_child("where_no_signal_is_sent_calls_with_limits_are_errors", || {
-        refuse(&[libc::SYS_rt_tgsigqueueinfo, libc::SYS_tgkill]);
+        support::refuse::calls(&[libc::SYS_rt_tgsigqueueinfo, libc::SYS_tgkill]);
         let d = limited();
         for _ in 0..3 {
             let e = call(&d, "add", &[2, 3]).unwrap_err();

@@ -16,7 +16,7 @@ pub const SHAPES: &[Shape] = &[
     // A limit: which, and how much, as a power of two (64: none).
     Shape {
         name: "limit",
-        numbers: &[(0, 6), (0, 64)],
+        numbers: &[(0, LIMITS.len() as u64 - 1), (0, 64)],
     },
     // From now on a system call fails: which, and how.
     Shape {
@@ -78,7 +78,8 @@ const CALLS: &[i64] = &[
     libc::SYS_process_vm_readv,
 ];
 
-const LIMITS: [u32; 7] = [
+/// All that there are but `RLIMIT_CPU`, by which the kernel ends the process.
+const LIMITS: [u32; 15] = [
     libc::RLIMIT_NOFILE,
     libc::RLIMIT_AS,
     libc::RLIMIT_DATA,
@@ -86,6 +87,14 @@ const LIMITS: [u32; 7] = [
     libc::RLIMIT_NPROC,
     libc::RLIMIT_FSIZE,
     libc::RLIMIT_MEMLOCK,
+    libc::RLIMIT_SIGPENDING,
+    libc::RLIMIT_CORE,
+    libc::RLIMIT_RSS,
+    libc::RLIMIT_LOCKS,
+    libc::RLIMIT_MSGQUEUE,
+    libc::RLIMIT_NICE,
+    libc::RLIMIT_RTPRIO,
+    libc::RLIMIT_RTTIME,
 ];
 
 /// Seconds that the clocks of this program are ahead.

@@ -4,6 +4,7 @@
 pub mod elf;
 pub mod living;
 pub mod meter;
+pub mod refuse;
 
 use ringfence_driver::args::Front;
 use ringfence_runtime::{
