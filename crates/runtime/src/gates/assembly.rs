@@ -9,12 +9,13 @@
 //! * On the way out nothing is written below the domain's `rsp` and `top` is set only once the host's stack is in use:
 //!   a handler that enters the lane again pushes below `top`, where the domain's live frames end.
 //!
-//! Stack of a call in, at `host_sp`, low to high: previous `host_sp`, `top`, target, `r15 r14 r13 r12 rbx rbp`, return
-//! address. On the control stack, below `top`: `host_sp`, lane. A call out adds, below `host_sp`, low to high: previous `data_top`,
-//! `top`, import, the domain's `r15`.
+//! Stack of a call in, at `host_sp`: [`InWords`], return address. On the control stack, below `top`: [`Tail`]. A call out adds
+//! [`OutWords`] below `host_sp`. The numbers in `.cfi_escape` are offsets in these as well, which an assembler takes as bytes only.
 
 use crate::domain::imports::OutFrame;
-use crate::lanes::gate::{HAS_AVX, MAX_DOMAINS, RawCall, Tls, flag, kind, vectors};
+use crate::lanes::gate::{
+    HAS_AVX, InWords, JumpFrame, MAX_DOMAINS, OutWords, RawCall, Tail, Tls, flag, kind, vectors,
+};
 use crate::lanes::lane::{Import, Lane, Target};
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -71,6 +72,23 @@ global_asm!(
     o_stack = const offset_of!(OutFrame, stack),
     o_import = const offset_of!(OutFrame, origin),
     o_lane = const offset_of!(OutFrame, origin) + 8,
+    n_host_sp = const offset_of!(InWords, host_sp),
+    n_top = const offset_of!(InWords, top),
+    n_target = const offset_of!(InWords, target),
+    n_saved = const offset_of!(InWords, saved),
+    y_lane = const offset_of!(Tail, lane),
+    y_host_sp = const offset_of!(Tail, host_sp),
+    y_size = const size_of::<Tail>(),
+    x_data_top = const offset_of!(OutWords, data_top),
+    x_top = const offset_of!(OutWords, top),
+    x_import = const offset_of!(OutWords, import),
+    x_data = const offset_of!(OutWords, data),
+    x_size = const size_of::<OutWords>(),
+    j_saved = const offset_of!(JumpFrame, saved),
+    j_rdi = const offset_of!(JumpFrame, rdi),
+    j_rsi = const offset_of!(JumpFrame, rsi),
+    j_result = const offset_of!(JumpFrame, result),
+    j_size = const size_of::<JumpFrame>(),
     c_ints = const offset_of!(RawCall, ints),
     c_floats = const offset_of!(RawCall, floats),
     c_stack = const offset_of!(RawCall, stack),

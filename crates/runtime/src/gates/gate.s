@@ -140,15 +140,15 @@ __rf_gate_begin:
 .Lin_counted_\name:
     movq $0, {l_top}(%r12)
     movq %r12, %fs:{t_current}(%rbx)    // from here on no handler can enter a domain
-    movq %r12, -16(%r13)
-    movq %rsp, -8(%r13)
+    movq %r12, {y_lane}-{y_size}(%r13)
+    movq %rsp, {y_host_sp}-{y_size}(%r13)
     movq {e_base}(%r11), %r14
     rdgsbase %rbp
     cmpq %r14, %rbp
     jne .Lin_other_window_\name
 .Lin_enter_\name:
     movq {l_data_top}(%r12), %r15
-    leaq -16(%r13), %rsp
+    leaq -{y_size}(%r13), %rsp
     // CFA = the host_sp that stands on the control stack + 80
     .cfi_remember_state
     .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 80
@@ -199,18 +199,18 @@ __rf_gate_begin:
     xorl %r12d, %r12d
     xorl %r13d, %r13d
     callq *%r11
-    movq (%rsp), %r10
-    leaq 16(%rsp), %r11
-    movq 8(%rsp), %rsp
+    movq {y_lane}(%rsp), %r10
+    leaq {y_size}(%rsp), %r11
+    movq {y_host_sp}(%rsp), %rsp
     .cfi_restore_state
     RF_TELL_LEAVING %r10
     movq %r11, {l_top}(%r10)
     // A constant stored where the value is almost always 0 keeps one call from waiting for the one before.
-    cmpq $0, (%rsp)
+    cmpq $0, {n_host_sp}(%rsp)
     jne .Lin_nested_\name
     movq $0, {l_host_sp}(%r10)
 .Lin_left_\name:
-    addq $24, %rsp
+    addq ${n_saved}, %rsp
     .cfi_adjust_cfa_offset -24
     movq __rf_tls@gottpoff(%rip), %rbx
     movq $0, %fs:{t_status}(%rbx)
@@ -248,12 +248,12 @@ __rf_gate_begin:
     wrgsbase %r14
     jmp .Lin_enter_\name
 .Lin_nested_\name:
-    movq (%rsp), %rbp
+    movq {n_host_sp}(%rsp), %rbp
     movq %rbp, {l_host_sp}(%r10)
     jmp .Lin_left_\name
 .Lin_foreign_gs_\name:    // gs holds what this thread's gates have not put there
     movq %r13, {l_top}(%r12)
-    movq (%rsp), %rbp
+    movq {n_host_sp}(%rsp), %rbp
     testl ${w_counted}, {l_attention}(%r12)
     jz .Lin_undo_\name
     testq %rbp, %rbp
@@ -272,7 +272,7 @@ __rf_gate_begin:
     movq %rbp, {l_host_sp}(%r12)
     cmpq $1, %rbp                       // counted, but not begun
     adcq $0, {l_again}(%r12)
-    addq $24, %rsp
+    addq ${n_saved}, %rsp
     .cfi_adjust_cfa_offset -24
 .Lin_slow_\name:
     callq __rf_in_slow
@@ -371,13 +371,13 @@ __rf_out:
     movq %rax, {l_saved}(%r14)
     movq %rsp, %rax
     movq {l_host_sp}(%r14), %rsp
-    leaq -32(%rsp), %rsp
-    movq %rax, 8(%rsp)
-    movq %r15, 24(%rsp)                 // for unwind.rs
+    leaq -{x_size}(%rsp), %rsp
+    movq %rax, {x_top}(%rsp)
+    movq %r15, {x_data}(%rsp)           // for unwind.rs
     // CFA = the top that stands in the frame + 8
     .cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8
     movq {l_data_top}(%r14), %rax
-    movq %rax, (%rsp)
+    movq %rax, {x_data_top}(%rsp)
     movl %r15d, %eax
     subl {l_data_low}(%r14), %eax
     cmpl {l_data_len}(%r14), %eax
@@ -394,14 +394,14 @@ __rf_out:
     cmpq {l_import_count}(%r14), %r11
     jae .Lout_no_import
     movq {l_saved}(%r14), %rax
-    pushq 8(%rsp)
+    pushq {x_top}(%rsp)
     .cfi_remember_state
     .cfi_escape 0x0f, 5, 0x77, 16, 0x06, 0x23, 8
     popq {l_top}(%r14)                  // from here on the lane can be entered again
     .cfi_restore_state
     shlq $6, %r11
     addq {l_imports}(%r14), %r11
-    movq %r11, 16(%rsp)
+    movq %r11, {x_import}(%rsp)
     cmpl $0, {i_kind}(%r11)
     jne .Lout_other_kinds
     callq *{i_function}(%r11)
@@ -409,16 +409,16 @@ __rf_out:
     movq %fs:0, %rcx
     cmpq {l_thread}(%r14), %rcx
     jne .Lout_disorder
-    movq 8(%rsp), %rcx
+    movq {x_top}(%rsp), %rcx
     cmpq {l_top}(%r14), %rcx
     jne .Lout_disorder
-    leaq 32(%rsp), %rsi
+    leaq {x_size}(%rsp), %rsi
     cmpq {l_host_sp}(%r14), %rsi
     jne .Lout_disorder
     testl $~{w_ignore}, {l_attention}(%r14)
     jnz .Lout_attention
 .Lout_resume:
-    movq 16(%rsp), %r11
+    movq {x_import}(%rsp), %r11
     andq {i_rax}(%r11), %rax
     andq {i_rdx}(%r11), %rdx
     movl {i_vectors}(%r11), %edi
@@ -429,7 +429,7 @@ __rf_out:
     RF_VECTORS_ZERO
 .Lout_cleared:
     movq $0, {l_top}(%r14)
-    movq (%rsp), %rsi
+    movq {x_data_top}(%rsp), %rsi
     movq %rsi, {l_data_top}(%r14)
     decl {l_depth}(%r14)
     movq __rf_tls@gottpoff(%rip), %rsi
@@ -516,7 +516,7 @@ __rf_out:
     movl $1, {l_in_callee}(%r14)
 .Lout_call:
     callq *{i_function}(%r11)
-    movq 16(%rsp), %r11
+    movq {x_import}(%rsp), %r11
     testl ${k_x87}, {i_kind}(%r11)
     jz .Lout_x87_back
     callq __rf_x87_return
@@ -581,34 +581,34 @@ __rf_out:
 
 .Lout_jump:    // setjmp, longjmp, and the two of exceptions
     movq $0, {l_top}(%r14)              // no handler may enter the lane and change its records
-    subq $80, %rsp
+    subq ${j_size}, %rsp
     .cfi_remember_state
     .cfi_escape 0x0f, 6, 0x77, 0xd8, 0, 0x06, 0x23, 8
-    movq %rbx, (%rsp)
-    movq %rbp, 8(%rsp)
-    movq %r12, 16(%rsp)
-    movq %r13, 24(%rsp)
-    movq %r15, 32(%rsp)
-    movq %rdi, 40(%rsp)
-    movq %rsi, 48(%rsp)
+    movq %rbx, {j_saved}(%rsp)
+    movq %rbp, {j_saved}+8(%rsp)
+    movq %r12, {j_saved}+16(%rsp)
+    movq %r13, {j_saved}+24(%rsp)
+    movq %r15, {j_saved}+32(%rsp)
+    movq %rdi, {j_rdi}(%rsp)
+    movq %rsi, {j_rsi}(%rsp)
     movq %r14, %rdi
     movq %rsp, %rsi
     movq %r11, %rdx
-    leaq 80(%rsp), %rcx
+    leaq {j_size}(%rsp), %rcx
     callq {jump}
-    movq (%rsp), %rbx
-    movq 8(%rsp), %rbp
-    movq 16(%rsp), %r12
-    movq 24(%rsp), %r13
-    movq 32(%rsp), %r15
-    movq 56(%rsp), %rcx
-    movq 64(%rsp), %rdx
-    addq $80, %rsp
+    movq {j_saved}(%rsp), %rbx
+    movq {j_saved}+8(%rsp), %rbp
+    movq {j_saved}+16(%rsp), %r12
+    movq {j_saved}+24(%rsp), %r13
+    movq {j_saved}+32(%rsp), %r15
+    movq {j_result}(%rsp), %rcx
+    movq {j_result}+8(%rsp), %rdx
+    addq ${j_size}, %rsp
     .cfi_restore_state
     testl %eax, %eax
     jnz .Lout_end
     movq %rcx, %rax
-    movq 8(%rsp), %rcx                  // a jump has moved it
+    movq {x_top}(%rsp), %rcx                  // a jump has moved it
     movq %rcx, {l_top}(%r14)
     jmp .Lout_back
 
@@ -630,16 +630,16 @@ __rf_out:
 .Lout_closure_failed:
     addq ${o_size}, %rsp
 .Lout_end:                           // the call in ends here, the error is in the thread's cell
-    movq (%rsp), %rax
+    movq {x_data_top}(%rsp), %rax
     movq %rax, {l_data_top}(%r14)
     decl {l_depth}(%r14)
-    addq $32, %rsp
+    addq ${x_size}, %rsp
     jmp .Lleave
 .Lout_disorder:    // wrong thread, or out of order: the lane is not ours to touch
     movq %r14, %rdi
-    leaq 32(%rsp), %rsi
+    leaq {x_size}(%rsp), %rsi
     callq {disorder}
-    addq $56, %rsp
+    addq ${x_size}+{n_saved}, %rsp
     jmp .Lleave_popped
 .Lout_attention:    // faulted meanwhile, or interrupted
     subq $48, %rsp
@@ -692,7 +692,7 @@ __rf_fault_landing:
     .cfi_offset %r14, -48
     .cfi_offset %r15, -56
     cld
-    movq 16(%rsp), %rax                 // the target
+    movq {n_target}(%rsp), %rax                 // the target
     leaq __rf_in_x87(%rip), %rcx
     cmpq %rcx, {e_gate}(%rax)
     jne .Llanding_x87_left
@@ -702,11 +702,11 @@ __rf_fault_landing:
     callq {landed}
 .Lleave:                             // rsp = host_sp, r14 = the lane
     RF_TELL_LEAVING %r14
-    movq (%rsp), %rax
-    movq 8(%rsp), %rcx
+    movq {n_host_sp}(%rsp), %rax
+    movq {n_top}(%rsp), %rcx
     movq %rax, {l_host_sp}(%r14)
     movq %rcx, {l_top}(%r14)
-    addq $24, %rsp
+    addq ${n_saved}, %rsp
     .cfi_adjust_cfa_offset -24
 .Lleave_popped:
     xorl %eax, %eax

@@ -245,16 +245,35 @@ pub(crate) struct JumpFrame {
     _pad: u64,
 }
 
-/// The words of a call out, behind the words of the call in.
+/// The words of a call in, on the host's stack at the lane's `host_sp`. The return address follows.
+#[repr(C)]
+pub(crate) struct InWords {
+    /// What the lane had before this call.
+    pub host_sp: u64,
+    pub top: u64,
+    pub target: *const Target,
+    /// `r15 r14 r13 r12 rbx rbp`.
+    pub saved: [u64; 6],
+}
+
+/// The last words of the control stack, below the `top` that a call in began with.
+#[repr(C)]
+pub(crate) struct Tail {
+    pub lane: *const Lane,
+    /// Where the words of the call in are.
+    pub host_sp: u64,
+}
+
+/// The words of a call out, below those of the call in.
 #[repr(C)]
 pub(crate) struct OutWords {
-    _data_top: u64,
+    pub data_top: u64,
     /// The domain's stack pointer; its return address stands there.
     pub top: u64,
     /// What is called; not written yet while the gate looks at the call.
     pub import: *const Import,
     /// The domain's `r15`.
-    data: u64,
+    pub data: u64,
 }
 
 impl OutWords {

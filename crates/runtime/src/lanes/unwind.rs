@@ -11,7 +11,7 @@
 //! stack top of that call out. So the calls in are found from the outermost on, each by the one before, until one is younger than the
 //! mark or none is left that has called out.
 
-use crate::lanes::gate::{self, OutWords, kind};
+use crate::lanes::gate::{self, OutWords, Tail, kind};
 use crate::lanes::lane::Lane;
 use crate::lanes::world;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -90,7 +90,7 @@ fn rest(lane: &Lane, mark: u64) -> Result<Rest<'_>, StaleMark> {
     let mut found = Rest::Nothing;
     for calls in 1..=lane.depth.load(Ordering::Relaxed) {
         // SAFETY: on the lane's control stack, which only this thread uses. As many calls in as have called out have written this word.
-        let host_sp = unsafe { ((top - 8) as *const u64).read() };
+        let host_sp = unsafe { (*(top as *const Tail).sub(1)).host_sp };
         if host_sp < mark {
             break;
         }
