@@ -133,11 +133,8 @@ pub fn lex(text: &[u8], notes: &mut Notes) -> Tokens {
         body: None,
     };
     lexer.out.list.reserve(text.len() / 4);
-    for keyword in TEXTS {
-        lexer.place(
-            keyword.as_bytes(),
-            TEXTS.iter().position(|t| t == keyword).unwrap_or(0) as u32,
-        );
+    for (sym, keyword) in TEXTS.iter().enumerate() {
+        lexer.place(keyword.as_bytes(), sym as Sym);
     }
     lexer.run();
     let end = Token {

@@ -1,0 +1,340 @@
+//! Random programs: each gives the same results here and with gcc.
+//!
+//! They use all arithmetic types, structures, arrays, loops, switches and calls, and nothing that C leaves undefined but
+//! overflow, which gcc is told to wrap.
+
+mod support;
+
+use std::fmt::Write as _;
+use support::{Machine, Outcome};
+
+const INTS: [&str; 9] = [
+    "signed char",
+    "unsigned char",
+    "short",
+    "unsigned short",
+    "int",
+    "unsigned",
+    "long",
+    "unsigned long",
+    "_Bool",
+];
+
+struct Maker {
+    state: u64,
+    out: String,
+    /// Variables that can be read and written: names, and whether they are floats.
+    names: Vec<(String, bool)>,
+    /// Functions that can be called: name, and how many parameters.
+    functions: Vec<(String, usize)>,
+    depth: usize,
+    labels: usize,
+}
+
+impl Maker {
+    fn next(&mut self, below: usize) -> usize {
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 33) as usize % below
+    }
+
+    fn pick(&mut self, float: bool) -> String {
+        let list: Vec<String> = self
+            .names
+            .iter()
+            .filter(|n| n.1 == float)
+            .map(|n| n.0.clone())
+            .collect();
+        let n = self.next(list.len());
+        list[n].clone()
+    }
+
+    fn constant(&mut self) -> String {
+        match self.next(6) {
+            0 => format!("{}", self.next(4)),
+            1 => format!("{}", self.next(300) as i64 - 150),
+            2 => format!("{}u", self.next(1 << 31)),
+            3 => format!("{}L", (self.next(1 << 31) as i64) << self.next(32)),
+            4 => format!("0x{:x}", 1u64 << self.next(64)),
+            _ => format!("{}", 1 << self.next(20)),
+        }
+    }
+
+    /// An expression with an integer value.
+    fn int(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return if self.next(3) == 0 {
+                self.constant()
+            } else {
+                self.pick(false)
+            };
+        }
+        let (a, b) = (self.int(depth - 1), self.int(depth / 2));
+        match self.next(24) {
+            0 => format!("({a} + {b})"),
+            1 => format!("({a} - {b})"),
+            2 => format!("({a} * {b})"),
+            3 => format!("({a} & {b})"),
+            4 => format!("({a} | {b})"),
+            5 => format!("({a} ^ {b})"),
+            6 => format!("({a} << ({b} & 15))"),
+            7 => format!("({a} >> ({b} & 31))"),
+            // No division by 0, and none of the least number by -1.
+            8 => format!("({a} / (({b} & 1023) + 1))"),
+            9 => format!("({a} % (({b} & 255) + 1))"),
+            10 => format!("((unsigned long){a} / ({b} | 1))"),
+            11 => format!("({a} / {})", 1 + self.next(1000)),
+            12 => format!("({a} % {})", 1 << self.next(12)),
+            13 => format!("({a} {} {b})", ["<", ">", "<=", ">=", "==", "!="][self.next(6)]),
+            14 => format!("({a} && {b})"),
+            15 => format!("({a} || !{b})"),
+            16 => format!("({a} ? {b} : {})", self.int(depth / 2)),
+            17 => format!("({}){a}", INTS[self.next(9)]).replacen('(', "((", 1) + ")",
+            18 => format!("({} {a})", ["-", "~", "!", "+"][self.next(4)]),
+            19 => format!("g[{a} & 7]"),
+            20 => {
+                let (x, y) = (self.float(depth / 2), self.float(0));
+                format!("({x} {} {y})", ["<", ">", "<=", ">=", "==", "!="][self.next(6)])
+            }
+            21 => {
+                let x = self.float(depth - 1);
+                format!("whole({x})")
+            }
+            _ => format!("s.{}", ["a", "b", "c", "d", "e", "f"][self.next(6)]),
+        }
+    }
+
+    fn float(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return match self.next(3) {
+                0 => format!("{}.{}", self.next(1000), self.next(100)),
+                1 => format!("{}.5f", self.next(100)),
+                _ => self.pick(true),
+            };
+        }
+        let a = self.float(depth - 1);
+        match self.next(7) {
+            0 => format!("({a} + {})", self.float(depth / 2)),
+            1 => format!("({a} - {})", self.float(depth / 2)),
+            2 => format!("({a} * {})", self.float(depth / 2)),
+            3 => format!("({a} / ({} + 1.5))", self.int(1)),
+            4 => {
+                format!("({}){}", ["float", "double"][self.next(2)], self.int(depth / 2))
+                    .replacen('(', "((", 1)
+                    + ")"
+            }
+            5 => format!("(- {a})"),
+            _ => format!("({} ? {a} : {})", self.int(1), self.float(0)),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let depth = self.depth;
+        writeln!(self.out, "{}{text}", "\t".repeat(depth)).unwrap();
+    }
+
+    fn block(&mut self, budget: usize) {
+        self.depth += 1;
+        for _ in 0..1 + self.next(3) {
+            self.stmt(budget);
+        }
+        self.depth -= 1;
+    }
+
+    fn stmt(&mut self, budget: usize) {
+        let kind = if budget == 0 { self.next(6) } else { self.next(14) };
+        let (e, f) = (self.int(3), self.int(1));
+        match kind {
+            0 | 1 => {
+                let v = self.pick(false);
+                self.line(&format!("{v} = {e};"));
+            }
+            2 => {
+                let v = self.pick(false);
+                let op = ["+", "-", "*", "&", "|", "^"][self.next(6)];
+                self.line(&format!("{v} {op}= {e};"));
+            }
+            3 => {
+                let (v, x) = (self.pick(true), self.float(3));
+                self.line(&format!("{v} = {x};"));
+            }
+            4 => self.line(&format!("g[{f} & 7] {}= {e};", ["", "+", "^"][kind % 3])),
+            5 => {
+                let field = ["a", "b", "c", "d", "e", "f"][self.next(6)];
+                let op = ["", "+", "-"][self.next(3)];
+                self.line(&format!("s.{field} {op}= {e};"));
+            }
+            6 | 7 => {
+                self.line(&format!("if ({e}) {{"));
+                self.block(budget - 1);
+                if self.next(2) == 0 {
+                    self.line("} else {");
+                    self.block(budget - 1);
+                }
+                self.line("}");
+            }
+            8 | 9 => {
+                let i = format!("i{}", self.labels);
+                self.labels += 1;
+                let n = 1 + self.next(6);
+                self.line(&format!("for (int {i} = 0; {i} < {n}; {i}++) {{"));
+                self.block(budget - 1);
+                let how = ["continue", "break"][self.next(2)];
+                self.line(&format!("\tif ({f}) {how};"));
+                self.block(budget - 1);
+                self.line("}");
+            }
+            10 => {
+                self.line(&format!("switch ({e} & 7) {{"));
+                for case in 0..self.next(8) {
+                    self.line(&format!("case {case}:"));
+                    self.block(budget - 1);
+                    if self.next(2) == 0 {
+                        self.line("\tbreak;");
+                    }
+                }
+                self.line("default: ;\n}");
+            }
+            11 => {
+                let v = self.pick(false);
+                self.line(&format!(
+                    "{{ struct s old = s; swap(&s, &t); s.a = {e}; {v} = old.b + same(s).c; }}"
+                ));
+            }
+            // On its own, since it is open whether other operands are read before or after a call.
+            12 if !self.functions.is_empty() => {
+                let n = self.next(self.functions.len());
+                let (v, (name, count)) = (self.pick(false), self.functions[n].clone());
+                let args: Vec<String> = (0..count).map(|_| self.int(1)).collect();
+                self.line(&format!("{v} = {name}({});", args.join(", ")));
+            }
+            _ => {
+                let v = self.pick(false);
+                let (n, op) = (self.next(8), ["++", "--"][self.next(2)]);
+                self.line(&format!("g[{n}] += {v}{op};"));
+            }
+        }
+    }
+
+    fn function(&mut self, number: usize) {
+        let count = self.next(9);
+        let params: Vec<String> = (0..count)
+            .map(|i| format!("{} p{i}", INTS[self.next(9)]))
+            .collect();
+        let params = if count == 0 {
+            "void".into()
+        } else {
+            params.join(", ")
+        };
+        let result = INTS[self.next(9)];
+        writeln!(self.out, "static {result} f{number}({params})\n{{").unwrap();
+        self.names = (0..count).map(|i| (format!("p{i}"), false)).collect();
+        for i in 0..2 + self.next(6) {
+            let (ty, value) = (INTS[self.next(9)], self.constant());
+            writeln!(self.out, "\t{ty} v{i} = {value};").unwrap();
+            self.names.push((format!("v{i}"), false));
+        }
+        for i in 0..1 + self.next(4) {
+            let (ty, value) = (["float", "double"][self.next(2)], self.next(100));
+            writeln!(self.out, "\t{ty} x{i} = {value}.25;").unwrap();
+            self.names.push((format!("x{i}"), true));
+        }
+        self.block(2);
+        self.block(2);
+        let mut result = self.int(2);
+        for (name, float) in self.names.clone() {
+            result = if float {
+                format!("{result} + whole({name})")
+            } else {
+                format!("{result} * 31 + {name}")
+            };
+        }
+        writeln!(self.out, "\treturn {result};\n}}").unwrap();
+        self.functions.push((format!("f{number}"), count));
+        // Old ones are forgotten, so that the number of calls does not explode.
+        if self.functions.len() > 2 {
+            self.functions.remove(0);
+        }
+    }
+}
+
+const HEAD: &str = "
+struct s { int a; unsigned b : 5; signed char c; int d : 11; long e; unsigned short f; };
+static struct s s = { 1, 2, 3, 4, 5, 6 }, t = { 7, 8, 9, 10, 11, 12 };
+static long g[8] = { 1, -2, 3 };
+static long whole(double x) { return x > -1e9 && x < 1e9 ? (long)(x * 16) : 77; }
+static void swap(struct s *a, struct s *b) { struct s x = *a; *a = *b; *b = x; }
+static struct s same(struct s x) { x.c++; return x; }
+";
+
+/// A program with so many functions, and one that calls each with its number.
+fn program(seed: u64, count: usize) -> String {
+    let mut maker = Maker {
+        state: seed,
+        out: HEAD.into(),
+        names: Vec::new(),
+        functions: Vec::new(),
+        depth: 0,
+        labels: 0,
+    };
+    let mut calls = String::new();
+    for number in 0..count {
+        maker.function(number);
+        let params = maker.functions.last().unwrap().1;
+        let args: Vec<String> = (0..params)
+            .map(|i| format!("(b >> {i}) * {}", 7 * i as i64 - 9))
+            .collect();
+        writeln!(calls, "case {number}: r = f{number}({}); break;", args.join(", ")).unwrap();
+    }
+    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i]; r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
+    maker.out
+        + &format!(
+            "long test(long a, long b)\n{{\n\tlong r = 0;\n\tswitch (a) {{\n{calls}\t}}\n\t{sum}\n\treturn r;\n}}\n"
+        )
+}
+
+#[test]
+fn random_programs_do_what_gcc_makes_them_do() {
+    const FUNCTIONS: usize = 40;
+    let number = |name: &str, usual: u64| {
+        std::env::var(name)
+            .ok()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(usual)
+    };
+    let (rounds, first) = (
+        number("RINGFENCE_TEXT_ROUNDS", 200) / 100,
+        number("RINGFENCE_TEXT_SEED", 1),
+    );
+    let machine = Machine::new();
+    for seed in first..first + rounds {
+        let text = program(seed, FUNCTIONS);
+        let mut main = String::from("\n#include <stdio.h>\nint main(void) {\n");
+        let arguments: Vec<[i64; 2]> = (0..FUNCTIONS as i64)
+            .flat_map(|n| [[n, 5], [n, -123_456_789_012]])
+            .collect();
+        for [a, b] in &arguments {
+            writeln!(main, "printf(\"%ld\\n\", test({a}, {b}L));").unwrap();
+        }
+        let expected = support::gcc(&format!("{text}{main}return 0; }}\n"), &["-fwrapv"]).expect("it ends");
+        let expected: Vec<Outcome> = expected
+            .lines()
+            .map(|l| Outcome::Value(l.parse().unwrap()))
+            .collect();
+        let compiled = ringfence_text::compile(&text).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let outcomes = machine.calls(&compiled, "test", &arguments);
+        let wrong = expected.iter().zip(&outcomes).position(|(a, b)| a != b);
+        if let Some(n) = wrong {
+            let file = support::scratch().join(format!("random-{seed}.c"));
+            std::fs::write(&file, &text).unwrap();
+            let ([a, b], place) = (arguments[n], file.display());
+            panic!(
+                "seed {seed}: test({a}, {b}) is {:?}, not {:?}; the text is in {place}",
+                outcomes[n], expected[n]
+            );
+        }
+        assert_eq!(outcomes.len(), expected.len());
+    }
+}
