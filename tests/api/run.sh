@@ -109,6 +109,10 @@ for t in dl dlpolicy leaks checked batch threads regions many exhaust added poli
     check "$t, static library" "$work/$t-static" "${modules[@]}"
 done
 
+# Each allocation of a host fails in turn: one in seventeen here, all in the soak.
+check "refused: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/refused.c -o "$work/refused" -L"$work/lib" -lringfence
+check "refused" "$work/refused" "$work/basic.rf" "$([[ ${RINGFENCE_SOAK:-0} == 1 ]] && echo 1 || echo 17)"
+
 # A lower limit on mappings needs mounts of its own, which not everybody may have.
 if unshare -m true 2>/dev/null; then
     check "exhaust: mappings" "$work/exhaust" "$work/basic.rf" "$work/limit"

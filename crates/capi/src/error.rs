@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use ringfence::{Fault, FaultKind, Frame, dynamic};
+use ringfence::{Fault, FaultKind, Frame, Local, dynamic};
 
 use crate::status::{Failure, Status};
 
@@ -51,9 +51,7 @@ struct Pending {
     stored: OnceCell<Box<Stored>>,
 }
 
-thread_local! {
-    static PENDING: RefCell<Option<Pending>> = const { RefCell::new(None) };
-}
+static PENDING: Local<RefCell<Option<Pending>>> = Local::new();
 
 /// A C string of what a person is to read; a NUL inside cannot be kept.
 fn c_string(text: &str) -> CString {
@@ -121,7 +119,7 @@ pub(crate) fn fail(failure: Failure) -> Status {
         stored: OnceCell::new(),
     };
     // A thread that is ending has nobody left to ask.
-    let _ = PENDING.try_with(|p| p.replace(Some(pending)));
+    PENDING.with(|p| p.replace(Some(pending)));
     status
 }
 
@@ -131,7 +129,7 @@ pub(crate) fn pending() -> *const Info {
         fail(error.into());
     }
     PENDING
-        .try_with(|p| {
+        .look(|p| {
             p.borrow().as_ref().map_or(ptr::null(), |p| {
                 &raw const p.stored.get_or_init(|| store(&p.failure)).info
             })
@@ -142,7 +140,7 @@ pub(crate) fn pending() -> *const Info {
 /// Forgets the pending error.
 pub(crate) fn clear() {
     let _ = dynamic::take_error();
-    let _ = PENDING.try_with(|p| p.replace(None));
+    PENDING.look(|p| p.replace(None));
 }
 
 /// Runs the body of a C function: errors become the pending error, and a panic, which would be a defect of ours, does

@@ -20,6 +20,8 @@ mod given;
 mod host_cause;
 mod instance;
 mod limits;
+#[doc(hidden)]
+pub mod local;
 mod options;
 pub mod policy;
 mod rights;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use ringfence_core::local::Local;
 use ringfence_runtime::{FaultKind, HostCause, HostFailure, MOST_TEXT, RegionError, Text};
 
 use crate::CheckError;
@@ -79,7 +80,7 @@ pub(crate) fn with_cause(error: CallError) -> CallError {
         return error;
     };
     // Looked at always, so that no stale failure waits for a later call.
-    match PENDING.take() {
+    match PENDING.look(RefCell::take).flatten() {
         Some((import, cause)) if ended_by_host(&fault.kind) == Some(&*failure_text(&import, &cause)) => {
             CallError::Host(Arc::new(HostFailure::new(import, cause, *fault)))
         }
@@ -104,15 +105,13 @@ fn failure_text(import: &str, cause: &HostCause) -> String {
     text.as_str().to_owned()
 }
 
-thread_local! {
-    /// What the last failing host function on this thread left for the call that it ends.
-    static PENDING: RefCell<Option<(String, HostCause)>> = const { RefCell::new(None) };
-}
+/// What the last failing host function on this thread left for the call that it ends.
+static PENDING: Local<RefCell<Option<(String, HostCause)>>> = Local::new();
 
 /// Keeps why a host function failed until the call that it ends returns on this thread.
 #[cold]
 pub(crate) fn leave_failure(import: &str, cause: HostCause) -> String {
     let message = failure_text(import, &cause);
-    PENDING.set(Some((import.to_owned(), cause)));
+    PENDING.with(|pending| pending.replace(Some((import.to_owned(), cause))));
     message
 }

@@ -10,14 +10,13 @@ use crate::lanes::note::{End, Fresh, Notes};
 use crate::lanes::world;
 use ringfence_core::FaultKind;
 use ringfence_core::error::CallError;
+use ringfence_core::local::Local;
 use std::cell::{RefCell, UnsafeCell};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
-thread_local! {
-    /// Errors that own memory: of calls that could not begin.
-    static ERROR: RefCell<Option<CallError>> = const { RefCell::new(None) };
-}
+/// Errors that own memory: of calls that could not begin.
+static ERROR: Local<RefCell<Option<CallError>>> = Local::new();
 
 /// What a thread that has entered a domain once knows of its last failed call.
 pub(crate) struct Record {
@@ -191,8 +190,7 @@ pub fn last_call() -> LastCall {
         }
         // Kept by another back end, or a call that could not begin. The thread has touched the cell before.
         status::CELL => ERROR
-            .try_with(|cell| cell.try_borrow().ok()?.as_ref().map(last_of))
-            .ok()
+            .look(|cell| cell.try_borrow().ok()?.as_ref().map(last_of))
             .flatten()
             .unwrap_or(LastCall::Refused),
         _ => LastCall::Refused,
@@ -242,7 +240,16 @@ pub(crate) fn with_reason<T>(f: impl FnOnce(&CallError) -> T) -> T {
     match (word & 0xFF, last_call()) {
         (status::FAULTED, _) => f(&CallError::Faulted { first: None }),
         (status::NOTED, LastCall::Exit(status)) => f(&CallError::Exit(status)),
-        (status::CELL, _) => ERROR.with_borrow(|cell| f(cell.as_ref().unwrap_or(&CallError::Gone))),
+        (status::CELL, _) => {
+            let mut f = Some(f);
+            let told = ERROR.look(|cell| {
+                let error = cell.try_borrow().ok()?;
+                Some(f.take()?(error.as_ref()?))
+            });
+            told.flatten()
+                .or_else(|| Some(f.take()?(&CallError::Gone)))
+                .expect("told or to be told")
+        }
         _ => f(&plain_error(word).unwrap_or(CallError::Gone)),
     }
 }
@@ -263,7 +270,7 @@ fn plain_error(word: u64) -> Option<CallError> {
 
 /// Fills the calling thread's cell and sets its status. For errors of calls that have not begun, which may own memory.
 pub(crate) fn set_error(error: CallError) {
-    let _ = ERROR.try_with(|cell| cell.try_borrow_mut().map(|mut s| *s = Some(error)));
+    let _ = ERROR.with(|cell| cell.try_borrow_mut().map(|mut s| *s = Some(error)));
     set_status(status::CELL);
 }
 
@@ -364,7 +371,7 @@ pub(crate) fn error_of(word: u64) -> Option<CallError> {
             }
             error
         }
-        status::CELL => ERROR.try_with(|cell| cell.try_borrow_mut().ok()?.take()).ok()?,
+        status::CELL => ERROR.look(|cell| cell.try_borrow_mut().ok()?.take()).flatten(),
         _ => plain_error(word),
     }
 }

@@ -9,6 +9,7 @@ use crate::lanes::{signal, tick};
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
+use ringfence_core::local::Local;
 use std::cell::{RefCell, UnsafeCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
@@ -223,6 +224,7 @@ impl ThisThread {
     }
 }
 
+#[derive(Default)]
 struct ThreadCell(RefCell<Option<Box<Thread>>>);
 
 impl Drop for ThreadCell {
@@ -343,14 +345,12 @@ unsafe impl Send for Entry {}
 
 static THREADS: Lock<Vec<Entry>> = Lock::new(Rank::Threads, Vec::new());
 
-thread_local! {
-    static THREAD: ThreadCell = const { ThreadCell(RefCell::new(None)) };
-}
+static THREAD: Local<ThreadCell> = Local::new();
 
 /// The calling thread's state, made when it is first needed.
 pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
     THREAD
-        .try_with(|cell| {
+        .with(|cell| {
             let mut cell = cell.0.try_borrow_mut().map_err(|_| CallError::Inside)?;
             if cell.is_none() {
                 let thread = Box::new(Thread::new()?);
@@ -359,7 +359,10 @@ pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
             }
             Ok(ThisThread(&raw mut **cell.as_mut().expect("made above")))
         })
-        .unwrap_or_else(|_| Err(CallError::Lane("the thread is ending".into())))
+        .unwrap_or_else(|| {
+            let why = "the thread is ending, or the system has no memory for what it needs";
+            Err(CallError::Lane(why.into()))
+        })
 }
 
 /// The calling thread's lane whose call out is the innermost: the last one on the host's stack.
@@ -374,7 +377,7 @@ pub(crate) fn innermost() -> Option<&'static Lane> {
             .filter(|l| l.active() && l.depth.load(Ordering::Relaxed) > 0)
             .min_by_key(|l| l.host_sp.load(Ordering::Relaxed))
     };
-    THREAD.try_with(in_progress).ok().flatten()
+    THREAD.look(in_progress).flatten()
 }
 
 /// In a forked child: only the calling thread is left.
@@ -382,7 +385,7 @@ pub(crate) fn after_fork(world: &mut World) {
     let me = gate::thread_pointer();
     let tid = tick::own_tid().unwrap_or(0);
     let mut mine = std::ptr::null_mut();
-    let _ = THREAD.try_with(|cell| {
+    THREAD.look(|cell| {
         if let Ok(mut cell) = cell.0.try_borrow_mut()
             && let Some(thread) = cell.as_mut()
         {
