@@ -11,6 +11,7 @@
 #![deny(missing_docs)]
 
 mod backend;
+pub mod calling;
 mod cancel;
 mod confinement;
 pub mod error;

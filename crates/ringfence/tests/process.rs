@@ -4,89 +4,15 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ringfence::dynamic::Argument;
 use ringfence::policy::{Captured, Policy, Stream};
 use ringfence::{
-    Access, Backend, CallError, Caller, Cancel, Domain, DomainError, DomainOptions, FaultKind, Imports,
-    LimitHit, Module, OnLimit, Pool, Ptr, Signature,
+    Access, Backend, CallError, Caller, Cancel, Domain, DomainError, FaultKind, Imports, LimitHit, OnLimit, Pool,
+    Ptr, Signature,
 };
-
-fn options() -> DomainOptions {
-    let mut options = DomainOptions::default();
-    options.backend = Backend::Process;
-    options
-}
-
-fn make(module: &Module, imports: Imports) -> Domain {
-    Domain::instantiate(std::slice::from_ref(module), imports, &options()).expect("a domain in a process")
-}
-
-fn basic() -> Domain {
-    make(&support::module("basic"), support::basic_imports())
-}
-
-/// Processes of this one's that run the worker.
-fn workers() -> Vec<i32> {
-    let me = std::process::id().to_string();
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse() else {
-            continue;
-        };
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let mut words = line.split(|&b| b == 0);
-        let worker = words.next().is_some_and(|w| w.ends_with(b"ringfence-worker"));
-        if worker && words.next() == Some(me.as_bytes()) {
-            found.push(pid);
-        }
-    }
-    found
-}
-
-/// The one worker that this adds.
-fn worker_of(make: impl FnOnce() -> Domain) -> (Domain, i32) {
-    // Other tests of this program start workers too.
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let domain = make();
-    // The window's header is where only its worker has something.
-    let base = domain.memory().base();
-    let name = format!("{base:x}-");
-    let mark = domain
-        .memory()
-        .put(0x1234_5678_9ABC_DEF0_u64 ^ u64::from(std::process::id()))
-        .unwrap();
-    let expected = mark.read().unwrap().into_inner_unchecked();
-    for pid in workers() {
-        let _ = &name;
-        let mut word = [0u8; 8];
-        let mine = libc::iovec {
-            iov_base: word.as_mut_ptr().cast(),
-            iov_len: 8,
-        };
-        let theirs = libc::iovec {
-            iov_base: mark.ptr().address() as *mut _,
-            iov_len: 8,
-        };
-        // SAFETY: our own buffer.
-        let n = unsafe { libc::process_vm_readv(pid, &raw const mine, 1, &raw const theirs, 1, 0) };
-        if n != 8 || u64::from_le_bytes(word) != expected {
-            continue;
-        }
-        mark.read().unwrap();
-        domain.memory().write(mark.ptr(), 0).unwrap();
-        // SAFETY: as above.
-        unsafe { libc::process_vm_readv(pid, &raw const mine, 1, &raw const theirs, 1, 0) };
-        if u64::from_le_bytes(word) == 0 {
-            drop(mark);
-            return (domain, pid);
-        }
-        domain.memory().write(mark.ptr(), expected).unwrap();
-    }
-    panic!("no worker has what was written");
-}
+use support::workers::{LOOPS, basic, make, options};
 
 #[test]
 fn calls_and_memory() {
@@ -297,12 +223,6 @@ fn faults_are_the_same_reports() {
     assert_eq!(domain.usage().faults, 2);
 }
 
-const LOOPS: &str = "
-    volatile int go = 1;
-    int loop(int value) { while (go) { } return value; }
-    int same(int value) { return value; }
-";
-
 #[test]
 fn limits_end_calls() {
     let module = support::from_text(LOOPS, &[]);
@@ -438,62 +358,6 @@ fn threads_have_slots_of_their_own() {
 }
 
 #[test]
-fn a_worker_that_is_killed_is_an_error_and_a_reset_away() {
-    let module = support::from_text(LOOPS, &[]);
-    let (domain, worker) = worker_of(|| make(&module, Imports::new()));
-    let call = domain.func::<(i32,), i32>("loop").unwrap();
-    let same = domain.func::<(i32,), i32>("same").unwrap();
-    let text = domain.memory().put(5u32).unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(50));
-            // SAFETY: a child of ours.
-            unsafe { libc::kill(worker, libc::SIGKILL) };
-        });
-        let begin = Instant::now();
-        match call.call(1) {
-            Err(CallError::Process { how }) => assert!(how.contains("signal 9"), "{how}"),
-            other => panic!("{other:?}"),
-        }
-        assert!(begin.elapsed() < Duration::from_secs(20));
-    });
-    assert!(domain.faulted());
-    assert!(matches!(same.call(1), Err(CallError::Process { .. })));
-    assert!(text.read().is_err());
-    domain.reset().unwrap();
-    assert!(!domain.faulted());
-    assert_eq!(same.call(7).unwrap(), 7, "functions stay valid");
-    // Nothing is left of the first one.
-    let there = || workers().contains(&worker);
-    assert!(!there());
-}
-
-#[test]
-fn dropped_domains_leave_no_process() {
-    let (domain, worker) = worker_of(basic);
-    assert!(workers().contains(&worker));
-    let status = std::fs::read_to_string(format!("/proc/{worker}/status")).unwrap();
-    let field = |name: &str| {
-        let line = status.lines().find(|l| l.starts_with(name)).unwrap_or_default();
-        line.split_whitespace().nth(1).unwrap_or_default().to_owned()
-    };
-    assert_eq!(
-        (field("Seccomp:"), field("NoNewPrivs:")),
-        ("2".to_owned(), "1".to_owned())
-    );
-    // Nothing of the host's is open in it.
-    for fd in std::fs::read_dir(format!("/proc/{worker}/fd")).unwrap().flatten() {
-        let target = std::fs::read_link(fd.path()).unwrap_or_default();
-        let target = target.to_string_lossy();
-        // By the socket it gets files, and the host reads nothing from it.
-        let known = ["memfd:", "/dev/null", "socket:"];
-        assert!(known.iter().any(|k| target.contains(k)), "{target}");
-    }
-    drop(domain);
-    assert!(!workers().contains(&worker));
-}
-
-#[test]
 fn pools_keep_warm_processes() {
     let module = support::module("basic");
     let pool = Pool::new(1, move || {
@@ -518,30 +382,6 @@ fn pools_keep_warm_processes() {
     assert_eq!(pool.waiting(), 1);
     let domain = pool.take().unwrap();
     assert_eq!((bump(&domain), domain.memory().base()), (8, base));
-}
-
-#[test]
-fn a_forked_host_has_no_part_in_it() {
-    let domain = basic();
-    let add = domain.func::<(i32, i32), i32>("add").unwrap();
-    assert_eq!(add.call(1, 2).unwrap(), 3);
-    // SAFETY: the child makes calls that are refused at once, and ends without running anything else.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let refused = matches!(add.call(1, 2), Err(CallError::Process { .. }));
-        let read = domain
-            .memory()
-            .read::<i32>(Ptr::from_address(domain.memory().base() + 0x1000));
-        drop(add);
-        drop(domain);
-        // SAFETY: ends this child.
-        unsafe { libc::_exit(if refused && read.is_err() { 7 } else { 1 }) };
-    }
-    let mut status = 0;
-    // SAFETY: our own child.
-    unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!(libc::WEXITSTATUS(status), 7);
-    assert_eq!(add.call(1, 2).unwrap(), 3, "the worker lives");
 }
 
 #[test]
@@ -615,56 +455,15 @@ fn memory_is_shared_and_pointers_are_the_same_numbers() {
 }
 
 #[test]
-fn checkpoints_are_kept_until_the_worker_ends() {
-    let (domain, worker) = worker_of(basic);
-    let bump = domain.func::<(), i64>("bump").unwrap();
-    let next = || bump.call().unwrap().into_inner_unchecked();
-    assert_eq!((next(), next()), (8, 9));
-    domain.checkpoint().unwrap();
-    assert_eq!(next(), 10);
-    domain.reset().unwrap();
-    assert_eq!(next(), 10, "the checkpoint's state");
-    let before = domain.resets();
-    // SAFETY: a child of ours.
-    unsafe { libc::kill(worker, libc::SIGKILL) };
-    while bump.call().is_ok() {}
-    domain.reset().unwrap();
-    assert!(
-        domain.resets() > before,
-        "{} resets, then {before}",
-        domain.resets()
-    );
-    assert_eq!(next(), 8, "another worker has what the module begins with");
-}
-
-#[test]
-fn regions_are_there_for_another_worker_too() {
-    use ringfence::{Region, Rights};
-    let (domain, worker) = worker_of(basic);
-    let region = Region::new(4096).unwrap();
-    region.give(&domain, Rights::Read).unwrap();
-    region.write(0, 4711i32).unwrap();
-    let read = domain.func::<(Ptr<i32>,), i32>("wild_read").unwrap();
-    assert_eq!(read.call(region.ptr_in(&domain)).unwrap(), 4711);
-    // SAFETY: a child of ours.
-    unsafe { libc::kill(worker, libc::SIGKILL) };
-    while read.call(region.ptr_in(&domain)).is_ok() {}
-    domain.reset().unwrap();
-    assert_eq!(read.call(region.ptr_in(&domain)).unwrap(), 4711);
-    region.give(&domain, Rights::None).unwrap();
-    assert!(read.call(region.ptr_in(&domain)).is_err());
-}
-
-#[test]
 fn what_holds_the_worker_is_told() {
-    let held = basic().confinement().expect("a process of its own");
+    let held = basic().confinement().unwrap();
     assert!(held.system_calls, "{held}");
     assert!(
         support::module("basic")
             .instantiate(support::basic_imports())
             .unwrap()
             .confinement()
-            .is_none()
+            .is_err()
     );
 }
 
@@ -691,74 +490,3 @@ fn more_threads_than_slots_is_an_error_and_no_more() {
     assert_eq!(sum, 3);
 }
 
-/// Stops a worker. All of its threads stand when this returns: the signal alone reaches them later.
-fn stop(worker: i32) {
-    // SAFETY: a child of ours; writes one structure, and leaves the child's state for whoever waits for it.
-    unsafe {
-        libc::kill(worker, libc::SIGSTOP);
-        let mut told: libc::siginfo_t = std::mem::zeroed();
-        let done = libc::waitid(
-            libc::P_PID,
-            worker as u32,
-            &raw mut told,
-            libc::WSTOPPED | libc::WNOWAIT,
-        );
-        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
-    }
-}
-
-#[test]
-fn a_worker_that_does_not_end_a_call_in_time_is_ended() {
-    let module = support::from_text(LOOPS, &[]);
-    let (domain, worker) = worker_of(|| make(&module, Imports::new()));
-    let same = domain.func::<(i32,), i32>("same").unwrap();
-    assert_eq!(same.call(1).unwrap(), 1);
-    domain.set_time_limit(Some(Duration::from_millis(30))).unwrap();
-    // It cannot do its work.
-    stop(worker);
-    match same.call(1) {
-        Err(CallError::Fault(fault)) => assert_eq!(fault.kind, FaultKind::TimeLimit),
-        other => panic!("{other:?}"),
-    }
-    assert!(!workers().contains(&worker));
-    domain.reset().unwrap();
-    assert_eq!(same.call(7).unwrap(), 7);
-}
-
-#[test]
-fn a_worker_ends_with_a_host_that_is_killed() {
-    let me = std::env::current_exe().unwrap();
-    if std::env::var_os("RINGFENCE_TEST_ORPHAN").is_some() {
-        let (_domain, worker) = worker_of(basic);
-        println!("worker {worker}");
-        loop {
-            std::thread::sleep(Duration::from_secs(60));
-        }
-    }
-    let name = "a_worker_ends_with_a_host_that_is_killed";
-    let mut host = std::process::Command::new(me)
-        .args(["--exact", name, "--nocapture"])
-        .env("RINGFENCE_TEST_ORPHAN", "1")
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = std::io::BufRead::lines(std::io::BufReader::new(host.stdout.take().unwrap()));
-    let worker: i32 = lines
-        .map_while(Result::ok)
-        .find_map(|line| line.split_once("worker ")?.1.parse().ok())
-        .expect("the number of the worker");
-    let runs = || {
-        let status = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
-        status.contains("ringfence-worke") && !status.contains(") Z ")
-    };
-    assert!(runs());
-    host.kill().unwrap();
-    host.wait().unwrap();
-    for _ in 0..3000 {
-        if !runs() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("the worker {worker} lives on");
-}

@@ -1,6 +1,7 @@
 //! Workers as processes: finding the program, starting it, noticing its end.
 
-use ringfence_core::{DomainError, thread};
+use crate::worker;
+use ringfence_core::{Confinement, DomainError, thread};
 use std::ffi::{CStr, c_void};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -111,6 +112,36 @@ pub(crate) fn start(socket: OwnedFd, shared: OwnedFd) -> Result<i32, DomainError
     started.map_err(|e| DomainError::Worker {
         reason: format!("{shown}: {e}"),
     })
+}
+
+/// What a worker is locked in with on this machine: one is started, locks itself in, says so and ends.
+///
+/// # Errors
+/// [`DomainError::Worker`]: there is no such program, or it cannot lock itself in.
+pub fn confinement() -> Result<Confinement, DomainError> {
+    let path = find()?;
+    let failed = |reason: String| DomainError::Worker { reason };
+    let output = Command::new(&path)
+        .arg(worker::CONFINEMENT)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| failed(format!("{}: {e}", path.display())))?;
+    let mut held = Confinement::default();
+    match output.stdout.as_slice() {
+        &[system_calls, namespaces, landlock] if output.status.success() => {
+            held.system_calls = system_calls == b'y';
+            held.namespaces = namespaces == b'y';
+            held.landlock = landlock == b'y';
+            Ok(held)
+        }
+        _ => Err(failed(format!(
+            "{} cannot lock itself in ({}): {}",
+            path.display(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))),
+    }
 }
 
 /// How the process has ended, if it has. It keeps its number.

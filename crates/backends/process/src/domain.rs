@@ -31,15 +31,13 @@ pub struct Domain(Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) me: Weak<Shared>,
-    /// Changes with the worker. No two domains of a process have the same, ever.
-    pub(crate) id: AtomicU64,
     pub(crate) link: Link,
     pub(crate) resets: AtomicU64,
     /// Threads that the domain has asked for, from when they are told to be inside.
     pub(crate) spawned: AtomicU32,
     /// A bit for each slot.
     pub(crate) taken: Mutex<u64>,
-    /// Held by who uses the first slot.
+    /// Held by who uses the first slot, for a message that the worker answers by itself.
     first: Mutex<()>,
     setup: Vec<u8>,
     /// What the worker has too: the window, what the domain may do there, and the slots.
@@ -58,11 +56,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 fn nanoseconds(limit: Option<Duration>) -> u64 {
     limit.map_or(0, |l| u64::try_from(l.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
@@ -71,10 +64,16 @@ fn os(what: &'static str) -> impl Fn(std::io::Error) -> DomainError {
     move |source| HostError::Os { what, source }.into()
 }
 
+fn being_made() -> CallError {
+    CallError::Process {
+        how: "it is being made anew".to_owned(),
+    }
+}
+
 /// What a call that was not made says about a question.
 fn unanswered(error: CallError) -> DomainError {
-    DomainError::Worker {
-        reason: error.to_string(),
+    DomainError::Unanswered {
+        source: Box::new(error),
     }
 }
 
@@ -122,7 +121,6 @@ impl Domain {
         );
         let shared = Arc::new_cyclic(|me| Shared {
             me: me.clone(),
-            id: AtomicU64::new(next_id()),
             link,
             resets: AtomicU64::new(0),
             spawned: AtomicU32::new(0),
@@ -138,7 +136,11 @@ impl Domain {
             thunks: Mutex::default(),
         });
         let domain = Domain(shared);
+        let making = domain.0.begin_making()?;
         domain.0.start()?;
+        drop(making);
+        // What others gave it while its constructors ran.
+        supervisor::renew(domain.0.twin.base())?;
         Ok(domain)
     }
 }
@@ -153,7 +155,36 @@ impl Drop for Domain {
     }
 }
 
+/// While it is there, the first slot is the calling thread's, which makes the domain. Nobody waits for it with a lock held: what the
+/// constructors' host functions do may need that lock.
+struct Making<'a>(&'a Link);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.making.store(false, Ordering::SeqCst);
+    }
+}
+
 impl Shared {
+    /// Nobody else gets at the worker from here on.
+    fn begin_making(&self) -> Result<Making<'_>, DomainError> {
+        let _first = lock(&self.first);
+        let busy = || DomainError::Busy { lanes: 1 };
+        if self.link.making.swap(true, Ordering::SeqCst) {
+            return Err(busy());
+        }
+        let making = Making(&self.link);
+        if !self.link.is_lost() {
+            return Ok(making);
+        }
+        // No thread has a slot any more. One that had looked for its own before is seen here, or sees this.
+        self.link.renumber();
+        match self.link.is_quiet() {
+            true => Ok(making),
+            false => Err(busy()),
+        }
+    }
+
     /// Starts a worker, which makes the domain.
     fn start(&self) -> Result<(), DomainError> {
         let setup = shared::memory_file(c"ringfence-setup")?;
@@ -173,8 +204,12 @@ impl Shared {
         self.link.clear(0);
         let pid = child::start(theirs, slots)?;
         self.link.started(pid);
-        let made = threads::while_making(self, || self.link.exchange(0, Some(self), 0, |_| kind::END));
-        let bytes = match made.map_err(unanswered)? {
+        let place = self.link.first();
+        let made = threads::while_making(self, || self.link.exchange(place, Some(self), 0, |_| kind::END));
+        let unusable = |error: CallError| DomainError::Worker {
+            reason: error.to_string(),
+        };
+        let bytes = match made.map_err(unusable)? {
             kind::ANSWER => self.link.slots.get(0).get(),
             _ => Vec::new(),
         };
@@ -196,14 +231,20 @@ impl Shared {
 
     /// Asks the worker, through the calling thread's slot.
     pub(crate) fn ask(&self, ask: &Ask) -> Result<Vec<u8>, CallError> {
-        let number = threads::slot(self)?;
-        self.link.ask(number, Some(self), ask)
+        let place = threads::slot(self)?;
+        self.link.ask(place, Some(self), ask)
     }
 
     /// Asks the worker for something that no thread's slot is needed for.
+    ///
+    /// # Errors
+    /// Another thread makes the domain, which takes as long as constructors do.
     pub(crate) fn whole(&self, ask: &Ask) -> Result<Vec<u8>, CallError> {
         let _first = lock(&self.first);
-        self.link.ask(0, None, ask)
+        if self.link.making.load(Ordering::SeqCst) && !threads::makes(self) {
+            return Err(being_made());
+        }
+        self.link.ask(self.link.first(), None, ask)
     }
 
     /// A number, or why there is none.
@@ -237,7 +278,7 @@ impl Shared {
                 limit: MOST_WORDS,
             });
         }
-        let number = threads::slot(self)?;
+        let place = threads::slot(self)?;
         let write = |slot: &Slot| {
             slot.first.store(function, Relaxed);
             for (word, n) in slot.words.iter().zip(ints) {
@@ -252,8 +293,8 @@ impl Shared {
             kind::CALL | (floats.len() as u32) << 8 | (stack.len() as u32) << 16
         };
         let limit = self.time_limit.load(Relaxed);
-        let answer = self.link.exchange(number, Some(self), limit, write)?;
-        let slot = self.link.slots.get(number);
+        let answer = self.link.exchange(place, Some(self), limit, write)?;
+        let slot = self.link.slots.get(place.number);
         let word = |n: usize| slot.words[n].load(Relaxed);
         match answer {
             kind::RETURNED => {
@@ -294,7 +335,7 @@ impl Shared {
         }
         match self.number(ask) {
             // It ended meanwhile.
-            Err(DomainError::Worker { .. }) if self.link.is_lost() => self.replace(),
+            Err(DomainError::Unanswered { .. }) if self.link.is_lost() => self.replace(),
             other => {
                 self.count_resets();
                 other.map(drop)
@@ -309,12 +350,10 @@ impl Shared {
     }
 
     fn start_again(&self) -> Result<(), DomainError> {
-        let _first = lock(&self.first);
+        let _making = self.begin_making()?;
         if !self.link.is_lost() {
+            // Somebody else was quicker.
             return Ok(());
-        }
-        if !self.link.is_quiet() {
-            return Err(DomainError::Busy { lanes: 1 });
         }
         self.link.end("it was replaced");
         // The one before has ended: nobody else has the file.
@@ -322,7 +361,6 @@ impl Shared {
         if let Some(policy) = &self.link.policy {
             policy.reset();
         }
-        self.id.store(next_id(), Ordering::Release);
         self.start()?;
         // What was allocated before is gone. The new worker counts from 0.
         self.resets.fetch_add(1, Ordering::AcqRel);
@@ -461,16 +499,17 @@ impl Instance for Domain {
         }
     }
 
-    /// Host functions that ask for it get a caller here.
     fn checkpoint(&self) -> Result<(), SnapshotError> {
         self.0.checkpoint()
     }
 
-    fn confinement(&self) -> Option<Confinement> {
-        Some(*lock(&self.0.confinement))
+    fn confinement(&self) -> Result<Confinement, Unsupported> {
+        Ok(*lock(&self.0.confinement))
     }
 
-    fn set_tag(&self, _tag: u64) {}
+    fn set_tag(&self, tag: u64) {
+        self.0.link.tag.store(tag, Relaxed);
+    }
 
     fn usage(&self) -> Usage {
         let mut usage = match self.0.ask(&Ask::Usage) {

@@ -21,5 +21,6 @@ mod threads;
 mod wire;
 mod worker;
 
+pub use child::confinement;
 pub use domain::Domain;
 pub use worker::worker;

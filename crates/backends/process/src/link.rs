@@ -4,12 +4,13 @@ use crate::ask::Ask;
 use crate::child::{self, Maker};
 use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
+use ringfence_core::calling::while_calling;
 use ringfence_core::{
     Answer, CallError, Cancel, DomainRef, Fault, FaultKind, HostFunction, LimitHit, LimitHook, OnLimit,
     OutFrame, Returned, Signature, Space, Syscall, SyscallHandler, Verdict, Width,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,24 @@ pub(crate) struct Link {
     pub(crate) policy: Option<Arc<dyn SyscallHandler>>,
     pub(crate) on_limit: Option<Arc<LimitHook>>,
     pub(crate) cancel: Option<Cancel>,
+    /// A number of the host's.
+    pub(crate) tag: AtomicU64,
+    /// Changes with the worker. No two domains of a process have the same, ever.
+    id: AtomicU64,
+    /// Whether a thread makes the domain, through the first slot.
+    pub(crate) making: AtomicBool,
+}
+
+/// A thread's slot, of the worker that it was given by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) number: usize,
+    pub(crate) id: u64,
+}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
 }
 
 impl Link {
@@ -63,6 +82,9 @@ impl Link {
             policy,
             on_limit,
             cancel,
+            tag: AtomicU64::new(0),
+            id: AtomicU64::new(next_id()),
+            making: AtomicBool::new(false),
         }
     }
 
@@ -70,6 +92,24 @@ impl Link {
     pub(crate) fn started(&self, pid: i32) {
         self.pid.store(pid, Ordering::Release);
         self.lost.store(false, Ordering::Release);
+    }
+
+    /// Which worker it is.
+    pub(crate) fn id(&self) -> u64 {
+        self.id.load(Ordering::SeqCst)
+    }
+
+    /// Takes all threads' slots from them.
+    pub(crate) fn renumber(&self) {
+        self.id.store(next_id(), Ordering::SeqCst);
+    }
+
+    /// The slot for what concerns the whole domain.
+    pub(crate) fn first(&self) -> Place {
+        Place {
+            number: 0,
+            id: self.id(),
+        }
     }
 
     /// Whether there is no worker any more.
@@ -115,7 +155,7 @@ impl Link {
 
     /// Whether no thread waits for an answer.
     pub(crate) fn is_quiet(&self) -> bool {
-        !self.busy.iter().any(|b| b.load(Ordering::Acquire))
+        !self.busy.iter().any(|b| b.load(Ordering::SeqCst))
     }
 
     /// Nobody uses the slot: it is the host's turn in it.
@@ -127,25 +167,27 @@ impl Link {
     /// domain itself may take, in nanoseconds; 0 is for ever.
     pub(crate) fn exchange(
         &self,
-        number: usize,
+        place: Place,
         space: Option<&dyn Space>,
         limit: u64,
         write: impl FnOnce(&Slot) -> u32,
     ) -> Result<u32, CallError> {
         self.usable()?;
+        let number = place.number;
         // In the middle of another message: a signal handler.
-        if self.busy[number].swap(true, Ordering::AcqRel) {
+        if self.busy[number].swap(true, Ordering::SeqCst) {
             return Err(CallError::Inside);
         }
+        // Behind the slot of another worker's is no thread of this one's.
+        if self.id() != place.id {
+            self.busy[number].store(false, Ordering::Release);
+            return Err(self.gone());
+        }
         let slot = self.slots.get(number);
-        let deadline = match limit {
-            0 => None,
-            limit => Instant::now().checked_add(Duration::from_nanos(limit) + GRACE),
-        };
         let mut message = write(slot);
         let ended = loop {
             slot.post(Side::Worker, message);
-            if let Err(e) = self.wait(slot, deadline) {
+            if let Err(e) = self.wait(place, slot, limit) {
                 break Err(e);
             }
             let answer = slot.kind() & 0xFF;
@@ -183,7 +225,7 @@ impl Link {
     /// Asks for something; the answer.
     pub(crate) fn ask(
         &self,
-        number: usize,
+        place: Place,
         space: Option<&dyn Space>,
         ask: &Ask,
     ) -> Result<Vec<u8>, CallError> {
@@ -191,21 +233,29 @@ impl Link {
             slot.put(&ask.write());
             kind::ASK
         };
-        match self.exchange(number, space, 0, write)? {
-            kind::ANSWER => Ok(self.slots.get(number).get()),
+        match self.exchange(place, space, 0, write)? {
+            kind::ANSWER => Ok(self.slots.get(place.number).get()),
             _ => Ok(Vec::new()),
         }
     }
 
-    fn wait(&self, slot: &Slot, deadline: Option<Instant>) -> Result<(), CallError> {
+    fn wait(&self, place: Place, slot: &Slot, limit: u64) -> Result<(), CallError> {
+        // Most calls are over before anybody has looked at a clock.
+        if slot.look(Side::Host, self.spin) {
+            return Ok(());
+        }
+        let deadline = match limit {
+            0 => None,
+            limit => Instant::now().checked_add(Duration::from_nanos(limit) + GRACE),
+        };
         let nap = if self.cancel.is_some() { SHORT_NAP } else { NAP };
-        while !slot.wait(Side::Host, self.spin, nap) {
+        while !slot.sleep(Side::Host, nap) {
             if self.is_lost() {
                 return Err(self.gone());
             }
             if let Some(how) = child::ended(self.pid.load(Ordering::Acquire)) {
                 // Its last word may have come meanwhile.
-                if slot.wait(Side::Host, Spin(Duration::ZERO), Duration::from_nanos(1)) {
+                if slot.is(Side::Host) {
                     return Ok(());
                 }
                 self.lose(how);
@@ -217,8 +267,12 @@ impl Link {
                 return Err(CallError::Fault(Box::new(fault)));
             }
             if self.cancel.as_ref().is_some_and(Cancel::is_set) {
+                if place.number == 0 && self.making.load(Ordering::SeqCst) {
+                    self.end("it was cancelled while its constructors ran");
+                    return Err(self.gone());
+                }
                 // Who is interrupted has to come out by itself; the next look is in a millisecond.
-                let _ = self.ask(0, None, &Ask::Interrupt);
+                let _ = self.ask(self.first(), None, &Ask::Interrupt);
             }
         }
         Ok(())
@@ -241,8 +295,10 @@ impl Link {
         let verdict = match function {
             HostFunction::Plain { function, signature } => {
                 let words = words(space, frame.stack, signature);
-                // SAFETY: the host has given the function for all arguments.
-                let returned = unsafe { ringfence_calls::call(*function as *const _, &frame, &words) };
+                let returned = while_calling(self.tag.load(Relaxed), || {
+                    // SAFETY: the host has given the function for all arguments.
+                    unsafe { ringfence_calls::call(*function as *const _, &frame, &words) }
+                });
                 let Returned {
                     rax, rdx, xmm0, xmm1, ..
                 } = returned;
@@ -273,7 +329,9 @@ impl Link {
                 }
                 Verdict::Return
             }
-            HostFunction::Closure(closure) => match catch_unwind(AssertUnwindSafe(|| closure(&mut frame))) {
+            HostFunction::Closure(closure) => match catch_unwind(AssertUnwindSafe(|| {
+                while_calling(self.tag.load(Relaxed), || closure(&mut frame))
+            })) {
                 Ok(verdict) => verdict,
                 Err(panic) => Verdict::Fail(message(&*panic)),
             },

@@ -63,30 +63,40 @@ impl Slot {
         }
     }
 
-    fn is(&self, side: Side) -> bool {
+    pub(crate) fn is(&self, side: Side) -> bool {
         self.turn.load(Ordering::Acquire) & 1 == side as u32
     }
 
-    /// Waits for the turn. False if it has not come after `nap`, from when on it is time to look whether the other side lives.
-    pub(crate) fn wait(&self, me: Side, spin: Spin, nap: Duration) -> bool {
-        if self.is(me) {
-            return true;
+    /// Looks for the turn, for as long as `spin` says. Whether it has come.
+    pub(crate) fn look(&self, me: Side, spin: Spin) -> bool {
+        if spin.0.is_zero() {
+            return self.is(me);
         }
-        if !spin.0.is_zero() {
-            // The clock is looked at when it has taken some time already.
-            let mut begin = None;
-            loop {
-                for _ in 0..64 {
-                    if self.is(me) {
-                        return true;
-                    }
-                    std::hint::spin_loop();
+        // The clock is looked at when it has taken some time already.
+        let mut begin = None;
+        loop {
+            for _ in 0..64 {
+                if self.is(me) {
+                    return true;
                 }
-                if begin.get_or_insert_with(Instant::now).elapsed() >= spin.0 {
-                    break;
-                }
+                std::hint::spin_loop();
+            }
+            if begin.get_or_insert_with(Instant::now).elapsed() >= spin.0 {
+                return false;
             }
         }
+    }
+
+    /// Waits for the turn, awake for some time, then asleep.
+    pub(crate) fn wait(&self, me: Side, spin: Spin) {
+        if !self.look(me, spin) {
+            // Nobody has to be looked after: a worker dies with its host.
+            while !self.sleep(me, Duration::from_secs(60)) {}
+        }
+    }
+
+    /// Sleeps until the turn comes. False if it has not come after `nap`, from when on it is time to look whether the other side lives.
+    pub(crate) fn sleep(&self, me: Side, nap: Duration) -> bool {
         let theirs = 1 - me as u32;
         let set = self
             .turn

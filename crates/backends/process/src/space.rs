@@ -121,7 +121,9 @@ impl Space for Shared {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        let _ = self.whole(&Ask::Interrupt);
+        if self.whole(&Ask::Interrupt).is_err() && self.link.making.load(Ordering::SeqCst) {
+            self.link.end("it was interrupted while its constructors ran");
+        }
     }
 
     fn limit_reached(&self, hit: &LimitHit) -> Option<u64> {
@@ -180,6 +182,13 @@ impl Elsewhere for Shared {
     ) -> Result<(), HostError> {
         // Another worker gets all of them when it has begun.
         if self.link.usable().is_err() {
+            return Ok(());
+        }
+        // One that another thread makes gets them when it is made. What its constructors may have got already is gone with it.
+        if self.link.making.load(Ordering::SeqCst) && !crate::threads::makes(self) {
+            if file.is_none() {
+                self.link.end("a region was taken from it while it was made");
+            }
             return Ok(());
         }
         let bits = match rights {

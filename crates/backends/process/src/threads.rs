@@ -2,10 +2,10 @@
 
 use crate::ask::Ask;
 use crate::domain::Shared;
+use crate::link::Place;
 use crate::slot::{SLOTS, kind};
 use ringfence_core::CallError;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, Weak};
 
 /// A thread's slots: the domain's number, the domain, the slot.
@@ -34,27 +34,27 @@ thread_local! {
 fn give_back(shared: &Shared, id: u64, number: usize) {
     let link = &shared.link;
     // Another worker has other threads.
-    if shared.id.load(Ordering::Acquire) != id || !link.maker.is_me() {
+    if link.id() != id || !link.maker.is_me() {
         return;
     }
-    let _ = link.exchange(number, None, 0, |_| kind::END);
+    let _ = link.exchange(Place { number, id }, None, 0, |_| kind::END);
     let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
     *taken &= !(1 << number);
 }
 
 /// The calling thread's slot in the domain; it gets one if it has none.
 #[inline]
-pub(crate) fn slot(shared: &Shared) -> Result<usize, CallError> {
-    let id = shared.id.load(Ordering::Acquire);
+pub(crate) fn slot(shared: &Shared) -> Result<Place, CallError> {
+    let id = shared.link.id();
     let (known, number) = LAST.get();
     if known == id {
-        return Ok(number);
+        return Ok(Place { number, id });
     }
     find(shared, id)
 }
 
 #[cold]
-fn find(shared: &Shared, id: u64) -> Result<usize, CallError> {
+fn find(shared: &Shared, id: u64) -> Result<Place, CallError> {
     shared.link.usable()?;
     let known = MINE.try_with(|mine| {
         let mine = mine.try_borrow().ok()?;
@@ -70,7 +70,7 @@ fn find(shared: &Shared, id: u64) -> Result<usize, CallError> {
         }
     };
     LAST.set((id, number));
-    Ok(number)
+    Ok(Place { number, id })
 }
 
 fn note(shared: &Shared, id: u64, number: usize) {
@@ -83,9 +83,19 @@ fn note(shared: &Shared, id: u64, number: usize) {
     });
 }
 
+/// Whether the calling thread makes the domain.
+pub(crate) fn makes(shared: &Shared) -> bool {
+    let id = shared.link.id();
+    MINE.try_with(|mine| {
+        mine.try_borrow()
+            .is_ok_and(|mine| mine.0.iter().any(|m| m.0 == id && m.2 == 0))
+    })
+    .unwrap_or(false)
+}
+
 /// The calling thread makes the domain, through the slot for that, until what is returned is called.
 pub(crate) fn while_making<T>(shared: &Shared, f: impl FnOnce() -> T) -> T {
-    let id = shared.id.load(Ordering::Acquire);
+    let id = shared.link.id();
     note(shared, id, 0);
     let result = f();
     let _ = MINE.try_with(|mine| mine.try_borrow_mut().map(|mut m| m.0.retain(|m| m.0 != id)));

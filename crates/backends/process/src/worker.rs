@@ -17,9 +17,6 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long a sleep is at most. Nobody has to be looked after: the worker dies with its host.
-const NAP: Duration = Duration::from_secs(60);
-
 /// Standard input, by which the host hands over files.
 pub(crate) const SOCKET: i32 = 0;
 
@@ -56,7 +53,7 @@ fn tell(mine: (&'static World, usize), kind: u32, until: &[u32]) -> u32 {
     let slot = slot(mine);
     slot.post(Side::Host, kind);
     loop {
-        while !slot.wait(Side::Worker, mine.0.spin, NAP) {}
+        slot.wait(Side::Worker, mine.0.spin);
         let kind = slot.kind();
         if until.contains(&(kind & 0xFF)) {
             return kind;
@@ -167,7 +164,7 @@ fn begin(world: &'static World, number: usize) -> Result<(), String> {
         let mine = (world, number);
         MINE.set(Some(mine));
         loop {
-            while !slot(mine).wait(Side::Worker, world.spin, NAP) {}
+            slot(mine).wait(Side::Worker, world.spin);
             match slot(mine).kind() {
                 kind::END => break,
                 message => serve(mine, message),
@@ -292,11 +289,37 @@ fn make(setup: &Setup) -> Result<Domain, DomainError> {
     Ok(domain)
 }
 
+/// The argument by which a worker is asked what it is locked in with here.
+pub(crate) const CONFINEMENT: &str = "--confinement";
+
+/// Locks itself in and tells what took hold: a letter each, `y` or `n`.
+fn tell_confinement() -> ExitCode {
+    let held = lock::leave_the_world().and_then(|held| lock::system_calls(false).map(|()| held));
+    match held {
+        Ok(held) => {
+            let letters =
+                [held.system_calls, held.namespaces, held.landlock].map(|yes| if yes { b'y' } else { b'n' });
+            match std::io::Write::write_all(&mut std::io::stdout(), &letters) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            }
+        }
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// What the program `ringfence-worker` does: its argument is the host's process, its standard input a socket by which it is told what to make, and its standard
 /// output the file that it shares with the host.
 #[must_use]
 pub fn worker() -> ExitCode {
-    let host = std::env::args().nth(1).and_then(|n| n.parse().ok());
+    let told = std::env::args().nth(1);
+    if told.as_deref() == Some(CONFINEMENT) {
+        return tell_confinement();
+    }
+    let host = told.and_then(|n| n.parse().ok());
     let Some(host) = host else {
         eprintln!("ringfence-worker: part of Ringfence's back end 'process', which starts it by itself");
         return ExitCode::from(2);
@@ -334,7 +357,7 @@ pub fn worker() -> ExitCode {
     }));
     let mine = (world, 0);
     MINE.set(Some(mine));
-    while !slot(mine).wait(Side::Worker, world.spin, NAP) {}
+    slot(mine).wait(Side::Worker, world.spin);
     let mut confinement = Confinement::default();
     let made = match &setup {
         Ok(setup) => match lock::leave_the_world() {

@@ -28,6 +28,13 @@ pub enum DomainError {
         /// Why, and what helps.
         reason: String,
     },
+    /// The domain's process was asked, and did not answer.
+    #[error("{source}")]
+    Unanswered {
+        /// As for a call that was not made.
+        #[source]
+        source: Box<CallError>,
+    },
     /// The system's dynamic linker did not load the shared object.
     #[error("{module}: {reason}")]
     Dlopen {
