@@ -1,6 +1,6 @@
 //! Calls through plain function pointers: how the last one ended, also in signal handlers; and those that the host leaves.
 
-use ringfence::dynamic;
+use ringfence::dynamic::{self, UnwindError};
 
 use crate::caller;
 use crate::error::status;
@@ -35,7 +35,8 @@ pub unsafe extern "C" fn rf_call_unwind(mark: Mark) -> Status {
             caller::leave_to(mark.caller);
             Status::OK
         }
-        Err(stale) => status(|| Err(Failure::new(Status::ERROR_ARGUMENT, stale.to_string()))),
+        Err(UnwindError::Unsupported(e)) => status(|| Err(e.into())),
+        Err(e) => status(|| Err(Failure::new(Status::ERROR_ARGUMENT, e.to_string()))),
     }
 }
 

@@ -13,6 +13,7 @@
 static MEMORY: ringfence::Reserve = ringfence::Reserve::system();
 
 mod arguments;
+mod backend;
 mod call;
 mod caller;
 mod code;
@@ -34,6 +35,7 @@ mod region;
 mod snapshot;
 mod status;
 
+pub use backend::*;
 pub use call::*;
 pub use caller::*;
 pub use code::*;

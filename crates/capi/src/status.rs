@@ -186,6 +186,7 @@ impl From<DomainError> for Failure {
             DomainError::Addressing { .. } => Status::ERROR_REJECTED,
             DomainError::Dlopen { .. } => Status::ERROR_FILE,
             DomainError::Worker { .. } => Status::ERROR_UNSUPPORTED,
+            DomainError::Unanswered { source } => return (*source).into(),
             DomainError::Init { source, .. } | DomainError::Fini { source, .. } => {
                 return Self::from(*source).in_constructor(message);
             }

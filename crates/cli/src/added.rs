@@ -89,7 +89,7 @@ pub fn count(options: &mut DomainOptions) {
     options.processor_time = Some(Duration::MAX);
 }
 
-/// What the domain has used, on standard error.
+/// What the domain has used, and what holds it if it has a process of its own, on standard error.
 pub fn print_usage(domain: &Domain) {
     let u = domain.usage();
     output::line(format_args!(
@@ -101,6 +101,9 @@ pub fn print_usage(domain: &Domain) {
         u.descriptors,
         u.disk
     ));
+    if let Ok(held) = domain.confinement() {
+        output::line(format_args!("ringfence: a process of its own; {held}"));
+    }
 }
 
 #[cfg(test)]

@@ -38,7 +38,8 @@ pub struct Args {
     /// Take the function from the module that was added under this name
     #[arg(long = "in", value_name = "NAME")]
     of: Option<String>,
-    /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
+    /// Print what the domain has used in the end: memory, time, calls, faults, descriptors; and what its process is locked in with, if it
+    /// has one of its own (--backend process)
     #[arg(long)]
     usage: bool,
     /// Largest module file to load, as 512M (default 256M)

@@ -67,6 +67,7 @@ impl Finding {
 /// Runs the command: 0, or 1 if modules cannot be made or run here.
 pub fn run(args: &Args) -> ExitCode {
     let mut findings = machine(Path::new("/"));
+    findings.push(process(&ringfence::process_confinement()));
     findings.extend(tools());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     if args.json {
@@ -256,6 +257,28 @@ fn landlock(modules: &str) -> Finding {
     )
 }
 
+/// The back end `process`, tried.
+fn process(told: &Result<ringfence::Confinement, ringfence::DomainError>) -> Finding {
+    match told {
+        Ok(held) if held.namespaces && held.landlock => {
+            Finding::new("own processes", State::Good, held.to_string(), "")
+        }
+        Ok(held) => Finding::new(
+            "own processes",
+            State::Less,
+            held.to_string(),
+            "the filter alone keeps files and network away; namespaces want user namespaces (sysctl user.max_user_namespaces), \
+             Landlock Linux 5.13",
+        ),
+        Err(e) => Finding::new(
+            "own processes",
+            State::Less,
+            e.to_string(),
+            "--backend process needs it; the other back ends do not",
+        ),
+    }
+}
+
 /// What modules are made with.
 fn tools() -> Vec<Finding> {
     let mut found = Vec::new();
@@ -335,6 +358,22 @@ mod tests {
         assert!(hidden.remedy.contains("nofsgsbase"));
         let old = processor(&INFO.replace("fsgsbase", "sse"), &auxv(0));
         assert!(old.found.contains("no fsgsbase") && old.state == State::Bad);
+    }
+
+    #[test]
+    fn what_holds_processes() {
+        let mut held = ringfence::Confinement::default();
+        held.system_calls = true;
+        let less = process(&Ok(held));
+        assert!(
+            less.state == State::Less && less.found.contains("Landlock: no"),
+            "{less:?}"
+        );
+        (held.namespaces, held.landlock) = (true, true);
+        assert_eq!(process(&Ok(held)).state, State::Good);
+        let reason = "there is no worker".to_owned();
+        let none = process(&Err(ringfence::DomainError::Worker { reason }));
+        assert!(none.state == State::Less && none.found.contains("no worker"));
     }
 
     #[test]

@@ -125,6 +125,9 @@ fn what_a_domain_has_used_is_printed() {
         "{}",
         ran.err
     );
+    let ran = d.sh("$RF call --backend process --usage main.rf next 5 || true");
+    let held = "ringfence: a process of its own; system call filter: yes, namespaces: ";
+    assert!(ran.err.contains(held), "{}", ran.err);
     d.sh("$RF run --usage p.rf </dev/null")
         .fails(3, &["ringfence: memory ", "calls 1, faults 0, descriptors 3"]);
 }

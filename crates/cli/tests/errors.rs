@@ -473,6 +473,7 @@ fn the_doctor_says_what_to_do() {
         "fsgsbase",
         "\"gcc\"",
         "\"vm.max_map_count\"",
+        "\"own processes\"",
     ] {
         assert!(json.contains(part), "{part}\n{json}");
     }
@@ -496,6 +497,16 @@ fn the_doctor_says_what_to_do() {
         ran.out.contains("ulimit -v unlimited") && ran.out.contains("\"usable\": false"),
         "{}",
         ran.out
+    );
+    let ran = d.sh("RINGFENCE_WORKER=$PWD/nobody $RF doctor").ok();
+    let line = ran
+        .out
+        .lines()
+        .find(|l| l.contains("own processes"))
+        .expect("a line");
+    assert!(
+        line.starts_with("less") && line.contains("nobody, which is no file"),
+        "{line}"
     );
     let ran = d.sh("mkdir none; PATH=$PWD/none; $RF doctor");
     assert!(

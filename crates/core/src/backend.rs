@@ -77,11 +77,21 @@ pub enum Feature {
     Checkpoints,
     /// New domains that start from a state.
     Snapshots,
+    /// A process of the domain's own, and what that is locked in with: `Domain::confinement`.
+    Confinement,
+    /// Plain C functions learn which domain calls: `dynamic::current_tag`, `rf_caller_domain(NULL)`.
+    Caller,
+    /// Hosts jump over calls, as with `longjmp`: `dynamic::mark`, `rf_call_mark`.
+    Unwind,
+    /// Modules of `ringfence cc`, which the verifier has checked: what they cannot reach, and what they see in registers.
+    Fence,
+    /// Calls from signal handlers, whatever these have interrupted.
+    Handlers,
 }
 
 impl Feature {
     /// All of them, in the order of the page.
-    pub const ALL: [Feature; 12] = [
+    pub const ALL: [Feature; 17] = [
         Feature::Faults,
         Feature::Interrupt,
         Feature::Limits,
@@ -94,6 +104,11 @@ impl Feature {
         Feature::Modules,
         Feature::Checkpoints,
         Feature::Snapshots,
+        Feature::Confinement,
+        Feature::Caller,
+        Feature::Unwind,
+        Feature::Fence,
+        Feature::Handlers,
     ];
 
     /// What messages and the page call it.
@@ -112,6 +127,11 @@ impl Feature {
             Feature::Modules => "modules that are added later (add_module)",
             Feature::Checkpoints => "checkpoints",
             Feature::Snapshots => "snapshots",
+            Feature::Confinement => "process of its own (confinement)",
+            Feature::Caller => "callers of plain C functions (current_tag)",
+            Feature::Unwind => "jumps over calls (mark, unwind)",
+            Feature::Fence => "fence (modules of ringfence cc)",
+            Feature::Handlers => "calls from signal handlers",
         }
     }
 }
@@ -121,7 +141,7 @@ impl Backend {
     #[must_use]
     pub const fn offers(self, feature: Feature) -> bool {
         match self {
-            Backend::Window => true,
+            Backend::Window => !matches!(feature, Feature::Confinement),
             Backend::Process => matches!(
                 feature,
                 Feature::Faults
@@ -132,6 +152,9 @@ impl Backend {
                     | Feature::Plain
                     | Feature::Regions
                     | Feature::Checkpoints
+                    | Feature::Confinement
+                    | Feature::Caller
+                    | Feature::Fence
             ),
             Backend::None => matches!(feature, Feature::Plain),
         }

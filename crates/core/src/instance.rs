@@ -115,9 +115,15 @@ pub trait Instance: Send + Sync {
         Ok(())
     }
 
-    /// What holds the process that runs the domain, if it has one of its own.
-    fn confinement(&self) -> Option<Confinement> {
-        None
+    /// What holds the process that runs the domain.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if it has none of its own.
+    fn confinement(&self) -> Result<Confinement, Unsupported> {
+        Err(Unsupported {
+            feature: Feature::Confinement,
+            backend: self.backend(),
+        })
     }
 
     /// Keeps a number of the host's with the domain.

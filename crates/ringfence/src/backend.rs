@@ -3,7 +3,9 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use ringfence_core::{Backend, CallError, DomainError, Feature, Instance, Signature, Unsupported};
+use ringfence_core::{
+    Backend, CallError, Confinement, DomainError, Feature, Instance, Signature, Unsupported,
+};
 use ringfence_runtime as runtime;
 
 /// A module as its back end has it.
@@ -86,6 +88,15 @@ impl Target {
             Target::Other(instance, address) => instance.call(*address, call),
         }
     }
+}
+
+/// What domains in processes of their own ([`Backend::Process`]) are locked in with on this machine, besides the verifier. A process is
+/// started for it, which takes some milliseconds; [`Domain::confinement`](crate::Domain::confinement) tells it of a domain.
+///
+/// # Errors
+/// [`DomainError::Worker`] if there is no such process here: why, and what helps.
+pub fn process_confinement() -> Result<Confinement, DomainError> {
+    ringfence_process::confinement()
 }
 
 /// The modules as windows and processes take them.

@@ -262,9 +262,11 @@ impl Domain {
         self.instance().checkpoint()
     }
 
-    /// What holds the process that runs the domain, if its [back end](Domain::backend) gives it one of its own.
-    #[must_use]
-    pub fn confinement(&self) -> Option<crate::Confinement> {
+    /// What holds the process that runs the domain, besides the verifier.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if its [back end](Domain::backend) gives it none of its own.
+    pub fn confinement(&self) -> Result<crate::Confinement, Unsupported> {
         self.instance().confinement()
     }
 

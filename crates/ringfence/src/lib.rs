@@ -81,6 +81,7 @@ mod snapshot;
 mod untrusted;
 mod value;
 
+pub use backend::process_confinement;
 pub use bytemuck;
 pub use domain::Domain;
 pub use error::{CallError, DomainError, Error, HostError, LoadError, MemoryError, TextError};

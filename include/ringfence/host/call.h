@@ -85,6 +85,8 @@ rf_mark rf_call_mark(void) RF_WARN_UNUSED;
 
 /* Ends the calls that the thread has begun since the mark was taken and has left by a jump to where it was taken. None is an answer, too: RF_OK.
  * RF_ERROR_ARGUMENT: the call in whose host function the mark was taken has ended; nothing has happened.
+ * RF_ERROR_UNSUPPORTED: a call of a domain in a process of its own was left (RF_FEATURE_UNWIND). It stays in progress there; destroy the
+ * domain.
  * Signals: may be called from a signal handler, if it does not fail and no module involved uses setjmp. */
 rf_status rf_call_unwind(rf_mark mark);
 

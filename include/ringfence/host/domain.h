@@ -87,6 +87,11 @@ rf_status rf_domain_set_time_limit(rf_domain *domain, uint64_t nanoseconds);
  * rf_error as it is. */
 rf_status rf_domain_state(rf_domain *domain);
 
+/* Tells what the domain's process is locked in with; `docs/backends.md`, process. Fills in as much of
+ * `confinement` as its size has.
+ * Errors: RF_ERROR_UNSUPPORTED if the domain has no process of its own (RF_FEATURE_CONFINEMENT). */
+rf_status rf_domain_confinement(rf_domain *domain, rf_confinement *confinement);
+
 /* Fills in as much of `usage` as its size has. Counting costs calls nothing. */
 rf_status rf_domain_usage(rf_domain *domain, rf_usage *usage);
 

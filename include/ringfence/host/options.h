@@ -2,6 +2,7 @@
 #ifndef RINGFENCE_HOST_OPTIONS_H
 #define RINGFENCE_HOST_OPTIONS_H
 
+#include <ringfence/host/backend.h>
 #include <ringfence/host/import.h>
 #include <ringfence/host/limit.h>
 
@@ -10,14 +11,6 @@ extern "C" {
 #endif
 
 typedef struct rf_policy rf_policy;
-
-/* What keeps a domain from the host: rf_domain_options.backend. docs/backends.md has what each can do;
- * what one cannot is RF_ERROR_UNSUPPORTED. */
-typedef enum rf_backend {
-    RF_BACKEND_WINDOW = 0,  /* a window of the host's own address space */
-    RF_BACKEND_PROCESS = 1, /* the same in a process of its own */
-    RF_BACKEND_NONE = 2     /* nothing: an ordinary shared object (RF_LOAD_UNFENCED), as with dlopen */
-} rf_backend;
 
 /* By which operands the code of a domain may reach memory: rf_domain_options.addressing. */
 typedef enum rf_addressing {

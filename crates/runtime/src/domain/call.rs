@@ -160,7 +160,10 @@ impl std::fmt::Debug for Entry {
 #[must_use]
 pub fn current_tag() -> u64 {
     // A lane with a call in progress has a domain that stays.
-    world::innermost().map_or(0, |lane| lane.domain().tag.load(Ordering::Relaxed))
+    let lane = world::innermost();
+    let than = lane.map_or(u64::MAX, |lane| lane.host_sp.load(Ordering::Relaxed));
+    let elsewhere = ringfence_core::calling::further_in(than);
+    elsewhere.unwrap_or_else(|| lane.map_or(0, |lane| lane.domain().tag.load(Ordering::Relaxed)))
 }
 
 pub use last_error::{last_call, restore_call, save_call};
