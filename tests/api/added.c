@@ -201,17 +201,9 @@ static void limits(rf_module *module, rf_domain_options o) {
     calls_and_threads(module, o, &hits);
 }
 
-int main(int argc, char **argv) {
-    if (argc < 3)
-        return fprintf(stderr, "usage: link MODULE PLUGIN\n"), 2;
-    rf_import imports[] = { RF_IMPORT_INIT(void, host_add, (void), nothing), RF_IMPORT_INIT(void, host_mix, (void), nothing),
-                            RF_IMPORT_INIT(void, host_eight, (void), nothing), RF_IMPORT_INIT(void, host_note, (void), nothing),
-                            RF_IMPORT_INIT(void *, host_find, (const char *), host_find) };
-    rf_module *module = NULL;
-    CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
-    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
-    o.imports = imports, o.import_count = 5, o.fault_limit = 2, o.extensible = 1;
-    o.code_limit = UINT64_MAX;
+/* Single functions. */
+static void code(rf_module *module, rf_domain_options o) {
+    o.fault_limit = 2, o.code_limit = UINT64_MAX;
     rf_domain *d = NULL;
     CHECK_STATUS(rf_domain_create(module, &o, &d), RF_ERROR_ARGUMENT);
     o.code_limit = 4096;
@@ -270,9 +262,25 @@ int main(int argc, char **argv) {
     CHECK_STATUS(rf_domain_usage(d, NULL), RF_ERROR_ARGUMENT);
     CHECK_STATUS(rf_domain_usage(NULL, &u), RF_ERROR_HANDLE);
     CHECK_STATUS(rf_domain_destroy(d), RF_OK);
-    o.fault_limit = 0;
-    modules(module, o, argv[2]);
-    limits(module, o);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3)
+        return fprintf(stderr, "usage: link MODULE PLUGIN\n"), 2;
+    rf_import imports[] = { RF_IMPORT_INIT(void, host_add, (void), nothing), RF_IMPORT_INIT(void, host_mix, (void), nothing),
+                            RF_IMPORT_INIT(void, host_eight, (void), nothing), RF_IMPORT_INIT(void, host_note, (void), nothing),
+                            RF_IMPORT_INIT(void *, host_find, (const char *), host_find) };
+    rf_module *module = NULL;
+    CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
+    rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
+    o.imports = imports, o.import_count = 5, o.extensible = 1;
+    if (HAS(CODE))
+        code(module, o);
+    o.code_limit = 4096;
+    if (HAS(MODULES))
+        modules(module, o, argv[2]);
+    if (HAS(LIMITS) && HAS(ON_LIMIT) && HAS(FAULTS))
+        limits(module, o);
     CHECK_STATUS(rf_module_destroy(module), RF_OK);
     return FINISH("added");
 }

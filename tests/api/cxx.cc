@@ -35,6 +35,8 @@ template <typename T> T at(rf_domain *d, const T *array, size_t n) {
 
 // A call for each element, by the function's C++ type.
 void batches(rf_domain *d) {
+    if (!HAS(CODE))
+        return;
     rf_function *mixed = nullptr, *narrow = nullptr, *half = nullptr, *bump = nullptr, *echo = nullptr;
     CHECK_STATUS(rf_function_create(d, "mixed", &mixed), RF_OK);
     CHECK_STATUS(rf_function_create(d, "narrow", &narrow), RF_OK);
@@ -132,8 +134,10 @@ int main(int argc, char **argv) {
     CHECK(add && add(20, 21) == 42 && calls == 1);
     typed(domain.get());
     rf_value argument = rf_value_ptr(nullptr), result = {RF_TYPE_I32, {0}};
-    CHECK_STATUS(rf_domain_call(domain.get(), "outer", &argument, 1, &result), RF_FAULT_ACCESS);
-    CHECK(std::string(rf_error()->message).find("wild_read") != std::string::npos);
+    if (HAS(FAULTS)) {
+        CHECK_STATUS(rf_domain_call(domain.get(), "outer", &argument, 1, &result), RF_FAULT_ACCESS);
+        CHECK(std::string(rf_error()->message).find("wild_read") != std::string::npos);
+    }
     domain.reset();
     module.reset();
     return FINISH("cxx");

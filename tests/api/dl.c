@@ -21,7 +21,7 @@ static void opening(const char *path) {
     CHECK(rf_dlopen("/nonexistent/x.rf", 0) == NULL && rf_error()->status == RF_ERROR_FILE);
     CHECK(strstr(rf_error()->message, "/nonexistent/x.rf") != NULL);
     CHECK(rf_dlopen("/nonexistent/\xff\xfe", 0) == NULL && rf_error()->status == RF_ERROR_FILE); /* any bytes */
-    CHECK(rf_dlopen("/proc/self/exe", 0) == NULL && rf_error()->status == RF_ERROR_FORMAT);
+    CHECK(rf_dlopen("/proc/self/exe", 0) == NULL && rf_error()->status == (HAS(FENCE) ? RF_ERROR_FORMAT : RF_ERROR_FILE));
     CHECK(rf_dlopen(path, 1 << 20) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
     /* Nothing was provided yet: the import is named. */
     CHECK(rf_dlopen(path, 0) == NULL && rf_error()->status == RF_ERROR_IMPORT);
@@ -77,7 +77,7 @@ static void calling(void *m) {
     CHECK(call_host_add(20, 21) == 42);
     CHECK(call_host_mix() == 1 + 2.5 + 3 + 4.5);
     call_host_note();
-    CHECK(noted == 17);
+    CHECK(noted == 17 || !HAS(CALLER));
     CHECK(add_many(1000) == 1000);
     SYM(long, eight, (long, long, long, long, long, long, long, long));
     CHECK(eight && eight(1, 2, 3, 4, 5, 6, 7, 8) == 87654321);
@@ -97,6 +97,8 @@ static void calling(void *m) {
 }
 
 static void failing(void *m) {
+    if (!HAS(FAULTS))
+        return;
     SYM(int, wild_read, (int *));
     SYM(int, divide, (int, int));
     SYM(int, add, (int, int));

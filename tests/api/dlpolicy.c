@@ -93,6 +93,8 @@ static void ending(const char *path) {
 
 /* dlpolicy FILES.rf */
 int main(int argc, char **argv) {
+    if (!HAS(POLICY))
+        return FINISH("dlpolicy");
     CHECK(argc == 2 && mkdtemp(directory));
     snprintf(in, sizeof in, "%s/in.txt", directory);
     snprintf(out, sizeof out, "%s/out.txt", directory);

@@ -49,6 +49,8 @@ static void *reads(void *argument) {
 
 /* Takes the region's mapping away while the reader reads: by its rights, or with the region. */
 static void unmapped_under_a_call(int with_the_region) {
+    if (!HAS(REGIONS))
+        return;
     rf_domain *other;
     pthread_t t;
     void *status;
@@ -128,6 +130,8 @@ static void no_room(const char *what, const char *message, void (*again)(void)) 
 static struct rlimit before;
 static void more_addresses(void) { CHECK(setrlimit(RLIMIT_AS, &before) == 0); }
 static void windows(void) {
+    if (!HAS(FENCE))
+        return;
     unsigned long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     CHECK(f && fscanf(f, "%lu", &pages) == 1);

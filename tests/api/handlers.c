@@ -208,6 +208,8 @@ int main(int argc, char **argv) {
     (void)argc;
     true_lock = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(RTLD_NEXT, "pthread_mutex_lock");
     path = argv[1];
+    if (!HAS(HANDLERS) || !HAS(FAULTS))
+        return FINISH("handlers");
     CHECK_STATUS(RF_DLPROVIDE(int, host_add, (int, int), host_add), RF_OK);
     CHECK_STATUS(RF_DLPROVIDE(double, host_mix, (int, double, long, float), host_mix), RF_OK);
     CHECK_STATUS(RF_DLPROVIDE(long, host_eight, (long, long, long, long, long, long), host_eight), RF_OK);

@@ -65,6 +65,8 @@ static binary find(rf_domain *d, const char *name) {
 
 /* Each jump leaves a call open. That ends in an error, and in a domain that stays busy; others are not affected. */
 static void jumps(void) {
+    if (!HAS(UNWIND))
+        return;
     rf_domain *d = make(), *other = make();
     binary out = find(d, "call_host_add"), elsewhere = find(other, "add");
     deed = LONGJMP;
@@ -118,7 +120,7 @@ static void small_threads(void) {
     for (long i = 0; i < 200; i++) {
         pthread_t t;
         void *wrong = NULL;
-        CHECK(pthread_create(&t, &a, in_thread, (void *)(uintptr_t)(i % 10 == 0)) == 0);
+        CHECK(pthread_create(&t, &a, in_thread, (void *)(uintptr_t)(i % 10 == 0 && HAS(FAULTS))) == 0);
         pthread_join(t, &wrong);
         CHECK(wrong == NULL);
     }
@@ -132,6 +134,8 @@ static void *leaves(void *argument) {
 
 /* The thread goes, and its lane with it. */
 static void thread_exit(void) {
+    if (!HAS(UNWIND))
+        return;
     common = make();
     deed = THREAD_EXIT;
     pthread_t t;
@@ -151,6 +155,8 @@ static void cancels(int signal) {
 
 /* A signal of the program's choice, and a word that its handler of another one sets. */
 static void init(void) {
+    if (!HAS(INTERRUPT))
+        return;
     rf_process_options i = RF_PROCESS_OPTIONS_INIT;
     i.tick_signal = SIGSEGV;
     CHECK_STATUS(rf_process_init(&i), RF_ERROR_ARGUMENT);

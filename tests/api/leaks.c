@@ -100,6 +100,8 @@ static void behind_imports(rf_domain *d) {
 int main(int argc, char **argv) {
     if (argc < 2)
         return fprintf(stderr, "usage: leaks MODULE\n"), 2;
+    if (!HAS(FENCE) || !HAS(GRANTS))
+        return FINISH("leaks");
     const rf_import imports[] = {
         RF_IMPORT_INIT(void, host_void, (void), rf_dirty_host),
         RF_IMPORT_INIT_PROTOTYPE("unsigned char host_byte(void)", rf_dirty_host),

@@ -344,6 +344,8 @@ static void mistakes(const char *library) {
 /* policy PROGRAM.rf PLAIN.rf */
 int main(int argc, char **argv) {
     char directory[] = "/tmp/rf-policy-XXXXXX";
+    if (!HAS(POLICY))
+        return FINISH("policy");
     CHECK(argc == 3 && mkdtemp(directory));
     CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     streams();

@@ -37,6 +37,8 @@ static int can(rf_domain *d, rf_region *r) {
 int main(int argc, char **argv) {
     if (argc < 2)
         return fprintf(stderr, "usage: regions MODULE\n"), 2;
+    if (!HAS(REGIONS))
+        return FINISH("regions");
     CHECK_STATUS(rf_module_create(argv[1], 0, &module), RF_OK);
     rf_domain *a = make(), *b = make();
     rf_region *r = NULL, *other = NULL;

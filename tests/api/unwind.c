@@ -186,6 +186,8 @@ static void limits(void) {
 }
 
 int main(int argc, char **argv) {
+    if (!HAS(UNWIND))
+        return FINISH("unwind");
     rf_module *module = NULL;
     CHECK_STATUS(rf_module_create(argc > 1 ? argv[1] : "basic.rf", 0, &module), RF_OK);
     for (int i = 0; i < 2; i++) {

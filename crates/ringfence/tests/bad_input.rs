@@ -13,6 +13,7 @@ use support::{basic, basic_imports, module};
 
 #[test]
 fn rights_and_groups() -> Result<(), Error> {
+    needs!(Regions);
     let (owner, a, b) = (basic(), basic(), basic());
     let region = Region::owned_by(&owner, 8192)?;
     region.give_as(&owner, &a, Rights::Read)?;
@@ -93,6 +94,7 @@ fn entries_that_were_revoked() -> Result<(), Error> {
 
 #[test]
 fn memory_that_is_unmapped_under_a_call() -> Result<(), Error> {
+    needs!(Regions);
     let (runs, other) = (basic(), basic());
     let region = Region::new(1 << 16)?;
     region.give(&runs, Rights::Read)?;

@@ -4,10 +4,9 @@ mod support;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use ringfence::dynamic::{self, Element};
-use ringfence::{
-    BatchError, CallError, Column, Domain, DomainOptions, FaultKind, Imports, MemoryError, Ptr, Value,
-};
+use ringfence::{BatchError, CallError, Column, Domain, FaultKind, Imports, MemoryError, Ptr, Value};
 use std::time::Duration;
+use support::Start;
 
 const SOURCE: &str = r#"
 long wide(long a, long b) { return 3 * a + b; }
@@ -39,7 +38,7 @@ long greedy(long a)
 
 fn domain() -> Domain {
     support::from_text(SOURCE, &["-O2", "-nostdlib"])
-        .instantiate(Imports::new())
+        .start(Imports::new())
         .expect("a domain")
 }
 
@@ -72,6 +71,7 @@ fn failed(error: &BatchError) -> (Option<u64>, &FaultKind) {
 
 #[test]
 fn each_element_gets_its_own_arguments_and_results_are_stored() {
+    needs!(Code);
     let d = domain();
     let a: Vec<i64> = (0..1000).map(|n| n * 1_000_000_007).collect();
     let b: Vec<i64> = (0..1000).map(|n| -n).collect();
@@ -96,6 +96,7 @@ fn each_element_gets_its_own_arguments_and_results_are_stored() {
 
 #[test]
 fn every_type_is_read_and_written_as_wide_as_it_is() {
+    needs!(Code);
     let d = domain();
     let (to, of) = (results::<i32>(&d, 4), results::<u32>(&d, 4));
     let ints = array(&d, &[-1_i32, 70_000, 7]);
@@ -151,6 +152,7 @@ fn every_type_is_read_and_written_as_wide_as_it_is() {
 
 #[test]
 fn floats_travel_in_their_own_registers() {
+    needs!(Code);
     let d = domain();
     let doubles = array(&d, &[1.5_f64, -2.0, 1e10]);
     let floats = array(&d, &[2.0_f32, 0.5, -1.0]);
@@ -173,6 +175,7 @@ fn floats_travel_in_their_own_registers() {
 
 #[test]
 fn fourteen_arguments_pass_in_registers_and_no_more() {
+    needs!(Code);
     use dynamic::Column::{Each, Same};
     let d = domain();
     let many = d.function("many").expect("many");
@@ -201,6 +204,7 @@ fn fourteen_arguments_pass_in_registers_and_no_more() {
 
 #[test]
 fn a_fault_tells_its_element_and_leaves_the_results_before_it() {
+    needs!(Code);
     let d = domain();
     let divide = d.func::<(i32, i32), i32>("divide").expect("divide");
     for bad in [0, 37, 99] {
@@ -242,6 +246,7 @@ fn a_fault_tells_its_element_and_leaves_the_results_before_it() {
 
 #[test]
 fn what_is_not_in_the_window_is_refused_before_anything_happens() {
+    needs!(Code);
     let d = domain();
     let wide = d.func::<(i64, i64), i64>("wide").expect("wide");
     let inside = array(&d, &[1_i64; 4]);
@@ -278,6 +283,7 @@ fn what_is_not_in_the_window_is_refused_before_anything_happens() {
 
 #[test]
 fn a_function_without_result_and_one_that_uses_many_registers() {
+    needs!(Code);
     let d = domain();
     let numbers: Vec<i64> = (1..=100).collect();
     let numbers = array(&d, &numbers);
@@ -296,8 +302,9 @@ fn a_function_without_result_and_one_that_uses_many_registers() {
 
 #[test]
 fn limits_hold_for_a_batch_as_for_one_call() {
+    needs!(Code);
     let module = support::from_text(SOURCE, &["-O2", "-nostdlib"]);
-    let mut options = DomainOptions::default();
+    let mut options = support::options();
     options.time_limit = Some(Duration::from_millis(30));
     let d = Domain::instantiate(&[module], Imports::new(), &options).expect("a domain");
     let numbers: Vec<i32> = (0..10).collect();
@@ -310,6 +317,7 @@ fn limits_hold_for_a_batch_as_for_one_call() {
 
 #[test]
 fn threads_batch_at_once_and_the_loop_comes_once() {
+    needs!(Code);
     let d = domain();
     let wide = d.func::<(i64, i64), i64>("wide").expect("wide");
     std::thread::scope(|scope| {

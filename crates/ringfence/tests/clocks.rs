@@ -22,6 +22,7 @@ fn now() -> u64 {
 /// Every time of a file that the domain changes itself, by each call that shows them.
 #[test]
 fn times_of_files_are_not_shown() {
+    needs!(Policy);
     let scratch = Scratch::new("clock-files");
     for clocks in [false, true] {
         let g = Guest::new(policy(&scratch).clocks(clocks));
@@ -86,6 +87,7 @@ fn times_of_files_are_not_shown() {
 /// A time-out is a clock. One of 0 does not wait, and none at all does not tell.
 #[test]
 fn there_are_no_time_outs() {
+    needs!(Policy);
     let scratch = Scratch::empty("clock-waits");
     let g = Guest::new(policy(&scratch));
     let [read, write] = g.pipe();
@@ -124,6 +126,7 @@ fn there_are_no_time_outs() {
 /// the time, and none returns it.
 #[test]
 fn no_call_tells_the_time() {
+    needs!(Policy);
     let scratch = Scratch::new("clock-all");
     let guest = || {
         let g = Guest::new(policy(&scratch));

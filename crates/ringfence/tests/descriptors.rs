@@ -26,6 +26,7 @@ fn descriptors() -> Vec<(i32, PathBuf)> {
 
 #[test]
 fn descriptors_are_the_domains_own() {
+    needs!(Policy);
     let scratch = Scratch::new("own");
     let policy = || Policy::new().dir(&scratch.0, "/d", Rights::Write);
     // The watchdog and whatever else there is once.

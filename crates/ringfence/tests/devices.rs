@@ -8,6 +8,7 @@ use support::guest::{Guest, errno};
 /// The usual devices, which the monitor answers itself: they are there without any directory, and do the same.
 #[test]
 fn devices_are_made_by_the_monitor() {
+    needs!(Policy);
     let guest = Guest::new(Policy::new().randomness(true).descriptors(8));
     let hosts = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = hosts();

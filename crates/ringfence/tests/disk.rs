@@ -26,6 +26,7 @@ fn open(guest: &Guest, name: &str, flags: i32) -> i64 {
 
 #[test]
 fn what_is_written_counts() {
+    needs!(Policy);
     let scratch = Scratch::new("disk-written");
     let g = guest(&scratch, 100_000);
     let used = || g.domain.usage().disk as i64;
@@ -102,6 +103,7 @@ fn no_jump_comes_between_the_look_and_the_write() {
 
 #[test]
 fn what_is_allocated_counts() {
+    needs!(Policy);
     let scratch = Scratch::new("disk-allocated");
     let g = guest(&scratch, 1 << 20);
     let path = g.text("/d/file");
@@ -182,6 +184,7 @@ fn what_is_allocated_counts() {
 
 #[test]
 fn the_host_may_give_more() {
+    needs!(Policy);
     let scratch = Scratch::new("disk-more");
     let seen = Arc::<Mutex<Vec<LimitHit>>>::default();
     let monitor = Policy::new()

@@ -42,6 +42,7 @@ fn expect(d: &Domain, fault: &Fault, function: &str, at: Option<&str>) {
 
 #[test]
 fn wild_reads_and_writes() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let read = d.func::<(Ptr<i32>,), i32>("wild_read")?;
     let write = d.func::<(Ptr<i32>, i32), ()>("wild_write")?;
@@ -70,6 +71,7 @@ fn wild_reads_and_writes() -> Result<(), Error> {
 
 #[test]
 fn host_memory_is_out_of_reach() -> Result<(), Error> {
+    needs!(Fence);
     let d = basic();
     let mut secret = Box::new(0x1234_5678i32);
     let address = Ptr::from_address((&raw mut *secret) as u64);
@@ -86,6 +88,7 @@ fn host_memory_is_out_of_reach() -> Result<(), Error> {
 
 #[test]
 fn arithmetic_and_traps() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let divide = d.func::<(i32, i32), i32>("divide")?;
     assert_eq!(divide.call(7, 2)?, 3);
@@ -102,6 +105,7 @@ fn arithmetic_and_traps() -> Result<(), Error> {
 
 #[test]
 fn jumps_to_what_is_no_function() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let jump = d.func::<(u64,), i32>("jump_to")?;
     let nothing = d.func::<(), ()>("nothing")?.ptr().address();
@@ -132,6 +136,7 @@ fn jumps_to_what_is_no_function() -> Result<(), Error> {
 
 #[test]
 fn both_stacks_end() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let f = fault(d.func::<(i32,), i32>("recurse_control")?.call(0));
     assert!(
@@ -158,6 +163,7 @@ fn both_stacks_end() -> Result<(), Error> {
 
 #[test]
 fn the_backtrace_names_the_callers() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let f = fault(d.func::<(Ptr<i32>,), i32>("outer")?.call(Ptr::NULL));
     let frames = f.backtrace();
@@ -174,6 +180,7 @@ fn the_backtrace_names_the_callers() -> Result<(), Error> {
 
 #[test]
 fn time_limits() -> Result<(), Error> {
+    needs!(Limits, Faults);
     let d = basic();
     let spin = d.func::<(), ()>("spin")?;
     let add = d.func::<(i32, i32), i32>("add")?;
@@ -202,6 +209,7 @@ fn time_limits() -> Result<(), Error> {
 
 #[test]
 fn interrupts_from_another_thread() -> Result<(), Error> {
+    needs!(Interrupt, Faults);
     let d = basic();
     let spin = d.func::<(), ()>("spin")?;
     d.interrupt().unwrap(); // nobody is inside: nothing happens
@@ -223,6 +231,7 @@ fn interrupts_from_another_thread() -> Result<(), Error> {
 
 #[test]
 fn a_fault_in_one_thread_ends_the_others_calls_or_leaves_them_alone() -> Result<(), Error> {
+    needs!(Faults);
     let d = basic();
     let (spin_for, divide) = (
         d.func::<(u64,), i32>("spin_for")?,
@@ -249,6 +258,7 @@ fn a_fault_in_one_thread_ends_the_others_calls_or_leaves_them_alone() -> Result<
 
 #[test]
 fn reset_restores_data() -> Result<(), Error> {
+    needs!(Fence);
     let d = basic();
     let bump = d.func::<(), i64>("bump")?;
     let thread = d.func::<(), i32>("bump_thread")?;

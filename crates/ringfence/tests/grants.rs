@@ -78,6 +78,7 @@ fn names_do_not_steer_whoever_reads_the_message() {
 /// Traces show what the domain's pointers mean to it, and nothing about where its window lies.
 #[test]
 fn traces_have_neither_addresses_nor_control_characters() {
+    needs!(Policy);
     let lines = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
     let sink = lines.clone();
     let g = Guest::new(Policy::new().trace(move |line| sink.lock().unwrap().push(line.to_owned())));
@@ -106,6 +107,7 @@ fn traces_have_neither_addresses_nor_control_characters() {
 /// Names that lead elsewhere, on a host's directory that has all kinds of doors in it.
 #[test]
 fn doors_in_a_granted_directory_stay_shut() {
+    needs!(Policy);
     let scratch = Scratch::new("doors");
     let inside = |name: &str| scratch.0.join("w").join(name);
     std::fs::create_dir_all(inside("sub")).unwrap();
@@ -290,6 +292,7 @@ fn doors_in_a_granted_directory_stay_shut() {
 /// Addresses as only a hostile caller writes them.
 #[test]
 fn addresses_are_what_was_granted() {
+    needs!(Policy);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let g = Guest::new(Policy::new().connect(address));
@@ -329,6 +332,7 @@ fn addresses_are_what_was_granted() {
 /// A directory above the granted ones is in the monitor only: its name must not grow with each step.
 #[test]
 fn names_do_not_grow_without_bound() {
+    needs!(Policy);
     let scratch = Scratch::new("grow");
     let g = Guest::new(Policy::new().dir(&scratch.0, "/a/b", Read));
     assert_eq!(g.sys(libc::SYS_chdir, &[g.text("/a")]), 0);

@@ -16,6 +16,7 @@ fn refused(domain: &Domain, what: &str) {
 
 #[test]
 fn a_snapshot_waits_for_descriptors_to_be_closed() {
+    needs!(Policy);
     let scratch = Scratch::new("held");
     std::fs::write(scratch.0.join("file"), "abcdef").unwrap();
     std::fs::create_dir(scratch.0.join("sub")).unwrap();

@@ -32,6 +32,7 @@ fn module() -> Module {
 
 #[test]
 fn many_lanes_in_one_libc() {
+    needs!(Policy);
     const LANES: u32 = 8;
     let rounds: i32 = if std::env::var("RINGFENCE_SOAK").is_ok_and(|v| v == "1") {
         20_000

@@ -42,6 +42,7 @@ fn ends(guest: &Guest, what: &str, number: i64, args: &[i64]) {
 
 #[test]
 fn large_transfers_end_with_the_limit() {
+    needs!(Policy);
     let scratch = Scratch::new("large");
     let sparse = std::fs::File::create(scratch.0.join("sparse")).unwrap();
     sparse.set_len(LARGE as u64).unwrap();
@@ -88,6 +89,7 @@ fn large_transfers_end_with_the_limit() {
 
 #[test]
 fn large_transfers_are_whole() {
+    needs!(Policy);
     let scratch = Scratch::empty("whole");
     let bytes: Vec<u8> = (0..3u32 << 20).map(|i| (i / 7 * 31) as u8).collect();
     std::fs::write(scratch.0.join("file"), &bytes).unwrap();

@@ -14,6 +14,7 @@ fn count(path: &str) -> usize {
 
 #[test]
 fn nothing_is_left_when_domains_go() -> Result<(), Error> {
+    needs!(Regions);
     let module = module("basic");
     let round = || -> Result<(), Error> {
         let d = module.start(basic_imports())?;

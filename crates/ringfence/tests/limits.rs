@@ -14,6 +14,7 @@ static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
 fn more_domains_than_fit() -> Result<(), Error> {
+    needs!(Fence);
     let _alone = ALONE.lock();
     let module = module("basic");
     let mut all: Vec<Domain> = Vec::new();
@@ -55,6 +56,7 @@ fn more_domains_than_fit() -> Result<(), Error> {
 
 #[test]
 fn options_that_cannot_work() {
+    needs!(Limits);
     let _alone = ALONE.lock();
     let module = module("basic");
     let with = |change: &dyn Fn(&mut DomainOptions)| {
@@ -78,6 +80,7 @@ fn options_that_cannot_work() {
 
 #[test]
 fn a_domain_of_one_lane() -> Result<(), Error> {
+    needs!(Limits);
     let _alone = ALONE.lock();
     let mut options = support::options();
     options.max_lanes = 1;

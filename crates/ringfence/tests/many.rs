@@ -17,6 +17,7 @@ fn pool(most: usize) -> Pool {
 
 #[test]
 fn nothing_of_the_last_user_is_left() -> Result<(), Error> {
+    needs!(Fence);
     let fresh = basic().usage().memory;
     let pool = pool(4);
     let (window, allocation) = {
@@ -77,6 +78,7 @@ fn nothing_of_the_last_user_is_left() -> Result<(), Error> {
 
 #[test]
 fn what_was_kept_or_faulted_is_not_handed_out_as_it_is() -> Result<(), Error> {
+    needs!(Faults);
     let pool = pool(4);
     let kept = {
         let d = pool.take()?;
@@ -151,6 +153,7 @@ fn a_failure_that_was_survived_is_not_told_later() -> Result<(), Error> {
 
 #[test]
 fn a_pool_takes_back_what_was_given() -> Result<(), Error> {
+    needs!(Regions);
     let pool = pool(1);
     let region = Region::new(4096)?;
     let window = {

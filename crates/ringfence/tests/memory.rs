@@ -106,6 +106,7 @@ fn strings() -> Result<(), Error> {
 
 #[test]
 fn a_string_may_end_where_memory_ends() -> Result<(), Error> {
+    needs!(Fence);
     let d = basic();
     let m = d.memory();
     // The end of a lane's data stack is the end of what is mapped before the window's last slot, or of the next lane's guard.
@@ -138,6 +139,7 @@ fn objects() -> Result<(), Error> {
 
 #[test]
 fn addresses_outside_the_window_are_refused() {
+    needs!(Fence);
     let d = basic();
     let m = d.memory();
     let base = m.base();
@@ -188,6 +190,7 @@ fn addresses_outside_the_window_are_refused() {
 
 #[test]
 fn unmapped_and_read_only_memory_is_an_error() -> Result<(), Error> {
+    needs!(Fence);
     let d = basic();
     let m = d.memory();
     let base = m.base();
@@ -260,6 +263,7 @@ fn allocations_are_zeroed_aligned_apart_and_freed() -> Result<(), Error> {
 
 #[test]
 fn allocations_that_do_not_fit_are_errors() -> Result<(), Error> {
+    needs!(Fence);
     let d = basic();
     let m = d.memory();
     for count in [usize::MAX, usize::MAX / 2, 1 << 40, 1 << 33] {

@@ -73,6 +73,7 @@ fn system_call(call: &SystemCall, number: i64, args: [i64; 4]) -> i64 {
 
 #[test]
 fn memory_may_be_raised_until_the_next_reset() {
+    needs!(Policy, OnLimit);
     let monitor = Policy::new().start().unwrap();
     let imports = Imports::new().policy(monitor);
     let (imports, seen) = noting(imports, |hit| match *hit {
@@ -127,6 +128,7 @@ fn memory_may_be_raised_until_the_next_reset() {
 
 #[test]
 fn a_raise_that_is_too_small_is_no_loop() {
+    needs!(OnLimit);
     let (imports, seen) = noting(basic_imports(), |hit| OnLimit::Raise(hit.limit() + 1));
     let d = called(imports, |o| o.memory_limit = a_page_more());
     assert!(d.memory().alloc_array::<u8>(1 << 20).is_err());
@@ -141,6 +143,7 @@ fn a_raise_that_is_too_small_is_no_loop() {
 
 #[test]
 fn what_the_function_does_itself_is_not_told_and_a_panic_is_kept() {
+    needs!(OnLimit);
     let count = Arc::new(Mutex::new(0));
     let inside = count.clone();
     let helper = basic();
@@ -166,6 +169,7 @@ fn what_the_function_does_itself_is_not_told_and_a_panic_is_kept() {
 
 #[test]
 fn time_is_told_when_the_call_has_ended() {
+    needs!(OnLimit);
     let (imports, seen) = noting(basic_imports(), |_| OnLimit::Raise(u64::MAX));
     let d = with("basic", imports, |o| {
         o.time_limit = Some(Duration::from_millis(5))
@@ -195,6 +199,7 @@ fn time_is_told_when_the_call_has_ended() {
 
 #[test]
 fn processor_time_and_faults_may_be_raised_for_good() {
+    needs!(OnLimit);
     let (imports, seen) = noting(basic_imports(), |hit| match *hit {
         LimitHit::ProcessorTime { used, .. } => OnLimit::Raise(used + 3_600_000_000_000),
         LimitHit::Faults { faults: 1, .. } => OnLimit::Raise(2),
@@ -230,6 +235,7 @@ fn processor_time_and_faults_may_be_raised_for_good() {
 
 #[test]
 fn descriptors_are_told() {
+    needs!(Policy, OnLimit);
     let scratch = Scratch::new("many");
     std::fs::write(scratch.0.join("file"), "abc").unwrap();
     let monitor = Policy::new()

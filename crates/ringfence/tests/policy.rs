@@ -27,6 +27,7 @@ fn program() -> Module {
 
 #[test]
 fn streams_are_the_hosts_to_give_and_calls_its_to_answer() {
+    needs!(Policy);
     let output = Captured::default();
     let seen = Arc::new(AtomicU32::new(0));
     let count = seen.clone();

@@ -9,8 +9,8 @@ use std::time::Duration;
 use ringfence::dynamic::Argument;
 use ringfence::policy::{Captured, Policy, Stream};
 use ringfence::{
-    Access, Backend, CallError, Caller, Cancel, Domain, DomainError, FaultKind, Imports, LimitHit, OnLimit, Pool,
-    Ptr, Signature,
+    Access, Backend, CallError, Caller, Cancel, Domain, DomainError, FaultKind, Imports, LimitHit, OnLimit,
+    Pool, Ptr, Signature,
 };
 use support::workers::{LOOPS, basic, make, options};
 
@@ -489,4 +489,3 @@ fn more_threads_than_slots_is_an_error_and_no_more() {
     let sum = std::thread::scope(|scope| scope.spawn(|| add.call(1, 2).unwrap()).join().unwrap());
     assert_eq!(sum, 3);
 }
-

@@ -47,6 +47,7 @@ fn refused(result: Result<(), RegionError>, why: impl Fn(RightsError) -> bool) {
 
 #[test]
 fn one_region_many_domains_rights_of_each() -> Result<(), Error> {
+    needs!(Regions);
     let (a, b, c) = (basic(), basic(), basic());
     let r = Region::new(10_000)?;
     assert_eq!((can(&a, &r), can(&b, &r)), ((false, false), (false, false)));
@@ -95,6 +96,7 @@ fn one_region_many_domains_rights_of_each() -> Result<(), Error> {
 
 #[test]
 fn the_last_handle_takes_the_region_along() -> Result<(), Error> {
+    needs!(Regions);
     let d = basic();
     let r = Region::new(4096)?;
     let at = r.ptr_in(&d);
@@ -109,6 +111,7 @@ fn the_last_handle_takes_the_region_along() -> Result<(), Error> {
 
 #[test]
 fn rights_go_while_a_domain_runs() -> Result<(), Error> {
+    needs!(Regions);
     let d = basic();
     let checksum = d.func::<(Ptr<u8>, usize), u32>("checksum")?;
     for _ in 0..5 {
@@ -137,6 +140,7 @@ fn rights_go_while_a_domain_runs() -> Result<(), Error> {
 
 #[test]
 fn groups() -> Result<(), Error> {
+    needs!(Regions);
     let (a, b, owner) = (basic(), basic(), basic());
     let r = Region::new(4096)?;
     let group = Group::owned_by(&owner, false)?;
@@ -175,6 +179,7 @@ fn groups() -> Result<(), Error> {
 
 #[test]
 fn owners_give_no_more_than_they_have_and_take_it_along() -> Result<(), Error> {
+    needs!(Regions);
     let (a, b, c) = (basic(), basic(), basic());
     let r = Region::owned_by(&a, 4096)?;
     assert_eq!((can(&a, &r), can(&b, &r)), ((true, true), (false, false)));
@@ -208,6 +213,7 @@ fn memory_file(len: i64, flags: u32) -> OwnedFd {
 
 #[test]
 fn files_become_regions() -> Result<(), Error> {
+    needs!(Regions);
     use std::os::fd::AsRawFd;
     let d = basic();
     let file = memory_file(8192, libc::MFD_ALLOW_SEALING);
@@ -278,6 +284,7 @@ fn sizes_and_the_end_of_room() -> Result<(), Error> {
 
 #[test]
 fn the_matrix_can_be_printed() -> Result<(), Error> {
+    needs!(Regions);
     let (a, b) = (basic(), basic());
     let r = Region::new(12_345)?;
     r.give(&a, Rights::Write)?;
@@ -302,6 +309,7 @@ fn the_matrix_can_be_printed() -> Result<(), Error> {
 
 #[test]
 fn groups_can_be_printed() -> Result<(), Error> {
+    needs!(Regions);
     let (a, b) = (basic(), basic());
     let r = Region::new(54_321)?;
     let mine = Group::owned_by(&a, true)?;
@@ -341,6 +349,7 @@ fn groups_can_be_printed() -> Result<(), Error> {
 
 #[test]
 fn many_regions_many_domains_many_threads() {
+    needs!(Regions);
     let domains: Vec<Domain> = (0..6).map(|_| basic()).collect();
     std::thread::scope(|s| {
         for t in 0..3usize {
@@ -362,6 +371,7 @@ fn many_regions_many_domains_many_threads() {
 
 #[test]
 fn a_forked_child_shares_nothing_with_its_parents_domains() -> Result<(), Error> {
+    needs!(Regions);
     let d = basic();
     let r = Region::new(4096)?;
     r.give(&d, Rights::Write)?;

@@ -50,6 +50,7 @@ const EINVAL: i64 = -22;
 
 #[test]
 fn not_granted_no_more_than_granted_and_no_processes() {
+    needs!(Policy);
     let none = domain(0);
     assert_eq!(ask(&none, "start_tell", 7), EAGAIN);
     assert_eq!(ask(&none, "process", 0), EAGAIN);
@@ -64,6 +65,7 @@ fn not_granted_no_more_than_granted_and_no_processes() {
 
 #[test]
 fn a_thread_starts_at_a_function_and_nowhere_else() {
+    needs!(Policy);
     let d = domain(4);
     let clone = d.func::<(i64, i64), i64>("start_at").unwrap();
     let flags = 0x100 | 0x10000;
@@ -92,6 +94,7 @@ fn a_thread_starts_at_a_function_and_nowhere_else() {
 
 #[test]
 fn a_domain_with_a_thread_is_not_reset_and_a_reset_one_has_none() {
+    needs!(Policy);
     let d = domain(1);
     assert_eq!(ask(&d, "start_spin", 0), 0);
     assert!(matches!(d.reset(), Err(DomainError::Busy { .. })));
@@ -104,6 +107,7 @@ fn a_domain_with_a_thread_is_not_reset_and_a_reset_one_has_none() {
 
 #[test]
 fn a_fault_in_one_is_the_domains() {
+    needs!(Policy);
     let d = domain(1);
     // Its fault may end the call that has started it before that returns.
     match d.func::<(i64,), i64>("start_crash").unwrap().call(0) {
@@ -119,6 +123,7 @@ fn a_fault_in_one_is_the_domains() {
 
 #[test]
 fn the_last_handle_ends_them() {
+    needs!(Policy);
     let held = |monitor: &std::sync::Arc<ringfence::policy::Monitor>| std::sync::Arc::strong_count(monitor);
     for clones in [0, 3] {
         let monitor = Policy::new().threads(2).start().unwrap();
@@ -138,6 +143,7 @@ fn the_last_handle_ends_them() {
 
 #[test]
 fn a_threads_time_is_limited_like_a_calls() {
+    needs!(Policy);
     let mut options = support::options();
     options.time_limit = Some(Duration::from_millis(50));
     let monitor = Policy::new().threads(1).start().unwrap();

@@ -52,6 +52,7 @@ fn terminal() -> (std::fs::File, std::fs::File) {
 
 #[test]
 fn streams_have_directions_and_no_positions() {
+    needs!(Policy);
     let scratch = Scratch::new("streams");
     let open = |name: &str| {
         let mut options = std::fs::File::options();

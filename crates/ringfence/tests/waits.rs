@@ -70,6 +70,7 @@ fn each(what: &str, policy: &Policy, set_up: impl Fn(&Guest) -> (i64, Vec<i64>))
 
 #[test]
 fn pipes_times_and_words() {
+    needs!(Policy);
     let policy = Policy::new().clocks(true);
     each("read", &policy, |g| {
         let [read, _write] = g.pipe();
@@ -116,6 +117,7 @@ fn pipes_times_and_words() {
 /// A wait for a word comes back now and then with `EINTR`, and its callers wait again.
 #[test]
 fn futexes() {
+    needs!(Policy);
     let policy = Policy::new().clocks(true);
     let insisting = |guest: &mut Guest| guest.call = guest.domain.func("insist").unwrap();
     let mut guest = Guest::new(policy.clone());
@@ -144,6 +146,7 @@ fn futexes() {
 
 #[test]
 fn sockets() {
+    needs!(Policy);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let policy = Policy::new().connect(address);
@@ -176,6 +179,7 @@ fn sockets() {
 /// A listener whose queue is full does not answer: the kernel tries again for two minutes.
 #[test]
 fn connections_that_nobody_takes() {
+    needs!(Policy);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // SAFETY: changes the queue of a listening socket of ours.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
@@ -200,6 +204,7 @@ fn connections_that_nobody_takes() {
 
 #[test]
 fn locks_that_others_hold() {
+    needs!(Policy);
     let scratch = Scratch::empty("locks");
     let file = std::fs::File::create(scratch.0.join("file")).unwrap();
     // SAFETY: locks a file of ours.
@@ -228,6 +233,7 @@ fn locks_that_others_hold() {
 /// With the right to read only: locks that other readers may have too, and none that keeps the host out of its files.
 #[test]
 fn readers_lock_no_reader_out() {
+    needs!(Policy);
     let scratch = Scratch::empty("shared");
     let path = scratch.0.join("file");
     let file = std::fs::File::create(&path).unwrap();
@@ -290,6 +296,7 @@ fn no_lock() -> libc::flock {
 /// A pipe with a name, which somebody put into a granted directory: opening it and reading from it.
 #[test]
 fn named_pipes() {
+    needs!(Policy);
     let scratch = Scratch::empty("fifo");
     let path = scratch.0.join("fifo");
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
@@ -312,6 +319,7 @@ fn named_pipes() {
 
 #[test]
 fn what_is_ready_is_told() {
+    needs!(Policy);
     let guest = Guest::new(Policy::new().clocks(true));
     let [read, write] = guest.pipe();
     let errno = |e: i32| -i64::from(e);
@@ -362,6 +370,7 @@ fn what_is_ready_is_told() {
 
 #[test]
 fn flags_are_the_domains_own() {
+    needs!(Policy);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let guest = Guest::new(Policy::new().connect(listener.local_addr().unwrap()));
     let nonblocking = i64::from(libc::O_NONBLOCK);
@@ -407,6 +416,7 @@ fn flags_are_the_domains_own() {
 /// Sleeps last as long as they should, not a slice more for each slice.
 #[test]
 fn a_sleep_is_as_long_as_it_should_be() {
+    needs!(Policy);
     let guest = Guest::new(Policy::new().clocks(true));
     let time = guest.words(&[0, 200_000_000]);
     // It is cut into slices, and not made longer by them. A busy machine wakes late, but not each time.

@@ -1,8 +1,9 @@
 //! What back ends have, asked of them; and what tests do on one that lacks what they need.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ringfence::{
     Backend, Code, Domain, DomainError, DomainOptions, Error, Feature, Group, Imports, LimitHit, LoadError,
@@ -27,20 +28,31 @@ impl<E> Done for Result<(), E> {
 #[macro_export]
 macro_rules! needs {
     ($($feature:ident),+) => {
-        if support::features::lacks(&[$(ringfence::Feature::$feature),+]) {
+        fn here() {}
+        if support::features::lacks(std::any::type_name_of_val(&here), &[$(ringfence::Feature::$feature),+]) {
             return support::features::Done::done();
         }
     };
 }
 
-/// Whether the back end that the tests run on lacks one of these, having said so.
-pub fn lacks(features: &[Feature]) -> bool {
+/// Names the file in which tests note that they were left out, which `scripts/test_backends.sh` compares with `tests/backends.txt`.
+const LEFT_OUT: &str = "RINGFENCE_TEST_LEFT_OUT";
+
+/// Whether the back end that the tests run on lacks one of these, having said so. `here` is a function in the test.
+pub fn lacks(here: &str, features: &[Feature]) -> bool {
     let backend = super::backend();
-    let missing = features.iter().filter(|f| !backend.offers(**f));
-    missing
-        .inspect(|&&feature| assert_eq!(ask(backend, feature), Err(Unsupported { feature, backend })))
-        .count()
-        > 0
+    let missing: Vec<_> = features.iter().filter(|f| !backend.offers(**f)).collect();
+    for &&feature in &missing {
+        assert_eq!(ask(backend, feature), Err(Unsupported { feature, backend }));
+        let test = here.strip_suffix("::here").expect("a function in a test");
+        if let Ok(file) = std::env::var(LEFT_OUT) {
+            let mut file = std::fs::File::options().append(true).open(file).expect(LEFT_OUT);
+            // One write: other programs write too.
+            file.write_all(format!("{backend} {test}: {}\n", feature.name()).as_bytes())
+                .unwrap();
+        }
+    }
+    !missing.is_empty()
 }
 
 pub fn options(backend: Backend) -> DomainOptions {
@@ -110,8 +122,9 @@ pub fn ask(backend: Backend, feature: Feature) -> Result<(), Unsupported> {
     let usual = options(backend);
     let domain = || make(super::basic_imports(), &usual).expect("a plain domain");
     match feature {
-        // Nothing to ask: a crash would end this process.
-        Feature::Faults => backend.require(feature),
+        // Nothing to ask: a crash would end this process, a handler might wait for itself, and a jump over Rust's functions may not be
+        // (`tests/api/backends.c` jumps).
+        Feature::Faults | Feature::Unwind | Feature::Handlers => backend.require(feature),
         Feature::Interrupt => domain().interrupt(),
         Feature::Limits => {
             let mut limited = usual.clone();
@@ -181,6 +194,46 @@ pub fn ask(backend: Backend, feature: Feature) -> Result<(), Unsupported> {
             Ok(_) => Ok(()),
             Err(other) => panic!("{other}"),
         },
+        Feature::Confinement => domain().confinement().map(drop),
+        Feature::Caller => caller(backend, &domain),
+        Feature::Fence => {
+            let fenced = Module::open(super::build("basic", &[])).expect("the module loads");
+            match Domain::instantiate(&[fenced], super::basic_imports(), &usual) {
+                Err(DomainError::NotFor { backend, .. }) => Err(Unsupported { feature, backend }),
+                other => other.map(drop).map_err(|e| panic!("{e}")),
+            }
+        }
         other => panic!("{other:?} has no question yet"),
+    }
+}
+
+/// Whether a plain C function finds out who calls it. Where it does not, it is told of nobody.
+fn caller(backend: Backend, domain: &dyn Fn() -> Domain) -> Result<(), Unsupported> {
+    static SEEN: AtomicU64 = AtomicU64::new(u64::MAX);
+    extern "C" fn seen(a: i32, _b: i32) -> i32 {
+        SEEN.store(ringfence::dynamic::current_tag(), Ordering::Relaxed);
+        a
+    }
+    let signature = Signature {
+        ints: 2,
+        int_results: 1,
+        ..Signature::NOTHING
+    };
+    // SAFETY: a C function of that type, sound for all numbers, and there for ever.
+    let imports =
+        unsafe { super::basic_imports().plain("host_add", seen as *const () as *const _, signature) };
+    let asking = Domain::instantiate(&[basic(backend)], imports, &options(backend)).expect("a plain domain");
+    asking.set_tag(4711);
+    domain().set_tag(1147);
+    let call = asking.func::<(i32, i32), i32>("call_host_add").unwrap();
+    call.call(2, 3).unwrap();
+    assert_eq!(ringfence::dynamic::current_tag(), 0, "nobody calls any more");
+    match SEEN.load(Ordering::Relaxed) {
+        4711 => Ok(()),
+        0 => Err(Unsupported {
+            feature: Feature::Caller,
+            backend,
+        }),
+        other => panic!("{other}"),
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod features;
 pub mod guest;
+pub mod workers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
