@@ -142,7 +142,13 @@ fn at_fork() -> Result<(), HostError> {
             for bit in (0..64).filter(|bit| bits >> bit & 1 != 0) {
                 let base = (64 * n as u64 + bit) * SIZE;
                 // SAFETY: this process's mapping of a window that is another process's.
-                if unsafe { sys::map_anonymous(base, SIZE, libc::PROT_NONE, true) }.is_err() {
+                let replaced = unsafe { sys::map_anonymous(base, SIZE, libc::PROT_NONE, true) };
+                // Where nothing may be mapped, what is there stays and cannot be reached.
+                // SAFETY: the same.
+                let done = replaced
+                    .map(|_| ())
+                    .or_else(|_| unsafe { sys::protect(base, SIZE, libc::PROT_NONE) });
+                if done.is_err() {
                     // Rather no child than one that shares memory it should not.
                     std::process::abort();
                 }

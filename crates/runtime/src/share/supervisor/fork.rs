@@ -31,16 +31,15 @@ pub(super) fn at_fork() -> Result<(), HostError> {
             return;
         };
         for known in state.domains.values() {
+            let at = known.base + u64::from(window::REGIONS);
             let len = u64::from(window::REGIONS_END - window::REGIONS);
             // SAFETY: the area for regions holds nothing else.
-            let done = unsafe {
-                sys::map_anonymous(
-                    known.base + u64::from(window::REGIONS),
-                    len,
-                    libc::PROT_NONE,
-                    true,
-                )
-            };
+            let replaced = unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true) };
+            // Where nothing may be mapped, what is there stays and cannot be reached.
+            // SAFETY: the same area.
+            let done = replaced
+                .map(|_| ())
+                .or_else(|_| unsafe { sys::protect(at, len, libc::PROT_NONE) });
             if done.is_err() {
                 // Rather no child than one that shares memory it should not.
                 std::process::abort();
