@@ -77,6 +77,7 @@ fn what_is_written_counts() {
 /// make a hole that nobody counts. One hole is larger than all that the writes count besides.
 #[test]
 fn no_jump_comes_between_the_look_and_the_write() {
+    needs!(Policy);
     const HOLE: i64 = 1 << 28;
     const ROUNDS: i64 = 20_000;
     let scratch = Scratch::new("disk-jump");

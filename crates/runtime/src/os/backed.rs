@@ -122,7 +122,7 @@ impl Backed {
         Ok(())
     }
 
-    /// Writes bytes of a file to the window's.
+    /// Writes bytes of a file to the window's, and zeroes behind them to the end of the page.
     fn copy(&self, at: u64, len: u64, file: &OwnedFd, offset: u64) -> Result<(), HostError> {
         let failed = |source| HostError::Os {
             what: "copying a module",
@@ -143,21 +143,33 @@ impl Backed {
                 )
             };
             match read {
-                0 => break,
+                // The file ends before.
+                0 => {
+                    let rest = sys::page_up(done).min(len);
+                    return if rest < len {
+                        self.empty(at + rest, len - rest)
+                    } else {
+                        Ok(())
+                    };
+                }
                 ..0 => return Err(failed(std::io::Error::last_os_error())),
                 _ => {}
             }
-            let bytes = &piece[..read as usize];
-            // Zeroes stay holes.
-            if bytes.iter().any(|&b| b != 0) {
+            let whole = sys::page_up(read as u64) as usize;
+            buffer[read as usize..whole].fill(0);
+            let bytes = &buffer[..whole];
+            // Zeroes are holes.
+            if bytes.iter().all(|&b| b == 0) {
+                self.empty(at + done, bytes.len() as u64)?;
+            } else {
                 let at = (self.offset(at) + done) as i64;
                 // SAFETY: as above.
                 let written = unsafe { libc::pwrite(to, bytes.as_ptr().cast(), bytes.len(), at) };
-                if written != read {
+                if written != bytes.len() as isize {
                     return Err(failed(std::io::Error::last_os_error()));
                 }
             }
-            done += bytes.len() as u64;
+            done += read as u64;
         }
         Ok(())
     }
@@ -231,14 +243,25 @@ pub(crate) fn note(at: u64, len: u64, prot: i32) {
     }
 }
 
-/// Zeroes the range, and then has `known` bytes of a file there. `None` if it is in no such window.
+/// Has `known` bytes of a file in the range, and zeroes behind them. `None` if it is in no such window. What is as it is to be stays so all the
+/// time: the host reads the range meanwhile.
 pub(crate) fn renew(at: u64, len: u64, known: Option<(&OwnedFd, u64, u64)>) -> Option<Result<(), HostError>> {
     let backed = of(at)?;
-    let copied = || match known {
-        Some((file, offset, known)) => backed.copy(at, known.min(len), file, offset),
-        None => Ok(()),
+    let renewed = || {
+        let known = match known {
+            Some((file, offset, known)) => {
+                let known = known.min(len);
+                backed.copy(at, known, file, offset)?;
+                sys::page_up(known)
+            }
+            None => 0,
+        };
+        match known < len {
+            true => backed.empty(at + known, len - known),
+            false => Ok(()),
+        }
     };
-    Some(backed.empty(at, len).and_then(|()| copied()))
+    Some(renewed())
 }
 
 /// Maps a region's file, or takes the region away.
