@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use ringfence::{Fault, FaultKind, Frame, Local, dynamic};
+use ringfence::{Fault, FaultKind, Frame, dynamic, local};
 
 use crate::status::{Failure, Status};
 
@@ -51,7 +51,7 @@ struct Pending {
     stored: OnceCell<Box<Stored>>,
 }
 
-static PENDING: Local<RefCell<Option<Pending>>> = Local::new();
+local!(static PENDING: RefCell<Option<Pending>>);
 
 /// A C string of what a person is to read; a NUL inside cannot be kept.
 fn c_string(text: &str) -> CString {

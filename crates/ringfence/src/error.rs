@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ringfence_core::local::Local;
+use ringfence_core::local;
 use ringfence_runtime::{FaultKind, HostCause, HostFailure, MOST_TEXT, RegionError, Text};
 
 use crate::CheckError;
@@ -105,8 +105,10 @@ fn failure_text(import: &str, cause: &HostCause) -> String {
     text.as_str().to_owned()
 }
 
-/// What the last failing host function on this thread left for the call that it ends.
-static PENDING: Local<RefCell<Option<(String, HostCause)>>> = Local::new();
+local! {
+    /// What the last failing host function on this thread left for the call that it ends.
+    static PENDING: RefCell<Option<(String, HostCause)>>
+}
 
 /// Keeps why a host function failed until the call that it ends returns on this thread.
 #[cold]

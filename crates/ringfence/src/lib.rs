@@ -94,7 +94,7 @@ pub use ptr::Ptr;
 pub use region::{Group, Region};
 /// What a domain may ask of the operating system: directories, streams, clocks, connections. Deny by default.
 #[doc(hidden)]
-pub use ringfence_core::local::Local;
+pub use ringfence_core::local;
 pub use ringfence_policy as policy;
 pub use ringfence_runtime::domain::batch::BatchError;
 pub use ringfence_runtime::policy::{Answer, NoPolicy};

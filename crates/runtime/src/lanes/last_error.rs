@@ -10,13 +10,15 @@ use crate::lanes::note::{End, Fresh, Notes};
 use crate::lanes::world;
 use ringfence_core::FaultKind;
 use ringfence_core::error::CallError;
-use ringfence_core::local::Local;
+use ringfence_core::local;
 use std::cell::{RefCell, UnsafeCell};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
-/// Errors that own memory: of calls that could not begin.
-static ERROR: Local<RefCell<Option<CallError>>> = Local::new();
+local! {
+    /// Errors that own memory: of calls that could not begin.
+    static ERROR: RefCell<Option<CallError>>
+}
 
 /// What a thread that has entered a domain once knows of its last failed call.
 pub(crate) struct Record {

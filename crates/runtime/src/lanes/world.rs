@@ -9,7 +9,7 @@ use crate::lanes::{signal, tick};
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
-use ringfence_core::local::Local;
+use ringfence_core::local;
 use std::cell::{RefCell, UnsafeCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
@@ -345,7 +345,7 @@ unsafe impl Send for Entry {}
 
 static THREADS: Lock<Vec<Entry>> = Lock::new(Rank::Threads, Vec::new());
 
-static THREAD: Local<ThreadCell> = Local::new();
+local!(static THREAD: ThreadCell);
 
 /// The calling thread's state, made when it is first needed.
 pub(crate) fn this_thread(_world: &mut World) -> Result<ThisThread, CallError> {
