@@ -6,42 +6,54 @@ use std::cell::Cell;
 /// How many calls out, one in another, are told apart; those further in are taken for the last of them.
 const MOST: usize = 32;
 
-/// The domain's [tag](crate::Instance::set_tag), and where the thread's stack was.
-type Out = Cell<(u64, u64)>;
-
-thread_local! {
-    static OUT: [Out; MOST] = const { [const { Cell::new((0, 0)) }; MOST] };
-    static COUNT: Cell<usize> = const { Cell::new(0) };
+/// The calls out of a thread. In the heap: what libraries have for each thread on the threads' own memory is little for all of them
+/// together, and a second copy of this one is to be loaded and refused, not to be refused loading.
+#[derive(Default)]
+struct Out {
+    count: Cell<usize>,
+    /// The domain's [tag](crate::Instance::set_tag), and where the thread's stack was.
+    list: [Cell<(u64, u64)>; MOST],
 }
 
-/// Runs a host function that the domain with this tag calls.
+crate::local!(static OUT: Out);
+
+/// Runs a host function that the domain with this tag calls. (Where there is no memory to note it, nobody is told.)
 #[inline]
 pub fn while_calling<T>(tag: u64, f: impl FnOnce() -> T) -> T {
     let here = 0u8;
-    let count = COUNT.get();
-    OUT.with(|out| out[count.min(MOST - 1)].set((tag, std::ptr::from_ref(&here) as u64)));
-    COUNT.set(count + 1);
+    let before = OUT.with(|out| {
+        let count = out.count.get();
+        out.list[count.min(MOST - 1)].set((tag, std::ptr::from_ref(&here) as u64));
+        out.count.set(count + 1);
+        count
+    });
     let result = f();
-    COUNT.set(count);
+    if let Some(count) = before {
+        OUT.look(|out| out.count.set(count));
+    }
     result
 }
 
 /// The tag of the innermost such domain on this thread, if its call out lies further in on the stack than `than`.
 #[must_use]
 pub fn further_in(than: u64) -> Option<u64> {
-    let last = COUNT.get().checked_sub(1)?;
-    let (tag, stack) = OUT.with(|out| out[last.min(MOST - 1)].get());
+    let last = OUT.look(|out| {
+        let last = out.count.get().checked_sub(1)?;
+        Some(out.list[last.min(MOST - 1)].get())
+    });
+    let (tag, stack) = last.flatten()?;
     (stack < than).then_some(tag)
 }
 
 /// Forgets calls out that the thread has left by a jump to this place on its stack. Whether there were any.
 #[must_use]
 pub fn left_to(place: u64) -> bool {
-    let before = COUNT.get();
+    let mut any = false;
     while further_in(place).is_some() {
-        COUNT.set(COUNT.get() - 1);
+        OUT.look(|out| out.count.set(out.count.get() - 1));
+        any = true;
     }
-    COUNT.get() < before
+    any
 }
 
 #[cfg(test)]
@@ -77,8 +89,11 @@ mod tests {
     #[test]
     fn what_was_left_is_forgotten() {
         while_calling(1, || {
-            COUNT.set(3);
-            OUT.with(|out| (out[1].set((2, 100)), out[2].set((3, 50))));
+            OUT.with(|out| {
+                out.count.set(3);
+                out.list[1].set((2, 100));
+                out.list[2].set((3, 50));
+            });
             assert!(!left_to(10));
             assert!(left_to(70));
             assert_eq!(further_in(u64::MAX), Some(2));
