@@ -65,16 +65,21 @@ pub fn run(count: usize, options: &Options) -> Result<bool, String> {
 fn compare(worker: &mut Worker, seed: u64, level: &str, options: &Options) -> Result<Compared, String> {
     let path = |extension: &str| options.build.join(format!("random{seed}.{extension}"));
     let (source, native, module) = (path("c"), path("native"), absolute(&path("rf")));
+    // It reads a file `platform.info` where it runs, or makes it: another one at the same time would find half of it.
+    let place = path("directory");
+    std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
     let mut csmith = Command::new("csmith");
-    // It leaves a file `platform.info` where it runs.
     csmith
-        .current_dir(&options.build)
+        .current_dir(&place)
         .arg("--seed")
         .arg(seed.to_string())
         .arg("-o")
         .arg(absolute(&source))
         .stdout(Stdio::null());
-    match finish_within(GENERATOR_PATIENCE, &mut csmith) {
+    let made = finish_within(GENERATOR_PATIENCE, &mut csmith);
+    // What stays behind disturbs nobody.
+    let _ = std::fs::remove_dir_all(&place);
+    match made {
         Ok(Some((true, _))) => {}
         Ok(Some((false, said))) | Err(said) => return Err(format!("csmith: {}", first_error(&said))),
         Ok(None) => {
