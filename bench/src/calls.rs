@@ -11,7 +11,6 @@ use ringfence_runtime::domain::batch::{Column, Element};
 use ringfence_runtime::domain::last_status;
 use ringfence_runtime::{
     Call, CallError, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, OnFailure, Signature,
-    Verdict,
 };
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -71,7 +70,7 @@ fn domain(module: &Module) -> Result<Domain, String> {
 fn with_closure(module: &Module) -> Result<Domain, String> {
     let imports = Imports::new().closure("host_add", |frame| {
         frame.result[0] = frame.ints[0].wrapping_add(frame.ints[1]);
-        Verdict::Return
+        Ok(())
     });
     Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).map_err(text)
 }

@@ -94,20 +94,3 @@ impl fmt::Debug for OutFrame {
             .finish_non_exhaustive()
     }
 }
-
-/// What happens after a host function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The domain goes on.
-    Return,
-    /// The call into the domain ends with [`FaultKind::Host`](crate::FaultKind::Host).
-    Fail(String),
-    /// The call into the domain ends with [`CallError::Exit`](crate::CallError::Exit).
-    Exit(i32),
-    /// The call into the domain ends with [`FaultKind::Abort`](crate::FaultKind::Abort).
-    Abort(i32),
-    /// The call into the domain ends with [`FaultKind::Uncaught`](crate::FaultKind::Uncaught): an exception of this type.
-    Uncaught(String),
-    /// The call into the domain ends with [`FaultKind::OutOfMemory`](crate::FaultKind::OutOfMemory).
-    OutOfMemory,
-}

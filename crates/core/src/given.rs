@@ -1,6 +1,7 @@
 //! What a host gives to a domain, for every back end.
 
-use crate::frame::{OutFrame, Verdict};
+use crate::end::EndCall;
+use crate::frame::OutFrame;
 use crate::limits::{LimitHit, OnLimit};
 use crate::policy::SyscallHandler;
 use crate::signature::Signature;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A closure as an import.
-pub type Closure = dyn Fn(&mut OutFrame) -> Verdict + Send + Sync;
+pub type Closure = dyn Fn(&mut OutFrame) -> Result<(), EndCall> + Send + Sync;
 
 /// The host's function for limits.
 pub type LimitHook = dyn Fn(&DomainRef<'_>, &LimitHit) -> OnLimit + Send + Sync;

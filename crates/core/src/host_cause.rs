@@ -43,12 +43,19 @@ impl Panic {
     #[must_use]
     pub fn message(&self) -> String {
         let payload = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = payload.as_ref().and_then(|p| {
-            let text = p.downcast_ref::<&str>().map(|s| (*s).to_owned());
-            text.or_else(|| p.downcast_ref::<String>().cloned())
-        });
-        text.unwrap_or_else(|| "(no message)".to_owned())
+        let text = payload.as_ref().map_or(NO_MESSAGE, |payload| said(&**payload));
+        text.to_owned()
     }
+}
+
+/// What a panic without text, or one whose payload was taken, is told with.
+const NO_MESSAGE: &str = "(no message)";
+
+/// What a panic said.
+pub(crate) fn said(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or(NO_MESSAGE)
 }
 
 impl fmt::Debug for Panic {

@@ -14,6 +14,7 @@ mod backend;
 pub mod calling;
 mod cancel;
 mod confinement;
+mod end;
 pub mod error;
 mod fault;
 mod frame;
@@ -39,18 +40,19 @@ pub mod work;
 pub use backend::{Backend, Feature, Unsupported};
 pub use cancel::Cancel;
 pub use confinement::Confinement;
+pub use end::EndCall;
 pub use error::{
     CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
     ModuleError, SnapshotError,
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, MOST_TEXT, Registers, Trace};
-pub use frame::{OutFrame, Verdict};
+pub use frame::OutFrame;
 pub use given::{Closure, Given, HostFunction, LimitHook};
 pub use host_cause::{HostCause, Panic};
 pub use instance::{Instance, Reporting};
 pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
-pub use policy::{Answer, NoPolicy, Syscall, SyscallHandler};
+pub use policy::{NoPolicy, Syscall, SyscallHandler};
 pub use rights::Rights;
 pub use ringfence_isa::Addressing;
 pub use signature::{Call, Narrow, Returned, Signature, Width};

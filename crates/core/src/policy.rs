@@ -1,5 +1,6 @@
 //! The hook through which a domain's system calls reach whoever decides on them.
 
+use crate::end::EndCall;
 use crate::space::DomainRef;
 
 /// A system call of a domain, as it arrived at the stub. Pointers among the arguments are the domain's: use them
@@ -12,24 +13,11 @@ pub struct Syscall {
     pub args: [u64; 6],
 }
 
-/// What a policy does with a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Goes on in the domain with this value (or `-errno`).
-    Return(i64),
-    /// Ends the call into the domain with this exit status.
-    Exit(i32),
-    /// Ends the call into the domain as if it had called `abort`.
-    Abort(i32),
-    /// Ends the call because the domain used more memory than it may.
-    OutOfMemory,
-}
-
 /// Decides on, and performs, the system calls of a domain. Called on the host's stack, by any thread that is in the
 /// domain, several at once.
 pub trait SyscallHandler: Send + Sync {
-    /// Answers one call.
-    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer;
+    /// Performs one call, or refuses it: `Ok` goes on in the domain with this value (or `-errno`).
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Result<i64, EndCall>;
 
     /// The domain is about to be reset: forget what it had open.
     fn reset(&self) {}
@@ -59,13 +47,16 @@ pub trait SyscallHandler: Send + Sync {
 pub struct NoPolicy;
 
 impl SyscallHandler for NoPolicy {
-    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
-        domain.memory_call(call).unwrap_or(match call.number as i64 {
-            libc::SYS_exit | libc::SYS_exit_group => Answer::Exit(call.args[0] as i32),
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Result<i64, EndCall> {
+        if let Some(value) = domain.memory_call(call) {
+            return Ok(value);
+        }
+        match call.number as i64 {
+            libc::SYS_exit | libc::SYS_exit_group => Err(EndCall::Exit(call.args[0] as i32)),
             libc::SYS_clock_gettime | libc::SYS_clock_getres | libc::SYS_gettimeofday | libc::SYS_time => {
-                Answer::Return(-i64::from(libc::EPERM))
+                Ok(-i64::from(libc::EPERM))
             }
-            _ => Answer::Return(-i64::from(libc::ENOSYS)),
-        })
+            _ => Ok(-i64::from(libc::ENOSYS)),
+        }
     }
 }

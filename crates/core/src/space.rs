@@ -2,7 +2,7 @@
 
 use crate::error::{CallError, HostError, MemoryError};
 use crate::limits::LimitHit;
-use crate::policy::{Answer, Syscall};
+use crate::policy::Syscall;
 use crate::rights::Rights;
 use crate::transfer::{self, Span, Transfer};
 use ringfence_isa::{PAGE, window};
@@ -104,8 +104,9 @@ pub trait Space: Send + Sync {
     /// Bytes of heap, anonymous maps and host allocations in use.
     fn memory_used(&self) -> u64;
 
-    /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory.
-    fn memory_call(&self, call: &Syscall) -> Option<Answer>;
+    /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory, and tells
+    /// its value (or `-errno`).
+    fn memory_call(&self, call: &Syscall) -> Option<i64>;
 
     /// Whether the calling thread's call into this domain has to end. Host functions that wait look here every few
     /// milliseconds.
@@ -315,9 +316,10 @@ impl<'a> DomainRef<'a> {
         self.0.memory_used()
     }
 
-    /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory.
+    /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory, and tells
+    /// its value (or `-errno`).
     #[must_use]
-    pub fn memory_call(&self, call: &Syscall) -> Option<Answer> {
+    pub fn memory_call(&self, call: &Syscall) -> Option<i64> {
         self.0.memory_call(call)
     }
 

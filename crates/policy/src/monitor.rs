@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ringfence_core::DomainRef;
+use ringfence_core::EndCall;
 use ringfence_core::LimitHit;
-use ringfence_core::policy::{Answer, Syscall, SyscallHandler};
+use ringfence_core::policy::{Syscall, SyscallHandler};
 
 use crate::calls;
 use crate::calls::context::Reply;
@@ -44,20 +45,20 @@ impl Monitor {
     }
 
     /// What becomes of a program that writes to a pipe which nobody reads.
-    fn unread(&self, call: &Syscall, answer: Answer) -> Answer {
+    fn unread(&self, call: &Syscall, answer: Result<i64, EndCall>) -> Result<i64, EndCall> {
         let asked_not_to =
             call.number == libc::SYS_sendto as u64 && call.args[3] & libc::MSG_NOSIGNAL as u64 != 0;
-        if answer == Answer::Return(-i64::from(libc::EPIPE))
+        if answer == Ok(-i64::from(libc::EPIPE))
             && self.0.policy.broken_pipes_end
             && !asked_not_to
             && !self.0.ignores_pipe.load(Ordering::Relaxed)
         {
-            return Answer::Exit(128 + libc::SIGPIPE);
+            return Err(EndCall::Exit(128 + libc::SIGPIPE));
         }
         answer
     }
 
-    fn decide(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+    fn decide(&self, domain: &DomainRef<'_>, call: &Syscall) -> Result<i64, EndCall> {
         if let Some(callback) = &self.0.policy.callback {
             let request = Request {
                 number: call.number,
@@ -67,8 +68,8 @@ impl Monitor {
             };
             match callback(&request) {
                 Decision::Policy => {}
-                Decision::Deny(errno) => return Answer::Return(-i64::from(errno.clamp(1, 4095))),
-                Decision::Return(value) => return Answer::Return(value),
+                Decision::Deny(errno) => return Ok(-i64::from(errno.clamp(1, 4095))),
+                Decision::Return(value) => return Ok(value),
             }
         }
         let dispatch = || calls::dispatch(&self.0, domain, Memory(*domain), call);
@@ -77,30 +78,27 @@ impl Monitor {
         } else {
             dispatch()
         } {
-            Ok(Reply::Value(value)) => Answer::Return(value),
-            Ok(Reply::End(answer)) => answer,
+            Ok(Reply::Value(value)) => Ok(value),
+            Ok(Reply::End(how)) => Err(how),
             Err(errno) => {
                 let limit = self.0.table.limit();
                 if errno == libc::EMFILE && self.0.table.open() >= limit {
                     domain.limit_reached(&LimitHit::Descriptors { limit: limit as u64 });
                 }
-                Answer::Return(-i64::from(errno))
+                Ok(-i64::from(errno))
             }
         }
     }
 }
 
 impl SyscallHandler for Monitor {
-    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Result<i64, EndCall> {
         if !self.0.file_limit
             && self.0.policy.callback.is_none()
             && self.0.policy.trace.is_none()
             && let Some(result) = calls::transfer::fast(&self.0, Memory(*domain), call)
         {
-            return self.unread(
-                call,
-                Answer::Return(result.unwrap_or_else(|errno| -i64::from(errno))),
-            );
+            return self.unread(call, Ok(result.unwrap_or_else(|errno| -i64::from(errno))));
         }
         let Some(print) = &self.0.policy.trace else {
             return self.unread(call, self.decide(domain, call));

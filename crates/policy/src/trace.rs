@@ -1,6 +1,7 @@
 //! System calls as text, the way strace prints them.
 
-use ringfence_core::policy::{Answer, Syscall};
+use ringfence_core::EndCall;
+use ringfence_core::policy::Syscall;
 
 use crate::memory::Memory;
 use crate::names::{self, Names};
@@ -300,9 +301,9 @@ impl Begun {
     }
 
     /// The whole line.
-    pub(crate) fn end(self, memory: Memory<'_>, call: &Syscall, answer: &Answer) -> String {
+    pub(crate) fn end(self, memory: Memory<'_>, call: &Syscall, answer: &Result<i64, EndCall>) -> String {
         let gave = match answer {
-            Answer::Return(value) if *value >= 0 => Some(*value as u64),
+            Ok(value) if *value >= 0 => Some(*value as u64),
             _ => None,
         };
         let mut after = String::new();
@@ -345,19 +346,19 @@ fn opening(flags: u64) -> String {
 }
 
 /// What the call gave.
-fn told(number: u64, answer: &Answer) -> String {
+fn told(number: u64, answer: &Result<i64, EndCall>) -> String {
     match answer {
-        Answer::Return(value @ -4095..=-1) => {
+        Ok(value @ -4095..=-1) => {
             let error = std::io::Error::from_raw_os_error(-value as i32).to_string();
             let text = error.split(" (os error").next().unwrap_or("");
             format!("-1 {} ({text})", errno_name(-value as i32))
         }
-        Answer::Return(value) if matches!(number as libc::c_long, libc::SYS_mmap | libc::SYS_brk) => {
+        Ok(value) if matches!(number as libc::c_long, libc::SYS_mmap | libc::SYS_brk) => {
             address(*value as u64)
         }
-        Answer::Return(value) => value.to_string(),
-        Answer::Exit(_) | Answer::Abort(_) => "?".to_owned(),
-        Answer::OutOfMemory => "? (memory limit)".to_owned(),
+        Ok(value) => value.to_string(),
+        Err(EndCall::OutOfMemory) => "? (memory limit)".to_owned(),
+        Err(_) => "?".to_owned(),
     }
 }
 
@@ -390,11 +391,8 @@ mod tests {
     #[test]
     fn text() {
         assert_eq!(quoted(b"a\n\"\x01", true), "\"a\\n\\\"\\1\"...");
-        assert_eq!(
-            told(0, &Answer::Return(-2)),
-            "-1 ENOENT (No such file or directory)"
-        );
-        assert_eq!(told(0, &Answer::Return(5)), "5");
+        assert_eq!(told(0, &Ok(-2)), "-1 ENOENT (No such file or directory)");
+        assert_eq!(told(0, &Ok(5)), "5");
         assert_eq!(name(0), Some("read"));
         assert_eq!(name(9999), None);
     }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringfence_runtime::domain::DomainRef;
-use ringfence_runtime::{self as runtime, Feature, HostCause, OutFrame, Panic, Unsupported, Verdict};
+use ringfence_runtime::{self as runtime, EndCall, Feature, HostCause, OutFrame, Panic, Unsupported};
 
 use crate::backend::Kind;
 use crate::error::leave_failure;
@@ -70,11 +70,11 @@ impl Imports {
                     })
                 }));
                 let cause = match outcome {
-                    Ok(Ok(())) => return Verdict::Return,
+                    Ok(Ok(())) => return Ok(()),
                     Ok(Err(error)) => HostCause::Error(error),
                     Err(payload) => HostCause::Panic(Panic::new(payload)),
                 };
-                Verdict::Fail(leave_failure(&import, cause))
+                Err(EndCall::Fail(leave_failure(&import, cause)))
             }),
             self.1,
         )
@@ -138,14 +138,12 @@ impl Imports {
     ) -> Self {
         Self(
             self.0.on_callee_failure(move |failure| {
-                match hook(
+                hook(
                     failure.import,
                     failure.callee.clone().map(|d| Domain(Kind::Window(d))),
                     failure.error,
-                ) {
-                    Ok(()) => Verdict::Return,
-                    Err(e) => Verdict::Fail(format!("after a failed call of {}: {e}", failure.import)),
-                }
+                )
+                .map_err(|e| EndCall::Fail(format!("after a failed call of {}: {e}", failure.import)))
             }),
             self.1,
         )

@@ -97,7 +97,6 @@ pub use region::{Group, Region};
 pub use ringfence_core::local;
 pub use ringfence_policy as policy;
 pub use ringfence_runtime::domain::batch::BatchError;
-pub use ringfence_runtime::policy::{Answer, NoPolicy};
 pub use ringfence_runtime::rights::RightsError;
 pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overview};
 pub use ringfence_runtime::{
@@ -107,6 +106,7 @@ pub use ringfence_runtime::{
     OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature, SnapshotError,
     Syscall, SyscallHandler, Unsupported, Usage, Width, init, plain,
 };
+pub use ringfence_runtime::{EndCall, policy::NoPolicy};
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};

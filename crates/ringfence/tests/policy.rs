@@ -56,6 +56,21 @@ fn streams_are_the_hosts_to_give_and_calls_its_to_answer() {
 }
 
 #[test]
+fn a_policy_that_panics_ends_the_call() {
+    needs!(Policy);
+    let monitor = Policy::new()
+        .callback(|_| panic!("out of paper"))
+        .start()
+        .unwrap();
+    let domain = program().start(Imports::new().policy(monitor.clone())).unwrap();
+    let error = domain.run_program(&monitor).unwrap_err();
+    assert!(
+        error.to_string().contains("the policy panicked: out of paper"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_module_without_main_is_no_program() {
     let monitor = Policy::new().start().unwrap();
     let error = support::basic().run_program(&monitor).unwrap_err();

@@ -7,7 +7,7 @@
 use ringfence_core::Instance;
 use ringfence_runtime::domain::batch::{Column, Element};
 use ringfence_runtime::domain::last_status;
-use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module, Signature, Verdict};
+use ringfence_runtime::{Call, Domain, DomainOptions, Imports, LoadOptions, Module, Signature};
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ fn main() {
     let closure = || {
         Imports::new().closure("host_add", |f| {
             f.result[0] = f.ints[0].wrapping_add(f.ints[1]);
-            Verdict::Return
+            Ok(())
         })
     };
     let (a, b, c) = (

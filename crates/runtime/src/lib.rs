@@ -49,11 +49,11 @@ pub use lanes::last_error::LastCall;
 pub use lanes::unwind::{Mark, StaleMark, mark, unwind};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
-    Access, Answer, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError,
-    DomainOptions, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause, HostError,
-    HostFailure, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow, NoPolicy, OnLimit,
-    OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError, Syscall,
-    SyscallHandler, Text, Unsupported, Usage, Verdict, Width, error, policy, work,
+    Access, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError,
+    DomainOptions, EndCall, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause,
+    HostError, HostFailure, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow, NoPolicy,
+    OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError,
+    Syscall, SyscallHandler, Text, Unsupported, Usage, Width, error, policy, work,
 };
 pub use ringfence_isa::{Addressing, Isolation};
 pub use snapshot::Snapshot;

@@ -4,7 +4,7 @@ mod support;
 
 use ringfence_runtime::{
     CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, MemoryError, Module,
-    ModuleError, OnFailure, Signature, SnapshotError, Verdict,
+    ModuleError, OnFailure, Signature, SnapshotError,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -66,7 +66,7 @@ fn hooked(modules: &[Module]) -> Hooked {
             hook(domain);
         }
         f.result[0] = f.ints[0].wrapping_add(f.ints[1]);
-        Verdict::Return
+        Ok(())
     });
     let domain = Domain::new(modules, imports, &DomainOptions::default()).expect("domain");
     assert!(own.set(domain.clone()).is_ok());
@@ -339,7 +339,7 @@ fn host_functions_are_those_that_the_domain_was_made_with() {
     let given = || {
         Imports::new().closure("host_add", |f| {
             f.result[0] = f.ints[0] * f.ints[1];
-            Verdict::Return
+            Ok(())
         })
     };
     let needs_more = file("two", "add,failing", "counter");
@@ -347,7 +347,7 @@ fn host_functions_are_those_that_the_domain_was_made_with() {
     let both = || {
         given().closure("add", |f| {
             f.result[0] = f.ints[0] + f.ints[1] + 1000;
-            Verdict::Return
+            Ok(())
         })
     };
     let mut options = DomainOptions::default();
@@ -378,7 +378,7 @@ fn host_functions_are_those_that_the_domain_was_made_with() {
         &[plain()],
         support::imports().closure("add", |f| {
             f.result[0] = f.ints[0] + f.ints[1] + 1000;
-            Verdict::Return
+            Ok(())
         }),
         &options,
     )
@@ -534,7 +534,7 @@ fn a_record_of_setjmp_keeps_it() {
     let (o, t) = (own.clone(), tries.clone());
     let imports = imports().closure("host_enter", move |_| {
         t.lock().unwrap().push(o.get().unwrap().remove("j"));
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
     assert!(own.set(d.clone()).is_ok());

@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, MemoryError,
-    Module, Signature, Verdict,
+    Call, CallError, Domain, DomainError, DomainOptions, EndCall, FaultKind, Imports, LoadOptions,
+    MemoryError, Module, Signature,
 };
 use std::ffi::c_void;
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -276,9 +276,9 @@ fn nesting() -> Domain {
     let imports = imports().closure("host_enter", move |f| {
         match call(inner.get().unwrap(), "nest", &[f.ints[0]]) {
             Ok(value) => f.result[0] = value,
-            Err(e) => return Verdict::Fail(e.to_string()),
+            Err(e) => return Err(EndCall::Fail(e.to_string())),
         }
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());
@@ -307,7 +307,7 @@ fn a_fault_in_a_nested_call_ends_the_outer_one_too() {
         let e = call(inner.get().unwrap(), "divide", &[1, 0]);
         assert!(matches!(e, Err(CallError::Fault(f)) if f.kind == FaultKind::Division));
         f.result[0] = 1;
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());
@@ -442,7 +442,7 @@ fn reset_waits_for_nobody() {
             Err(DomainError::Busy { lanes: 1 })
         ));
         f.result[0] = 5;
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());
@@ -516,9 +516,9 @@ fn memory_is_bounds_checked() {
 #[test]
 fn host_functions_may_fail_exit_and_panic() {
     for (verdict, check) in [
-        (Verdict::Fail("no".into()), FaultKind::Host("no".into())),
-        (Verdict::Abort(3), FaultKind::Abort(3)),
-        (Verdict::OutOfMemory, FaultKind::OutOfMemory),
+        (Err(EndCall::Fail("no".into())), FaultKind::Host("no".into())),
+        (Err(EndCall::Abort(3)), FaultKind::Abort(3)),
+        (Err(EndCall::OutOfMemory), FaultKind::OutOfMemory),
     ] {
         let imports = imports().closure("host_add", move |_| verdict.clone());
         let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
@@ -529,7 +529,7 @@ fn host_functions_may_fail_exit_and_panic() {
     }
     let d = Domain::new(
         &[module()],
-        imports().closure("host_add", |_| Verdict::Exit(7)),
+        imports().closure("host_add", |_| Err(EndCall::Exit(7))),
         &DomainOptions::default(),
     );
     assert!(matches!(

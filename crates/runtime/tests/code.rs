@@ -4,7 +4,7 @@ mod support;
 
 use ringfence_runtime::{
     Call, CallError, Code, CodeError, Domain, DomainError, DomainOptions, Entry, FaultKind, ModuleError,
-    OnFailure, Signature, Verdict,
+    OnFailure, Signature,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -65,7 +65,7 @@ fn hooked() -> Hooked {
         if let (Some(hook), Some(domain)) = (hook.as_mut(), o.get()) {
             hook(domain);
         }
-        Verdict::Return
+        Ok(())
     });
     let domain = Domain::new(&[module()], imports, &DomainOptions::default()).expect("domain");
     assert!(own.set(domain.clone()).is_ok());

@@ -6,7 +6,6 @@ mod support;
 use ringfence_driver::args::Front;
 use ringfence_runtime::{
     CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, Module, ModuleError,
-    Verdict,
 };
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -39,7 +38,7 @@ impl Log {
         let log = self.clone();
         support::imports().closure("host_note", move |f| {
             log.0.lock().unwrap().push(f.ints[0] as i64);
-            Verdict::Return
+            Ok(())
         })
     }
 
@@ -181,7 +180,7 @@ fn nothing_ends_under_a_call() {
         if let Some(d) = own.get() {
             *into.lock().unwrap() = Some(d.run_destructors());
         }
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[cxx()], imports, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());

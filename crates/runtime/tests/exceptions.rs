@@ -3,7 +3,7 @@
 mod support;
 
 use ringfence_driver::args::Front;
-use ringfence_runtime::{CallError, Code, Domain, DomainOptions, FaultKind, Imports, Module, Verdict};
+use ringfence_runtime::{CallError, Code, Domain, DomainOptions, FaultKind, Imports, Module};
 use std::sync::{Arc, Mutex, OnceLock};
 use support::{call, fault};
 
@@ -23,7 +23,7 @@ fn throwing() -> Module {
 fn domain(enter: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Domain {
     let imports = Imports::new().closure("host_enter", move |f| {
         f.result[0] = enter(f.ints[0]);
-        Verdict::Return
+        Ok(())
     });
     Domain::new(&[throwing()], imports, &DomainOptions::default()).unwrap()
 }
@@ -92,7 +92,7 @@ fn no_exception_crosses_the_host() {
 
 #[test]
 fn modules_of_a_domain_catch_each_other_s_exceptions() {
-    let imports = || Imports::new().closure("host_enter", |_| Verdict::Return);
+    let imports = || Imports::new().closure("host_enter", |_| Ok(()));
     let catching = build("catching", "thrower,through", &[]);
     for modules in [[catching.clone(), throwing()], [throwing(), catching.clone()]] {
         let d = Domain::new(&modules, imports(), &DomainOptions::default()).unwrap();
@@ -130,7 +130,7 @@ fn lanes_throw_at_the_same_time() {
 fn exceptions_pass_through_modules_that_came_later() {
     let mut options = DomainOptions::default();
     options.extensible = true;
-    let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
+    let imports = Imports::new().closure("host_enter", |_| Ok(()));
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
     let catching = build("catching", "thrower,through", &[]);
     let sum = |d: &Domain| {
@@ -175,7 +175,7 @@ fn exceptions_pass_through_modules_that_came_later() {
 fn exceptions_pass_another_module_at_the_same_place() {
     let mut options = DomainOptions::default();
     options.extensible = true;
-    let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
+    let imports = Imports::new().closure("host_enter", |_| Ok(()));
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
     let modules = [&[][..], &["-DDEEP"]].map(|flags| build("passing", "thrower", flags));
     let mut places = Vec::new();
@@ -196,7 +196,7 @@ fn exceptions_pass_another_module_at_the_same_place() {
 fn no_exception_passes_added_code() {
     let mut options = DomainOptions::default();
     options.extensible = true;
-    let imports = Imports::new().closure("host_enter", |_| Verdict::Return);
+    let imports = Imports::new().closure("host_enter", |_| Ok(()));
     let d = Domain::new(&[throwing()], imports, &options).unwrap();
     // long bridge(long (*g)(long), long n) { return g(n); } with a register pushed:
     // marker; pushq %rbx; movl %edi,%r11d; movq %rsi,%rdi; the checked call, its identifier at 25; popq %rbx; ret

@@ -5,7 +5,7 @@ mod support;
 use ringfence_isa::window;
 use ringfence_runtime::{
     Access, CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, Imports, LoadError,
-    LoadOptions, Module, Signature, Verdict, domain as runtime,
+    LoadOptions, Module, Signature, domain as runtime,
 };
 use std::time::{Duration, Instant};
 use support::{call, domain, domain_with, fault, forked, imports, in_child, module, wait_until_begun};
@@ -250,7 +250,7 @@ fn time_in_host_functions_counts() {
     let slow = imports().closure("host_add", |_| {
         // Long enough for the watchdog to get its turn on a loaded machine.
         std::thread::sleep(Duration::from_millis(400));
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], slow, &options).unwrap();
     let f = fault(&d, "call_out", &[1, 2]);
@@ -330,7 +330,7 @@ fn children_have_windows_of_their_own() {
         let forks = imports().closure("host_add", |f| {
             // SAFETY: the child goes on in its copy of the domain.
             f.result[0] = u64::from(unsafe { libc::fork() } == 0);
-            Verdict::Return
+            Ok(())
         });
         let d = Domain::new(&[module()], forks, &DomainOptions::default()).unwrap();
         let r = call(&d, "call_out", &[1, 2]).unwrap();

@@ -4,7 +4,7 @@
 
 mod support;
 
-use ringfence_runtime::{CallError, Domain, DomainOptions, FaultKind, Verdict};
+use ringfence_runtime::{CallError, Domain, DomainOptions, EndCall, FaultKind};
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -72,7 +72,7 @@ fn domain(host_enter: impl Fn(u32) + Send + Sync + 'static) -> Domain {
     let imports = imports().closure("host_enter", move |f| {
         host_enter(CALLBACKS.fetch_add(1, Ordering::SeqCst));
         f.result[0] = 1;
-        Verdict::Return
+        Ok(())
     });
     Domain::new(&[module()], imports, &DomainOptions::default()).unwrap()
 }
@@ -105,13 +105,13 @@ fn a_host_function_that_comes_back_out_of_order_ends_its_call() {
 
 /// The fiber's call is on a lane that a reset has taken away: it is an error, and touches neither the domain, which is as new,
 /// nor the one that has been made since.
-fn resumes_after_a_reset(verdict: Verdict) {
+fn resumes_after_a_reset(verdict: Result<(), EndCall>) {
     let imports = imports().closure("host_enter", move |f| {
         f.result[0] = 1;
         match CALLBACKS.fetch_add(1, Ordering::SeqCst) {
             0 => {
                 switch(&MAIN, &FIBER);
-                Verdict::Return
+                Ok(())
             }
             1 => {
                 switch(&FIBER, &MAIN);
@@ -119,7 +119,7 @@ fn resumes_after_a_reset(verdict: Verdict) {
                 assert_eq!(f.domain().translate(0) & 0xFFFF_FFFF, 0);
                 verdict.clone()
             }
-            _ => Verdict::Return,
+            _ => Ok(()),
         }
     });
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
@@ -144,14 +144,14 @@ fn resumes_after_a_reset(verdict: Verdict) {
 fn a_host_function_that_comes_back_after_a_reset_ends_its_call() {
     support::in_child(
         "a_host_function_that_comes_back_after_a_reset_ends_its_call",
-        || resumes_after_a_reset(Verdict::Return),
+        || resumes_after_a_reset(Ok(())),
     );
 }
 
 #[test]
 fn a_host_function_that_fails_after_a_reset_ends_its_call() {
     support::in_child("a_host_function_that_fails_after_a_reset_ends_its_call", || {
-        resumes_after_a_reset(Verdict::Fail("late".into()))
+        resumes_after_a_reset(Err(EndCall::Fail("late".into())))
     });
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::{
-    CallError, Domain, DomainOptions, FaultKind, FramesError, Imports, LoadOptions, Module, Verdict,
+    CallError, Domain, DomainOptions, FaultKind, FramesError, Imports, LoadOptions, Module,
 };
 use std::sync::{Arc, Mutex, OnceLock};
 use support::{build_file, call, fault};
@@ -67,11 +67,11 @@ fn domain_with(
                 let bytes: Vec<u8> = record.iter().flat_map(|w| w.to_le_bytes()).collect();
                 domain.write(domain.translate(f.ints[1]), &bytes).unwrap();
             }
-            Verdict::Return
+            Ok(())
         })
         .closure("host_enter", move |_| {
             enter();
-            Verdict::Return
+            Ok(())
         });
     Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).unwrap()
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ringfence_runtime::{CallError, Domain, DomainOptions, FaultKind, Verdict};
+use ringfence_runtime::{CallError, Domain, DomainOptions, FaultKind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn faults_of_the_host_go_where_they_went_before() {
                 libc::mprotect(page as *mut _, 4096, libc::PROT_NONE);
                 (page as *mut u64).write_volatile(7);
             }
-            Verdict::Return
+            Ok(())
         });
         let d = Domain::new(&[module()], page_of_host, &DomainOptions::default()).unwrap();
         call(&d, "call_out", &[1, 2]).unwrap();

@@ -3,7 +3,7 @@
 mod support;
 
 use ringfence_runtime::domain::{restore_call, save_call};
-use ringfence_runtime::{Call, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, Verdict};
+use ringfence_runtime::{Call, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module};
 use std::sync::{Arc, OnceLock};
 use support::{build, call, entry, fault};
 
@@ -20,7 +20,7 @@ fn domain(imports: Imports) -> Domain {
 }
 
 fn plain() -> Domain {
-    domain(Imports::new().closure("host_enter", |_| Verdict::Return))
+    domain(Imports::new().closure("host_enter", |_| Ok(())))
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn no_jump_crosses_the_host() {
             matches!(&f.kind, FaultKind::Host(why) if why.contains("host")),
             "{f}"
         );
-        Verdict::Return
+        Ok(())
     }));
     assert!(slot.set(d.clone()).is_ok());
     let f = fault(&d, "cross", &[]);

@@ -4,7 +4,6 @@ mod support;
 
 use ringfence_runtime::{
     Call, CallError, Domain, DomainError, DomainOptions, Imports, LimitHit, MemoryError, OnLimit, Signature,
-    Verdict,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -44,7 +43,7 @@ fn the_last_call_is_the_last() {
     let inner = slot.clone();
     let nesting = imports().closure("host_enter", move |f| {
         f.result[0] = call(inner.get().unwrap(), "nest", &[f.ints[0]]).unwrap();
-        Verdict::Return
+        Ok(())
     });
     // The module has one constructor.
     let d = Domain::new(&[module()], nesting, &limited(4)).unwrap();

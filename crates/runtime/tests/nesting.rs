@@ -2,7 +2,7 @@
 
 mod support;
 
-use ringfence_runtime::{CallError, Domain, DomainOptions, Verdict};
+use ringfence_runtime::{CallError, Domain, DomainOptions, EndCall};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use support::{call, imports, module};
@@ -23,9 +23,9 @@ fn ring(count: usize) -> (Domains, Arc<AtomicU32>, Arc<AtomicU32>) {
                     refused.fetch_add(1, Ordering::Relaxed);
                     f.result[0] = 7;
                 }
-                Err(e) => return Verdict::Fail(e.to_string()),
+                Err(e) => return Err(EndCall::Fail(e.to_string())),
             }
-            Verdict::Return
+            Ok(())
         });
         Domain::new(&[module()], imports, &DomainOptions::default()).unwrap()
     };

@@ -4,8 +4,7 @@
 mod support;
 
 use ringfence_runtime::{
-    Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Narrow, OnFailure, Signature, Verdict, Width,
-    domain,
+    Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Narrow, OnFailure, Signature, Width, domain,
 };
 use std::arch::global_asm;
 use std::ffi::c_void;
@@ -106,7 +105,7 @@ fn make(module: &Module, callee: Option<&Domain>) -> Domain {
         unsafe { rf_test_dirty_host() };
         f.result[0] = 1;
         f.vector_result[0] = [2, 0];
-        Verdict::Return
+        Ok(())
     });
     for (name, signature) in [
         ("host_void", Signature::NOTHING),

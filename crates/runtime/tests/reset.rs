@@ -2,7 +2,7 @@
 
 mod support;
 
-use ringfence_runtime::{Domain, DomainError, DomainOptions, Syscall, Verdict};
+use ringfence_runtime::{Domain, DomainError, DomainOptions, Syscall};
 use std::collections::BTreeMap;
 use support::{call, domain, domain_with, fault, module};
 
@@ -100,10 +100,7 @@ fn memory(d: &Domain, number: i64, args: [u64; 6]) -> u64 {
         number: number as u64,
         args,
     };
-    match d.as_ref().memory_call(&call) {
-        Some(ringfence_runtime::policy::Answer::Return(value)) => value as u64,
-        other => panic!("{other:?}"),
-    }
+    d.as_ref().memory_call(&call).expect("a call on memory") as u64
 }
 
 const ANONYMOUS: u64 = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
@@ -244,7 +241,7 @@ fn a_refused_reset_leaves_calls_alone() {
     let imports = support::imports().closure("host_add", |f| {
         (0..100).for_each(|_| std::hint::spin_loop());
         f.result[0] = f.ints[0] + f.ints[1];
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], imports, &DomainOptions::default()).unwrap();
     call(&d, "call_out", &[1, 2]).unwrap();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ringfence_runtime::{Domain, DomainOptions, Entry, Verdict};
+use ringfence_runtime::{Domain, DomainOptions, Entry};
 use std::arch::asm;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{call, domain, imports, module};
@@ -104,7 +104,7 @@ fn a_handler_that_interrupts_a_domain_enters_none() {
         assert!(OTHER.set(support::entry(&other, "add")).is_ok());
         let d = Domain::new(
             &[module()],
-            imports().closure("host_enter", |_| Verdict::Return),
+            imports().closure("host_enter", |_| Ok(())),
             &DomainOptions::default(),
         )
         .unwrap();

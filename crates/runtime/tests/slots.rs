@@ -4,8 +4,8 @@ mod support;
 
 use ringfence_isa::window::call_status;
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, FaultKind, GrantError, Imports, LoadOptions, Module,
-    OnFailure, Region, RegionError, Rights, Signature, Verdict,
+    Call, CallError, Domain, DomainError, DomainOptions, EndCall, FaultKind, GrantError, Imports,
+    LoadOptions, Module, OnFailure, Region, RegionError, Rights, Signature,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -281,10 +281,9 @@ fn grants_that_cannot_be_are_refused() {
     );
     assert!(matches!(a.revoke("no_such"), Err(GrantError::NoSlot { .. })));
     // A host function is no slot.
-    let imports =
-        Imports::new()
-            .closure("other", |_| Verdict::Return)
-            .slot("scaled", SCALED, OnFailure::Tell);
+    let imports = Imports::new()
+        .closure("other", |_| Ok(()))
+        .slot("scaled", SCALED, OnFailure::Tell);
     let host = slotted_with(imports, &DomainOptions::default());
     assert!(matches!(
         host.grant("other", &entry(&b, "add")),
@@ -439,7 +438,7 @@ fn the_host_is_told_and_may_mend() {
         if let Some(callee) = &failure.callee {
             callee.reset().expect("nobody is inside");
         }
-        Verdict::Return
+        Ok(())
     });
     let a = slotted_with(imports, &DomainOptions::default());
     a.grant("other", &entry(&b, "divide")).unwrap();
@@ -462,7 +461,7 @@ fn the_host_is_told_and_may_mend() {
     let counted = calls.clone();
     let imports = slots(OnFailure::Tell).on_callee_failure(move |_| {
         if counted.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Verdict::Fail("enough".into());
+            return Err(EndCall::Fail("enough".into()));
         }
         panic!("a bug of the host's");
     });

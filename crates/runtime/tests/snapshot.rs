@@ -4,7 +4,7 @@ mod support;
 
 use ringfence_runtime::{
     Actor, CallError, Domain, DomainError, DomainOptions, Imports, LoadOptions, Module, Recipient, Region,
-    Rights, Snapshot, SnapshotError, Syscall, Verdict,
+    Rights, Snapshot, SnapshotError, Syscall,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ fn module() -> Module {
 }
 
 fn imports() -> Imports {
-    Imports::new().closure("host_enter", |_| Verdict::Return)
+    Imports::new().closure("host_enter", |_| Ok(()))
 }
 
 fn make() -> Result<Domain, DomainError> {
@@ -38,10 +38,7 @@ fn memory(d: &Domain, number: i64, args: [u64; 6]) -> u64 {
         number: number as u64,
         args,
     };
-    match d.as_ref().memory_call(&call) {
-        Some(ringfence_runtime::policy::Answer::Return(value)) => value as u64,
-        other => panic!("{other:?}"),
-    }
+    d.as_ref().memory_call(&call).expect("a call on memory") as u64
 }
 
 fn map(d: &Domain, len: u64) -> u64 {
@@ -331,7 +328,7 @@ fn what_no_image_can_hold_is_refused_and_changes_nothing() {
             refused,
             Err(SnapshotError::Domain(DomainError::Busy { lanes: 1 }))
         ));
-        Verdict::Return
+        Ok(())
     });
     let d = Domain::new(&[module()], busy, &DomainOptions::default()).unwrap();
     assert!(slot.set(d.clone()).is_ok());

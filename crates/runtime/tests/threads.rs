@@ -5,8 +5,8 @@ mod support;
 
 use ringfence_runtime::supervisor::{Actor, Recipient};
 use ringfence_runtime::{
-    Call, CallError, Code, CodeError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module,
-    OnFailure, Region, Rights, Signature, Verdict,
+    Call, CallError, Code, CodeError, Domain, DomainOptions, EndCall, FaultKind, Imports, LoadOptions,
+    Module, OnFailure, Region, Rights, Signature,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
@@ -62,17 +62,17 @@ static STAGE: OnceLock<Arc<Stage>> = OnceLock::new();
 fn entering() -> Imports {
     imports().closure("host_enter", |f| {
         let Some(stage) = STAGE.get() else {
-            return Verdict::Fail("too early".into());
+            return Err(EndCall::Fail("too early".into()));
         };
         let x = f.ints[0];
         match call(&stage.domain(x.wrapping_mul(7)), "nest", &[x]) {
             Ok(sum) => {
                 f.result[0] = sum;
-                Verdict::Return
+                Ok(())
             }
             Err(e) => {
                 check(&e, false);
-                Verdict::Fail("the nested call failed".into())
+                Err(EndCall::Fail("the nested call failed".into()))
             }
         }
     })

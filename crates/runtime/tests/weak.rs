@@ -3,7 +3,7 @@
 mod support;
 
 use ringfence_runtime::{
-    CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, ModuleError, Verdict,
+    CallError, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module, ModuleError,
 };
 use support::{build, call, imports, module};
 
@@ -17,7 +17,7 @@ fn load(name: &str) -> Module {
 fn host() -> Imports {
     imports().closure("hook", |f| {
         f.result[0] = f.ints[0] + 100;
-        Verdict::Return
+        Ok(())
     })
 }
 

@@ -7,8 +7,8 @@ use crate::rng::Rng;
 use ringfence_isa::window;
 use ringfence_runtime::domain::{last_status, take_error};
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, Entry, FaultKind, Imports, LoadOptions, Module,
-    Signature, Verdict,
+    Call, CallError, Domain, DomainError, DomainOptions, EndCall, Entry, FaultKind, Imports, LoadOptions,
+    Module, Signature,
 };
 use ringfence_verify::{Image, Rules, Segment, SegmentKind, identifiers, verify};
 use std::collections::BTreeMap;
@@ -293,9 +293,9 @@ fn execute(
     let imports = imports
         .closure("closure", |frame| {
             frame.result[0] = frame.ints[0].wrapping_add(frame.stack_argument(0).unwrap_or(1));
-            Verdict::Return
+            Ok(())
         })
-        .closure("fails", |_| Verdict::Fail("as it should".into()));
+        .closure("fails", |_| Err(EndCall::Fail("as it should".into())));
     // With a hole planted, system calls of the process are few, so that others tell of an escape.
     #[cfg(not(feature = "holes"))]
     let imports = imports.policy(policy());
@@ -603,9 +603,9 @@ pub fn imports_for(module: &Module) -> Imports {
         imports = imports.closure(&import.name, move |frame| {
             frame.result[0] = frame.ints[0].wrapping_add(n as u64);
             if n % 7 == 6 {
-                Verdict::Fail("as it should".into())
+                Err(EndCall::Fail("as it should".into()))
             } else {
-                Verdict::Return
+                Ok(())
             }
         });
     }

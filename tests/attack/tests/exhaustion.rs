@@ -4,12 +4,12 @@ use ringfence_attack::caller::module;
 use ringfence_attack::child::in_child;
 use ringfence_attack::fuzz::domain_of;
 use ringfence_runtime::supervisor::{Actor, Group, Recipient, Region};
-use ringfence_runtime::{Domain, DomainOptions, Imports, Rights, Verdict};
+use ringfence_runtime::{Domain, DomainOptions, Imports, Rights};
 
 fn domain() -> Domain {
     domain_of(
         &module(),
-        Imports::new().closure("host", |_| Verdict::Return),
+        Imports::new().closure("host", |_| Ok(())),
         &DomainOptions::default(),
     )
     .expect("a domain")

@@ -7,7 +7,7 @@ use ringfence_attack::elf::Builder;
 use ringfence_attack::fuzz::domain_of;
 use ringfence_isa::window;
 use ringfence_runtime::domain::{last_status, take_error};
-use ringfence_runtime::{Call, CallError, Domain, DomainOptions, FaultKind, Imports, Signature, Verdict};
+use ringfence_runtime::{Call, CallError, Domain, DomainOptions, FaultKind, Imports, Signature};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
@@ -22,12 +22,7 @@ const ONE: Signature = Signature {
 };
 
 fn domain(options: &DomainOptions) -> Domain {
-    domain_of(
-        &module(),
-        Imports::new().closure("host", |_| Verdict::Return),
-        options,
-    )
-    .expect("a domain")
+    domain_of(&module(), Imports::new().closure("host", |_| Ok(())), options).expect("a domain")
 }
 
 const MMAP: u64 = 9;
@@ -156,7 +151,7 @@ fn a_domain_dropped_by_its_own_callback_stays_until_it_is_left() {
             // What was freed is used for something else.
             let junk: Vec<Vec<u64>> = (1..200).map(|n| vec![u64::MAX; n * 8]).collect();
             assert!(junk.iter().all(|j| j[0] == u64::MAX));
-            Verdict::Return
+            Ok(())
         });
         let domain = domain_of(&module(), imports, &DomainOptions::default()).unwrap();
         let thunk = domain.entry("out").unwrap().thunk(ONE);
@@ -272,9 +267,7 @@ fn a_write_without_a_reader_is_an_error_number() {
         // SAFETY: sets the default.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         let monitor = ringfence_policy::Policy::new().start().unwrap();
-        let imports = Imports::new()
-            .closure("host", |_| Verdict::Return)
-            .policy(monitor);
+        let imports = Imports::new().closure("host", |_| Ok(())).policy(monitor);
         let domain = domain_of(&module(), imports, &DomainOptions::default()).unwrap();
         let base = domain.as_ref().base();
         let buffer = base + u64::from(data(1024));
@@ -302,9 +295,7 @@ fn a_reader_that_goes_while_a_write_waits_is_no_signal() {
         // SAFETY: sets the default.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         let monitor = ringfence_policy::Policy::new().start().unwrap();
-        let imports = Imports::new()
-            .closure("host", |_| Verdict::Return)
-            .policy(monitor);
+        let imports = Imports::new().closure("host", |_| Ok(())).policy(monitor);
         let domain = domain_of(&module(), imports, &DomainOptions::default()).unwrap();
         let buffer = domain.as_ref().base() + u64::from(data(4096));
         assert_eq!(system_call(&domain, &[libc::SYS_pipe as u64, buffer]), 0);

@@ -6,7 +6,7 @@ use ringfence_attack::elf::Builder;
 use ringfence_attack::fuzz::domain_of;
 use ringfence_isa::window;
 use ringfence_runtime::domain::last_status;
-use ringfence_runtime::{Domain, DomainOptions, Imports, Signature, Verdict};
+use ringfence_runtime::{Domain, DomainOptions, Imports, Signature};
 use std::arch::global_asm;
 use std::ffi::c_void;
 
@@ -210,7 +210,7 @@ fn look(x87: bool) {
     let imports = imports.closure("closure", |_| {
         // SAFETY: dirties registers that the calling convention allows it to.
         unsafe { rf_attack_dirty_host() };
-        Verdict::Return
+        Ok(())
     });
     let domain = domain_of(&module(x87), imports, &DomainOptions::default()).expect("a domain");
     search(&domain, "in a fresh window");
@@ -249,7 +249,7 @@ fn look_at_numbers() {
     // SAFETY: it takes two numbers and returns one.
     let imports =
         unsafe { Imports::new().plain("plain", rf_attack_dirty_number as *const c_void, signature) };
-    let imports = imports.closure("closure", |_| Verdict::Return);
+    let imports = imports.closure("closure", |_| Ok(()));
     let domain = domain_of(&module(false), imports, &DomainOptions::default()).expect("a domain");
     let thunk = domain.entry("look").unwrap().thunk(signature);
     // SAFETY: a thunk of a function of two numbers.

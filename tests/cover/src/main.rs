@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use ringfence_runtime::{Call, Domain, DomainOptions, ExportKind, Imports, LoadOptions, Module, Verdict};
+use ringfence_runtime::{Call, Domain, DomainOptions, ExportKind, Imports, LoadOptions, Module};
 use std::time::Duration;
 
 fuzz_target!(|data: &[u8]| -> Corpus {
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     };
     let mut imports = Imports::new();
     for import in module.imports() {
-        imports = imports.closure(&import.name, |_| Verdict::Return);
+        imports = imports.closure(&import.name, |_| Ok(()));
     }
     let mut options = DomainOptions::default();
     options.memory_limit = 1 << 20;

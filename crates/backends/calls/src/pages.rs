@@ -182,7 +182,7 @@ mod tests {
         fn memory_used(&self) -> u64 {
             0
         }
-        fn memory_call(&self, _: &ringfence_core::Syscall) -> Option<ringfence_core::Answer> {
+        fn memory_call(&self, _: &ringfence_core::Syscall) -> Option<i64> {
             None
         }
         fn ending(&self) -> bool {

@@ -5,9 +5,9 @@ use crate::imports::{Table, table};
 use crate::library::Library;
 use ringfence_calls::{Pointer, Then, peer};
 use ringfence_core::{
-    Answer, Backend, Call, CallError, DomainError, DomainOptions, DomainRef, Ended, ExportKind, Feature,
-    Given, HostError, Instance, LimitHit, MemoryError, OutFrame, Reporting, Returned, Signature, Space,
-    SpawnError, Syscall, Unsupported, Usage, thread,
+    Backend, Call, CallError, DomainError, DomainOptions, DomainRef, Ended, ExportKind, Feature, Given,
+    HostError, Instance, LimitHit, MemoryError, OutFrame, Reporting, Returned, Signature, Space, SpawnError,
+    Syscall, Unsupported, Usage, thread,
 };
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -312,7 +312,7 @@ impl Space for Inner {
         lock(&self.allocations).values().map(|l| l.size() as u64).sum()
     }
 
-    fn memory_call(&self, _call: &Syscall) -> Option<Answer> {
+    fn memory_call(&self, _call: &Syscall) -> Option<i64> {
         None
     }
 

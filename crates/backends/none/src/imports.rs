@@ -3,7 +3,7 @@
 use crate::domain::Inner;
 use ringfence_calls::{Pointer, Then, in_call};
 use ringfence_core::{
-    CallError, Closure, Fault, FaultKind, HostError, HostFunction, OutFrame, Reporting, Space, Verdict,
+    CallError, Closure, EndCall, Fault, FaultKind, HostError, HostFunction, OutFrame, Reporting, Space,
 };
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,22 +27,12 @@ impl Table {
 /// What `ringfence/module.h` declares besides imports.
 fn own(name: &str) -> Option<Box<Closure>> {
     Some(match name {
-        "__rf_abort" => Box::new(|frame| Verdict::Abort(frame.ints[0] as i32)),
-        "__rf_exit" => Box::new(|frame| Verdict::Exit(frame.ints[0] as i32)),
+        "__rf_abort" => Box::new(|frame| Err(EndCall::Abort(frame.ints[0] as i32))),
+        "__rf_exit" => Box::new(|frame| Err(EndCall::Exit(frame.ints[0] as i32))),
         // There are no calls of other domains that could have failed, and the C library ends its threads by itself.
-        "__rf_call_status" | "__rf_thread_exit" => Box::new(|_| Verdict::Return),
+        "__rf_call_status" | "__rf_thread_exit" => Box::new(|_| Ok(())),
         _ => return None,
     })
-}
-
-/// What a panic said.
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!(
-        "a host function panicked: {}",
-        text.as_deref().unwrap_or("no text")
-    )
 }
 
 fn arrive(domain: &Weak<Inner>, number: usize, frame: &mut OutFrame) -> Then {
@@ -53,16 +43,16 @@ fn arrive(domain: &Weak<Inner>, number: usize, frame: &mut OutFrame) -> Then {
     let closure = &domain.imports.closures[number];
     // SAFETY: the domain is kept until the frame is done with.
     unsafe { frame.set_space(&*domain) };
-    let verdict = catch_unwind(AssertUnwindSafe(|| closure(frame)))
-        .unwrap_or_else(|panic| Verdict::Fail(message(&*panic)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| closure(frame)))
+        .unwrap_or_else(|panic| Err(EndCall::panicked("a host function", &*panic)));
     let fault = |kind| CallError::Fault(Box::new(Fault::untraced(kind, domain.name().to_owned())));
-    let error = match verdict {
-        Verdict::Return => return Then::Return,
-        Verdict::Exit(status) => CallError::Exit(status),
-        Verdict::Fail(why) => fault(FaultKind::Host(why)),
-        Verdict::Abort(reason) => fault(FaultKind::Abort(reason)),
-        Verdict::Uncaught(kind) => fault(FaultKind::Uncaught(kind)),
-        Verdict::OutOfMemory => fault(FaultKind::OutOfMemory),
+    let error = match outcome {
+        Ok(()) => return Then::Return,
+        Err(EndCall::Exit(status)) => CallError::Exit(status),
+        Err(EndCall::Fail(why)) => fault(FaultKind::Host(why)),
+        Err(EndCall::Abort(reason)) => fault(FaultKind::Abort(reason)),
+        Err(EndCall::Uncaught(kind)) => fault(FaultKind::Uncaught(kind)),
+        Err(EndCall::OutOfMemory) => fault(FaultKind::OutOfMemory),
     };
     if !in_call() {
         // A thread of the object's own: nothing that could end but the process.

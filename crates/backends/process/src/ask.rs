@@ -3,7 +3,7 @@
 use crate::shared;
 use crate::wire::{self, Reader, Writer};
 use crate::worker::SOCKET;
-use ringfence_core::{Answer, DomainError, DomainRef, Instance, MemoryError, Syscall};
+use ringfence_core::{DomainError, DomainRef, Instance, MemoryError, Syscall};
 use ringfence_runtime::{Domain, backed};
 use std::time::Duration;
 
@@ -202,10 +202,7 @@ impl Ask {
                     number: *number,
                     args: *args,
                 };
-                let value = match space.memory_call(&call) {
-                    Some(Answer::Return(value)) => Some(value),
-                    _ => None,
-                };
+                let value = space.memory_call(&call);
                 w.number(value.is_none().into()).number(value.unwrap_or(0) as u64);
             }
             Ask::Ending => {

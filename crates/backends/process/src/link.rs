@@ -6,8 +6,8 @@ use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::calling::while_calling;
 use ringfence_core::{
-    Answer, CallError, Cancel, DomainRef, Fault, FaultKind, HostFunction, LimitHit, LimitHook, OnLimit,
-    OutFrame, Returned, Signature, Space, Syscall, SyscallHandler, Verdict, Width,
+    CallError, Cancel, DomainRef, EndCall, Fault, FaultKind, HostFunction, LimitHit, LimitHook, OnLimit,
+    OutFrame, Returned, Signature, Space, Syscall, SyscallHandler, Width,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering, Ordering::Relaxed};
@@ -292,7 +292,7 @@ impl Link {
             *half = more.next()?;
         }
         (frame.rax, frame.r10, frame.stack) = (more.next()?, more.next()?, more.next()?);
-        let verdict = match function {
+        let outcome = match function {
             HostFunction::Plain { function, signature } => {
                 let words = words(space, frame.stack, signature);
                 let returned = while_calling(self.tag.load(Relaxed), || {
@@ -327,17 +327,17 @@ impl Link {
                 {
                     to[0] = n;
                 }
-                Verdict::Return
+                Ok(())
             }
             HostFunction::Closure(closure) => match catch_unwind(AssertUnwindSafe(|| {
                 while_calling(self.tag.load(Relaxed), || closure(&mut frame))
             })) {
-                Ok(verdict) => verdict,
-                Err(panic) => Verdict::Fail(message(&*panic)),
+                Ok(outcome) => outcome,
+                Err(panic) => Err(EndCall::panicked("a host function", &*panic)),
             },
         };
-        if verdict != Verdict::Return {
-            return Some(ends(slot, &verdict));
+        if let Err(how) = outcome {
+            return Some(ends(slot, &how));
         }
         let results = frame
             .result
@@ -355,21 +355,15 @@ impl Link {
             number: slot.first.load(Relaxed),
             args: std::array::from_fn(|n| slot.words[n].load(Relaxed)),
         };
-        let answer = catch_unwind(AssertUnwindSafe(|| policy.syscall(&DomainRef::of(space), &call)));
-        let verdict = match answer {
-            Ok(Answer::Return(value)) => {
+        let answer = catch_unwind(AssertUnwindSafe(|| policy.syscall(&DomainRef::of(space), &call)))
+            .unwrap_or_else(|panic| Err(EndCall::panicked("the policy", &*panic)));
+        match answer {
+            Ok(value) => {
                 slot.words[0].store(value as u64, Relaxed);
-                return Some(kind::RETURN);
+                Some(kind::RETURN)
             }
-            Ok(Answer::Exit(status)) => Verdict::Exit(status),
-            Ok(Answer::Abort(reason)) => Verdict::Abort(reason),
-            Ok(Answer::OutOfMemory) => Verdict::OutOfMemory,
-            Err(_) => {
-                slot.words[0].store(-i64::from(libc::ENOSYS) as u64, Relaxed);
-                return Some(kind::RETURN);
-            }
-        };
-        Some(ends(slot, &verdict))
+            Err(how) => Some(ends(slot, &how)),
+        }
     }
 
     fn limit(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
@@ -411,19 +405,9 @@ fn mask(width: Width) -> u64 {
     width.mask()
 }
 
-fn ends(slot: &Slot, verdict: &Verdict) -> u32 {
+fn ends(slot: &Slot, how: &EndCall) -> u32 {
     let mut w = Writer::default();
-    wire::put_verdict(&mut w, verdict);
+    wire::put_end(&mut w, how);
     slot.put(&w.0);
-    kind::VERDICT
-}
-
-/// What a panic said.
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!(
-        "a host function panicked: {}",
-        text.as_deref().unwrap_or("no text")
-    )
+    kind::END_CALL
 }

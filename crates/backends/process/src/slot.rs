@@ -212,8 +212,8 @@ pub(crate) mod kind {
     pub(crate) const CALL: u32 = 1;
     /// What a host function returned: results in words.
     pub(crate) const RETURN: u32 = 2;
-    /// Another end of a host function: bytes.
-    pub(crate) const VERDICT: u32 = 3;
+    /// What ends the call instead: bytes.
+    pub(crate) const END_CALL: u32 = 3;
     /// Something else that is asked for: bytes.
     pub(crate) const ASK: u32 = 4;
     /// The thread is done.

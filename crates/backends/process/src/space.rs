@@ -5,8 +5,8 @@ use crate::domain::Shared;
 use crate::shared;
 use crate::wire::{self, Reader};
 use ringfence_core::{
-    Answer, Call, CallError, Elsewhere, Ended, HostError, LimitHit, MemoryError, Rights, Space, SpawnError,
-    Syscall, thread,
+    Call, CallError, Elsewhere, Ended, HostError, LimitHit, MemoryError, Rights, Space, SpawnError, Syscall,
+    thread,
 };
 use ringfence_runtime::backed;
 use std::os::fd::BorrowedFd;
@@ -100,11 +100,11 @@ impl Space for Shared {
         self.value(&Ask::MemoryUsed).and_then(Result::ok).unwrap_or(0)
     }
 
-    fn memory_call(&self, call: &Syscall) -> Option<Answer> {
+    fn memory_call(&self, call: &Syscall) -> Option<i64> {
         let Syscall { number, args } = *call;
         let bytes = self.ask(&Ask::MemoryCall { number, args }).ok()?;
         let mut r = Reader(&bytes);
-        (!bytes.is_empty() && r.number() == 0).then(|| Answer::Return(r.number() as i64))
+        (!bytes.is_empty() && r.number() == 0).then(|| r.number() as i64)
     }
 
     fn ending(&self) -> bool {

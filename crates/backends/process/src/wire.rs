@@ -9,28 +9,26 @@ pub(crate) use errors::{
     put_memory_error, put_snapshot_error,
 };
 
-use ringfence_core::{Confinement, LimitHit, Usage, Verdict};
+use ringfence_core::{Confinement, EndCall, LimitHit, Usage};
 use std::time::Duration;
 
-pub(crate) fn put_verdict(w: &mut Writer, verdict: &Verdict) {
-    match verdict {
-        Verdict::Return => w.number(0),
-        Verdict::Fail(why) => w.number(1).text(why),
-        Verdict::Exit(status) => w.number(2).number(*status as u32 as u64),
-        Verdict::Abort(reason) => w.number(3).number(*reason as u32 as u64),
-        Verdict::Uncaught(kind) => w.number(4).text(kind),
-        Verdict::OutOfMemory => w.number(5),
+pub(crate) fn put_end(w: &mut Writer, how: &EndCall) {
+    match how {
+        EndCall::Fail(why) => w.number(1).text(why),
+        EndCall::Exit(status) => w.number(2).number(*status as u32 as u64),
+        EndCall::Abort(reason) => w.number(3).number(*reason as u32 as u64),
+        EndCall::Uncaught(kind) => w.number(4).text(kind),
+        EndCall::OutOfMemory => w.number(5),
     };
 }
 
-pub(crate) fn get_verdict(r: &mut Reader<'_>) -> Verdict {
+pub(crate) fn get_end(r: &mut Reader<'_>) -> EndCall {
     match r.number() {
-        0 => Verdict::Return,
-        1 => Verdict::Fail(r.text()),
-        2 => Verdict::Exit(r.number() as i32),
-        3 => Verdict::Abort(r.number() as i32),
-        4 => Verdict::Uncaught(r.text()),
-        _ => Verdict::OutOfMemory,
+        1 => EndCall::Fail(r.text()),
+        2 => EndCall::Exit(r.number() as i32),
+        3 => EndCall::Abort(r.number() as i32),
+        4 => EndCall::Uncaught(r.text()),
+        _ => EndCall::OutOfMemory,
     }
 }
 
@@ -134,7 +132,7 @@ mod tests {
             let _ = get_domain_error(&mut Reader(&bytes)).to_string();
             let _ = get_memory_error(&mut Reader(&bytes));
             let _ = get_usage(&mut Reader(&bytes));
-            let _ = get_verdict(&mut Reader(&bytes));
+            let _ = get_end(&mut Reader(&bytes));
             let _ = get_hit(&mut Reader(&bytes));
         }
     }

@@ -7,8 +7,8 @@ use crate::shared;
 use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::{
-    Answer, Call, CallError, Confinement, DomainError, DomainRef, Instance, LimitHit, OnLimit, OutFrame,
-    Returned, Space, Syscall, SyscallHandler, Verdict, thread,
+    Call, CallError, Confinement, DomainError, DomainRef, EndCall, Instance, LimitHit, OnLimit, OutFrame,
+    Returned, Space, Syscall, SyscallHandler, thread,
 };
 use ringfence_runtime::{Domain, Imports, LoadOptions, Module};
 use std::cell::Cell;
@@ -177,10 +177,12 @@ fn begin(world: &'static World, number: usize) -> Result<(), String> {
 }
 
 /// A host function is called.
-fn import(number: usize, frame: &mut OutFrame) -> Verdict {
+fn import(number: usize, frame: &mut OutFrame) -> Result<(), EndCall> {
     use std::sync::atomic::Ordering::Relaxed;
     let Some(mine) = MINE.get() else {
-        return Verdict::Fail("a thread that the host does not know has called it".to_owned());
+        return Err(EndCall::Fail(
+            "a thread that the host does not know has called it".to_owned(),
+        ));
     };
     let slot = slot(mine);
     slot.first.store(number as u64, Relaxed);
@@ -196,16 +198,16 @@ fn import(number: usize, frame: &mut OutFrame) -> Verdict {
         word.store(n, Relaxed);
     }
     let answer = outside(frame.domain(), || {
-        tell(mine, kind::IMPORT, &[kind::RETURN, kind::VERDICT])
+        tell(mine, kind::IMPORT, &[kind::RETURN, kind::END_CALL])
     });
     match answer & 0xFF {
         kind::RETURN => {
             let word = |n: usize| slot.words[n].load(Relaxed);
             frame.result = [word(0), word(1)];
             frame.vector_result = [[word(2), word(3)], [word(4), word(5)]];
-            Verdict::Return
+            Ok(())
         }
-        _ => wire::get_verdict(&mut Reader(&slot.get())),
+        _ => Err(wire::get_end(&mut Reader(&slot.get()))),
     }
 }
 
@@ -213,10 +215,10 @@ fn import(number: usize, frame: &mut OutFrame) -> Verdict {
 struct Forward;
 
 impl SyscallHandler for Forward {
-    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Answer {
+    fn syscall(&self, domain: &DomainRef<'_>, call: &Syscall) -> Result<i64, EndCall> {
         use std::sync::atomic::Ordering::Relaxed;
         let Some(mine) = MINE.get() else {
-            return Answer::Return(-i64::from(libc::ENOSYS));
+            return Ok(-i64::from(libc::ENOSYS));
         };
         let slot = slot(mine);
         slot.first.store(call.number, Relaxed);
@@ -224,16 +226,11 @@ impl SyscallHandler for Forward {
             word.store(n, Relaxed);
         }
         let answer = outside(*domain, || {
-            tell(mine, kind::SYSCALL, &[kind::RETURN, kind::VERDICT])
+            tell(mine, kind::SYSCALL, &[kind::RETURN, kind::END_CALL])
         });
         match answer & 0xFF {
-            kind::RETURN => Answer::Return(slot.words[0].load(Relaxed) as i64),
-            _ => match wire::get_verdict(&mut Reader(&slot.get())) {
-                Verdict::Exit(status) => Answer::Exit(status),
-                Verdict::OutOfMemory => Answer::OutOfMemory,
-                Verdict::Abort(reason) => Answer::Abort(reason),
-                _ => Answer::Return(-i64::from(libc::ENOSYS)),
-            },
+            kind::RETURN => Ok(slot.words[0].load(Relaxed) as i64),
+            _ => Err(wire::get_end(&mut Reader(&slot.get()))),
         }
     }
 

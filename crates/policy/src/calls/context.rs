@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ringfence_core::DomainRef;
+use ringfence_core::EndCall;
 use ringfence_core::LimitHit;
-use ringfence_core::policy::{Answer, Syscall};
+use ringfence_core::policy::Syscall;
 
 use crate::memory::Memory;
 use crate::state::State;
@@ -14,7 +15,7 @@ use crate::table::Kind;
 /// What a handler decides: a value, an errno, or the end of the call into the domain.
 pub(crate) enum Reply {
     Value(i64),
-    End(Answer),
+    End(EndCall),
 }
 
 /// Everything that a handler needs.
@@ -30,8 +31,7 @@ impl Context<'_> {
     /// Anonymous memory is the runtime's business, which knows the window and the limit.
     pub(crate) fn memory_call(&self, call: &Syscall) -> Outcome<Reply> {
         match self.domain.memory_call(call) {
-            Some(Answer::Return(value)) => Ok(Reply::Value(value)),
-            Some(answer) => Ok(Reply::End(answer)),
+            Some(value) => Ok(Reply::Value(value)),
             None => Err(libc::ENODEV),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use ringfence_core::policy::{Answer, Syscall};
+use ringfence_core::policy::Syscall;
 
 use crate::calls::context::{Context, Reply};
 use crate::device::Device;
@@ -58,9 +58,8 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     };
     let flags = anonymous & !(libc::MAP_POPULATE as u64);
     let start = match memory(libc::SYS_mmap, [address, len, both, flags, u64::MAX, 0]) {
-        Some(Answer::Return(value)) if value >= 0 => value as u64,
-        Some(Answer::Return(errno)) => return Ok(Reply::Value(errno)),
-        Some(answer) => return Ok(Reply::End(answer)),
+        Some(value) if value >= 0 => value as u64,
+        Some(errno) => return Ok(Reply::Value(errno)),
         None => return Err(libc::ENODEV),
     };
     let mut done = 0;

@@ -13,7 +13,8 @@ pub(crate) mod transfer;
 mod wait;
 
 use ringfence_core::DomainRef;
-use ringfence_core::policy::{Answer, Syscall};
+use ringfence_core::EndCall;
+use ringfence_core::policy::Syscall;
 
 use crate::calls::context::{Context, Reply};
 use crate::memory::Memory;
@@ -48,7 +49,7 @@ pub(crate) fn dispatch(
             return cx.memory_call(call);
         }
         libc::SYS_mmap => return map::map(cx, call),
-        libc::SYS_exit | libc::SYS_exit_group => return Ok(Reply::End(Answer::Exit(call.args[0] as i32))),
+        libc::SYS_exit | libc::SYS_exit_group => return Ok(Reply::End(EndCall::Exit(call.args[0] as i32))),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => return process::kill(cx, number),
         _ => match other(cx, number) {
             Some(result) => result?,

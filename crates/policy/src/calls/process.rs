@@ -1,6 +1,6 @@
 //! What a program asks about itself and its machine; answers that say nothing about the host.
 
-use ringfence_core::policy::Answer;
+use ringfence_core::EndCall;
 
 use crate::calls::context::Context;
 use crate::calls::context::Reply;
@@ -38,7 +38,7 @@ pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
     }
     match signal as i32 {
         0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH => Ok(Reply::Value(0)),
-        1..=64 => Ok(Reply::End(Answer::Abort(signal as i32))),
+        1..=64 => Ok(Reply::End(EndCall::Abort(signal as i32))),
         _ => Err(libc::EINVAL),
     }
 }

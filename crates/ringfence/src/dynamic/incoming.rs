@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringfence_runtime::{self as runtime, OutFrame, Verdict};
+use ringfence_runtime::{self as runtime, EndCall, OutFrame};
 
 use crate::{Caller, Imports};
 
@@ -67,11 +67,9 @@ impl Imports {
         function: impl Fn(&mut Incoming<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         Self(
-            self.0
-                .closure(name, move |frame| match function(&mut Incoming(frame)) {
-                    Ok(()) => Verdict::Return,
-                    Err(why) => Verdict::Fail(why),
-                }),
+            self.0.closure(name, move |frame| {
+                function(&mut Incoming(frame)).map_err(EndCall::Fail)
+            }),
             self.1,
         )
     }

@@ -6,7 +6,7 @@ use crate::lanes::signal;
 use crate::os::guarded;
 use crate::place::memory::{self, SLICE};
 use ringfence_core::error::{CallError, MemoryError};
-use ringfence_core::{Answer, DomainRef, Ended, LimitHit, Space, SpawnError, Syscall};
+use ringfence_core::{DomainRef, Ended, LimitHit, Space, SpawnError, Syscall};
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 
@@ -137,7 +137,7 @@ impl Space for Inner {
         self.memory().used()
     }
 
-    fn memory_call(&self, call: &Syscall) -> Option<Answer> {
+    fn memory_call(&self, call: &Syscall) -> Option<i64> {
         if call.number == libc::SYS_brk as u64 {
             // Down in slices, too.
             let brk = |to: u32| {
@@ -152,7 +152,7 @@ impl Space for Inner {
                 now -= SLICE as u32;
                 let at = brk(now)?;
                 if Space::ending(self) {
-                    return Some(Answer::Return(at));
+                    return Some(at);
                 }
             }
         }
@@ -160,14 +160,14 @@ impl Space for Inner {
         for (n, slice) in memory::slices(call).enumerate() {
             // Without the heap's lock: who looks takes that of the lanes, which comes first.
             if n > 0 && Space::ending(self) {
-                return Some(Answer::Return(-i64::from(libc::EINTR)));
+                return Some(-i64::from(libc::EINTR));
             }
             value = Some(self.memory_step(&slice)?);
             if value.is_some_and(|value| (-4095..0).contains(&value)) {
                 break;
             }
         }
-        value.map(Answer::Return)
+        value
     }
 
     fn find(&self, module: Option<&str>, name: &str) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use super::{Domain, Entry, Inner};
 use crate::domain::grant::{Grant, Granted};
-use crate::domain::imports::Verdict;
+use crate::domain::imports::EndCall;
 use crate::domain::regions;
 use crate::domain::slot::{CalleeFailure, Slot};
 use crate::lanes::lane::Import;
@@ -23,9 +23,9 @@ impl Inner {
     }
 
     /// Tells the host of a failed call through a slot.
-    pub(crate) fn tell(&self, slot: &Slot, error: &CallError) -> Verdict {
+    pub(crate) fn tell(&self, slot: &Slot, error: &CallError) -> Result<(), EndCall> {
         let Some(hook) = &self.hook else {
-            return Verdict::Return;
+            return Ok(());
         };
         let failure = CalleeFailure {
             import: &slot.name,
@@ -33,7 +33,7 @@ impl Inner {
             error,
         };
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&failure)))
-            .unwrap_or_else(|_| Verdict::Fail("the host's hook for failed calls panicked".into()))
+            .unwrap_or_else(|panic| Err(EndCall::panicked("the host's hook for failed calls", &*panic)))
     }
 
     /// Whether the host wants to know of failed calls of other domains.

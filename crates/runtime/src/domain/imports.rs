@@ -5,7 +5,7 @@ use crate::domain::slot::{CalleeFailure, OnFailure};
 use crate::domain::{Domain, DomainRef, Signature};
 use ringfence_core::policy::SyscallHandler;
 use ringfence_core::{Backend, Feature, Given, HostFunction, Unsupported};
-pub use ringfence_core::{Closure, OutFrame, Verdict};
+pub use ringfence_core::{Closure, EndCall, OutFrame};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Imports {
 }
 
 /// What the host does when a call of another domain has failed.
-pub(crate) type Hook = dyn Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync;
+pub(crate) type Hook = dyn Fn(&CalleeFailure<'_>) -> Result<(), EndCall> + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) enum Binding {
@@ -66,7 +66,7 @@ impl Imports {
     pub fn closure(
         mut self,
         name: &str,
-        f: impl Fn(&mut OutFrame) -> Verdict + Send + Sync + 'static,
+        f: impl Fn(&mut OutFrame) -> Result<(), EndCall> + Send + Sync + 'static,
     ) -> Self {
         self.functions.insert(name.into(), Binding::Closure(Arc::new(f)));
         self
@@ -115,12 +115,12 @@ impl Imports {
     }
 
     /// Sets what is called when a call of another domain has failed, on the thread that made it, before the calling domain
-    /// goes on. It may reset the domain that failed. [`Verdict::Return`] leaves it at what was said when the import was given; everything
+    /// goes on. It may reset the domain that failed. `Ok` leaves it at what was said when the import was given; everything
     /// else ends the calling domain's call. A panic does, too.
     #[must_use]
     pub fn on_callee_failure(
         mut self,
-        hook: impl Fn(&CalleeFailure<'_>) -> Verdict + Send + Sync + 'static,
+        hook: impl Fn(&CalleeFailure<'_>) -> Result<(), EndCall> + Send + Sync + 'static,
     ) -> Self {
         self.hook = Some(Arc::new(hook));
         self

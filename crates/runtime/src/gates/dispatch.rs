@@ -1,12 +1,12 @@
 //! What the gate out calls when it is no plain function.
 
-use crate::domain::imports::{OutFrame, Verdict};
+use crate::domain::imports::{EndCall, OutFrame};
 use crate::domain::{DomainRef, Inner};
 use crate::gates::fault;
 use crate::lanes::lane::{Import, Lane};
 use crate::lanes::note::MOST_TEXT;
 use ringfence_core::Text;
-use ringfence_core::policy::{Answer, Syscall};
+use ringfence_core::policy::Syscall;
 use ringfence_isa::window;
 
 /// Called by the gate out for everything that is not a plain function. 0: the domain goes on; 1: the call in ends.
@@ -22,33 +22,26 @@ pub(crate) unsafe extern "C" fn dispatch(frame: *mut OutFrame) -> u32 {
             fault::end_uncaught(lane, frame, type_name(domain, frame).as_str())
         });
     }
-    let verdict = if number < window::STUB_FIRST_IMPORT as usize {
+    let outcome = if number < window::STUB_FIRST_IMPORT as usize {
         runtime_stub(domain, number as u32, frame)
     } else {
         let Some(f) = domain.closure(number) else {
             return end(lane, frame, Err(number as u32));
         };
         let call = std::panic::AssertUnwindSafe(|| f(frame));
-        match std::panic::catch_unwind(call) {
-            Ok(verdict) => Some(verdict),
-            Err(panic) => {
-                let text = panic
-                    .downcast_ref::<&str>()
-                    .map(|s| (*s).to_string())
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "panic".into());
-                Some(Verdict::Fail(format!("a host function panicked: {text}")))
-            }
-        }
+        Some(
+            std::panic::catch_unwind(call)
+                .unwrap_or_else(|panic| Err(EndCall::panicked("a host function", &*panic))),
+        )
     };
-    match verdict {
-        Some(Verdict::Return) => 0,
-        Some(verdict) => end(lane, frame, Ok(verdict)),
+    match outcome {
+        Some(Ok(())) => 0,
+        Some(Err(how)) => end(lane, frame, Ok(how)),
         None => end(lane, frame, Err(number as u32)),
     }
 }
 
-fn end(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) -> u32 {
+fn end(lane: &Lane, frame: &OutFrame, why: Result<EndCall, u32>) -> u32 {
     end_with(lane, frame, || fault::end_call(lane, frame, why))
 }
 
@@ -65,7 +58,7 @@ fn end_with(lane: &Lane, frame: &OutFrame, end: impl FnOnce()) -> u32 {
 }
 
 /// The runtime's own stubs. `None`: not bound.
-fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Verdict> {
+fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Result<(), EndCall>> {
     use window::stub;
     match number {
         stub::SYSCALL => {
@@ -77,18 +70,12 @@ fn runtime_stub(domain: &Inner, number: u32, frame: &mut OutFrame) -> Option<Ver
             let policy =
                 std::panic::AssertUnwindSafe(|| domain.policy().syscall(&DomainRef::of(domain), &call));
             Some(match std::panic::catch_unwind(policy) {
-                Ok(Answer::Return(value)) => {
-                    frame.result[0] = value as u64;
-                    Verdict::Return
-                }
-                Ok(Answer::Exit(status)) => Verdict::Exit(status),
-                Ok(Answer::Abort(reason)) => Verdict::Abort(reason),
-                Ok(Answer::OutOfMemory) => Verdict::OutOfMemory,
-                Err(_) => Verdict::Fail("the policy panicked".into()),
+                Ok(answer) => answer.map(|value| frame.result[0] = value as u64),
+                Err(panic) => Err(EndCall::panicked("the policy", &*panic)),
             })
         }
-        stub::ABORT => Some(Verdict::Abort(frame.ints[0] as i32)),
-        stub::EXIT => Some(Verdict::Exit(frame.ints[0] as i32)),
+        stub::ABORT => Some(Err(EndCall::Abort(frame.ints[0] as i32))),
+        stub::EXIT => Some(Err(EndCall::Exit(frame.ints[0] as i32))),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! How calls end that fail: what the gates and the signal handler noted becomes an error.
 
-use crate::domain::imports::{OutFrame, Verdict};
+use crate::domain::imports::{EndCall, OutFrame};
 use crate::domain::slot::{self, OnFailure, Slot};
 use crate::domain::{DomainRef, Inner};
 use crate::gates::frames;
@@ -250,15 +250,14 @@ pub(crate) unsafe extern "C" fn refused(lane: *const Lane, reason: u64, stub: u6
 }
 
 /// A host function, or a runtime stub, ends the call in.
-pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<Verdict, u32>) {
+pub(crate) fn end_call(lane: &Lane, frame: &OutFrame, why: Result<EndCall, u32>) {
     let none = String::new;
     let (end, text) = match &why {
-        Ok(Verdict::Exit(status)) => (End::Exit(*status), ""),
-        Ok(Verdict::Abort(reason)) => (End::Fault(FaultKind::Abort(*reason)), ""),
-        Ok(Verdict::Uncaught(name)) => return end_uncaught(lane, frame, name),
-        Ok(Verdict::Fail(why)) => (End::Fault(FaultKind::Host(none())), &**why),
-        Ok(Verdict::OutOfMemory) => (End::Fault(FaultKind::OutOfMemory), ""),
-        Ok(Verdict::Return) => return,
+        Ok(EndCall::Exit(status)) => (End::Exit(*status), ""),
+        Ok(EndCall::Abort(reason)) => (End::Fault(FaultKind::Abort(*reason)), ""),
+        Ok(EndCall::Uncaught(name)) => return end_uncaught(lane, frame, name),
+        Ok(EndCall::Fail(why)) => (End::Fault(FaultKind::Host(none())), &**why),
+        Ok(EndCall::OutOfMemory) => (End::Fault(FaultKind::OutOfMemory), ""),
         Err(stub) => (End::Fault(FaultKind::Unbound(*stub)), ""),
     };
     end_at_call(lane, frame, end, text);
@@ -332,31 +331,31 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
     if !noted {
         let _ = last_error::with_reason(|error| write!(reason, "a domain that it called: {error}"));
     }
-    let (verdict, callee) = match slot.filter(|_| domain.has_hook()) {
+    let (outcome, callee) = match slot.filter(|_| domain.has_hook()) {
         Some(slot) => ask_host(domain, slot),
-        None => (Verdict::Return, last_error::take_word()),
+        None => (Ok(()), last_error::take_word()),
     };
     let none = String::new;
     let mut text = Text::<MOST_TEXT>::EMPTY;
-    let end = match (&verdict, slot.map(|s| s.on_failure)) {
-        (Verdict::Return, Some(OnFailure::Return(value))) => return goes_on(value),
-        (Verdict::Return, Some(OnFailure::Tell)) if domain.asks_call_status() => return goes_on(0),
-        (Verdict::Return, _) if noted => End::Callee,
-        (Verdict::Return, _) => {
+    let end = match (&outcome, slot.map(|s| s.on_failure)) {
+        (Ok(()), Some(OnFailure::Return(value))) => return goes_on(value),
+        (Ok(()), Some(OnFailure::Tell)) if domain.asks_call_status() => return goes_on(0),
+        (Ok(()), _) if noted => End::Callee,
+        (Ok(()), _) => {
             text = reason;
             End::Fault(FaultKind::Host(none()))
         }
-        (Verdict::Exit(status), _) => End::Exit(*status),
-        (Verdict::Abort(reason), _) => End::Fault(FaultKind::Abort(*reason)),
-        (Verdict::Fail(why), _) => {
+        (Err(EndCall::Exit(status)), _) => End::Exit(*status),
+        (Err(EndCall::Abort(reason)), _) => End::Fault(FaultKind::Abort(*reason)),
+        (Err(EndCall::Fail(why)), _) => {
             text.push(why);
             End::Fault(FaultKind::Host(none()))
         }
-        (Verdict::Uncaught(name), _) => {
+        (Err(EndCall::Uncaught(name)), _) => {
             text.push(name);
             End::Fault(FaultKind::Uncaught(none()))
         }
-        (Verdict::OutOfMemory, _) => End::Fault(FaultKind::OutOfMemory),
+        (Err(EndCall::OutOfMemory), _) => End::Fault(FaultKind::OutOfMemory),
     };
     let host_sp = out_frame as u64 + 32;
     fail_at_call_out(lane, end, text.as_str(), top, [0; 16], host_sp, callee);
@@ -365,14 +364,14 @@ pub(crate) unsafe extern "C" fn callee_failed(lane: *const Lane, out_frame: *con
 
 /// What the host's hook says to a failed call. And the call's status word: the hook may have called domains itself, so what is noted of the
 /// call is kept for it. (The hook gets an error, which is allocated: domains that have one are no domains for signal handlers.)
-fn ask_host(domain: &Inner, slot: &Slot) -> (Verdict, u64) {
+fn ask_host(domain: &Inner, slot: &Slot) -> (Result<(), EndCall>, u64) {
     let notes = last_error::copy_notes();
     let word = last_error::take_word();
     let error = last_error::error_of(word).unwrap_or(CallError::Gone);
-    let verdict = domain.tell(slot, &error);
+    let outcome = domain.tell(slot, &error);
     last_error::put_notes(&notes);
     last_error::take_word();
-    (verdict, word)
+    (outcome, word)
 }
 
 /// On the way back into the domain something is amiss. 0: go on; 1: the call in ends.

@@ -7,9 +7,7 @@ pub mod meter;
 pub mod refuse;
 
 use ringfence_driver::args::Front;
-use ringfence_runtime::{
-    Call, CallError, Domain, DomainOptions, Entry, Fault, Imports, LoadOptions, Module, Verdict,
-};
+use ringfence_runtime::{Call, CallError, Domain, DomainOptions, Entry, Fault, Imports, LoadOptions, Module};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -92,18 +90,18 @@ pub fn imports() -> Imports {
     Imports::new()
         .closure("host_add", |f| {
             f.result[0] = f.ints[0].wrapping_add(f.ints[1]);
-            Verdict::Return
+            Ok(())
         })
-        .closure("host_enter", |_| Verdict::Return)
-        .closure("host_call", |_| Verdict::Return)
+        .closure("host_enter", |_| Ok(()))
+        .closure("host_call", |_| Ok(()))
         .closure("host_stack", |f| {
             let sum: u64 = f.ints.iter().sum();
             f.result[0] = sum + f.stack_argument(0).unwrap() * 100 + f.stack_argument(1).unwrap() * 10_000;
-            Verdict::Return
+            Ok(())
         })
         .closure("host_scale", |f| {
             f.vector_result[0][0] = (f.double(0) * f.ints[0] as f64).to_bits();
-            Verdict::Return
+            Ok(())
         })
 }
 

@@ -13,7 +13,7 @@ use crate::host;
 use modules::{SPIN, module};
 use ringfence_runtime::domain::{last_status, take_error};
 use ringfence_runtime::{
-    CallError, Code, Domain, DomainOptions, Entry, FaultKind, Imports, OnFailure, Signature, Verdict,
+    CallError, Code, Domain, DomainOptions, EndCall, Entry, FaultKind, Imports, OnFailure, Signature,
 };
 use std::arch::global_asm;
 use std::ffi::{c_int, c_void};
@@ -402,7 +402,7 @@ fn make(kind: Kind) -> &'static World {
         // SAFETY: a function of that signature.
         unsafe { Imports::new().plain("add_seven", add_seven as *const c_void, ONE) }
     };
-    let fails = Imports::new().closure("add_seven", |_| Verdict::Fail("as it should".into()));
+    let fails = Imports::new().closure("add_seven", |_| Err(EndCall::Fail("as it should".into())));
     let (callee, export) = match kind {
         Kind::Failing => (domain_of(&module(Kind::Bare), fails, &counted), "work"),
         _ => (domain_of(&module(Kind::Bare), plain(), &counted), "slow_crash"),
@@ -412,14 +412,14 @@ fn make(kind: Kind) -> &'static World {
         let imports = match kind {
             Kind::Closure => Imports::new().closure("add_seven", |frame| {
                 frame.result[0] = frame.ints[0].wrapping_add(7);
-                Verdict::Return
+                Ok(())
             }),
             Kind::Callee | Kind::Failing => {
                 let failure = OnFailure::Return(100);
                 let imports = Imports::new().domain_or("add_seven", &callee, export, ONE, failure);
                 imports.on_callee_failure(|_| {
                     go_on_stepping();
-                    Verdict::Return
+                    Ok(())
                 })
             }
             _ => plain(),
