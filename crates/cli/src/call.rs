@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use ringfence::dynamic::Argument;
 use ringfence::{Domain, Imports, LoadOptions, Module, Ptr};
+use ringfence_core::work::Budget;
+use ringfence_debug::prototype;
 
 use crate::added::{self, Additions, Named};
 use crate::failure;
@@ -92,11 +94,19 @@ fn try_run(args: &Args) -> Result<Option<String>, ExitCode> {
             .find(|m| m.exports().iter().any(|e| e.name == args.function))
             .unwrap_or(&all[0]),
     };
-    let prototype = || ringfence_driver::prototype::of(home.original(), &args.function);
+    let declared = || {
+        let mut budget = Budget::for_file(home.original().len() as u64);
+        prototype::of(home.original(), &args.function, &mut budget)
+    };
     let mut guessed = false;
     let signature = match &args.sig {
         Some(text) => Signature::parse(text).map_err(usage)?,
-        None => match prototype() {
+        None => match declared().map_err(|e| {
+            let name = &args.function;
+            usage(format!(
+                "finding {name}'s type in the debug information {e}; --sig tells it"
+            ))
+        })? {
             Some(p) => Signature::of(&args.function, &p, &args.args).map_err(usage)?,
             None => {
                 guessed = true;

@@ -16,6 +16,7 @@ pub fn read(path: &Path, limit: Option<u64>) -> Result<Vec<u8>, String> {
             return Ok(None);
         }
         let mut bytes = Vec::new();
+        bytes.try_reserve_exact(file.metadata()?.len() as usize)?;
         file.take(limit + 1).read_to_end(&mut bytes)?;
         Ok((bytes.len() as u64 <= limit).then_some(bytes))
     };

@@ -1,5 +1,6 @@
 //! `ringfence inspect`.
 
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -34,17 +35,19 @@ pub fn run(args: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if args.json {
-        output::out(serde_json::to_string_pretty(&info).unwrap_or_default());
-    } else {
-        output::out(show(&path.to_string(), &info).trim_end_matches('\n'));
-    }
+    // Written as it is made: the names may be many. If nobody reads it any more, that changes nothing.
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let _ = match args.json {
+        true => serde_json::to_writer_pretty(&mut out, &info)
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out)),
+        false => show(&mut out, &path.to_string(), &info),
+    };
+    let _ = out.flush();
     ExitCode::SUCCESS
 }
 
-fn show(path: &str, info: &Info) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
+fn show(out: &mut impl Write, path: &str, info: &Info) -> io::Result<()> {
     let list = |names: &[&str]| {
         if names.is_empty() {
             "none".to_owned()
@@ -52,17 +55,16 @@ fn show(path: &str, info: &Info) -> String {
             names.join(" ")
         }
     };
-    // Writing to a String cannot fail.
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{}{value}", paint(Colour::Bold, format_args!("{name:<12}")));
+        writeln!(out, "{}{value}", paint(Colour::Bold, format_args!("{name:<12}")))
     };
-    line("module", path.to_owned());
+    line("module", path.to_owned())?;
     let check = if info.check { ", with checks" } else { "" };
-    line("isolation", format!("{}{check}", info.isolation));
+    line("isolation", format!("{}{check}", info.isolation))?;
     if let Some(addressing) = info.addressing {
-        line("addressing", addressing.to_owned());
+        line("addressing", addressing.to_owned())?;
     }
-    line("interface", format!("version {}", info.abi));
+    line("interface", format!("version {}", info.abi))?;
     line(
         "verifier",
         if info.accepted {
@@ -71,10 +73,10 @@ fn show(path: &str, info: &Info) -> String {
             "rejects it: see ringfence verify"
         }
         .to_owned(),
-    );
-    line("needs", list(&info.features));
+    )?;
+    line("needs", list(&info.features))?;
     if let Some(used) = &info.used {
-        line("uses", list(used));
+        line("uses", list(used))?;
     }
     line(
         "size",
@@ -91,7 +93,7 @@ fn show(path: &str, info: &Info) -> String {
                 ""
             }
         ),
-    );
+    )?;
     let relocations: Vec<String> = info.relocations.iter().map(|(k, n)| format!("{n} {k}")).collect();
     line(
         "relocations",
@@ -100,32 +102,32 @@ fn show(path: &str, info: &Info) -> String {
         } else {
             relocations.join(", ")
         },
-    );
+    )?;
     line(
         "start-up",
         format!("{} functions at load and unload", info.initialisers),
-    );
-    line("segments", String::new());
+    )?;
+    line("segments", String::new())?;
     for s in &info.segments {
-        let _ = writeln!(
-            text,
+        writeln!(
+            out,
             "  {:#010x}  {:<2}  {:>10}",
             s.address,
             s.rights,
             bytes(s.memory)
-        );
+        )?;
     }
     for (title, symbols) in [("exports", &info.exports), ("imports", &info.imports)] {
-        let _ = writeln!(
-            text,
+        writeln!(
+            out,
             "{}",
             paint(Colour::Bold, format_args!("{:<12}{}", title, symbols.len()))
-        );
+        )?;
         for s in symbols {
-            let _ = writeln!(text, "  {}", symbol(s));
+            writeln!(out, "  {}", symbol(s))?;
         }
     }
-    text
+    Ok(())
 }
 
 fn symbol(s: &SymbolInfo) -> String {

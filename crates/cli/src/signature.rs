@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringfence_driver::prototype::{CType, Prototype};
+use ringfence_debug::prototype::{CType, Prototype};
 
 /// A type that can be passed or returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

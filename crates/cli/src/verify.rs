@@ -141,6 +141,9 @@ fn print(path: &str, verdict: &Verdict) {
     if verdict.truncated {
         output::out("  … and more");
     }
+    if let Some(cut) = verdict.cut {
+        output::out(format_args!("  (some lines are not told: looking them up {cut})"));
+    }
 }
 
 fn describe(f: &Finding) -> String {
@@ -195,6 +198,7 @@ fn to_json(path: &str, verdict: &Verdict) -> Value {
             .collect();
         value["rejections"] = json!(findings);
         value["truncated"] = json!(verdict.truncated);
+        value["cut"] = json!(verdict.cut.map(|cut| cut.to_string()));
     }
     value
 }

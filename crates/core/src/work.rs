@@ -119,6 +119,14 @@ impl Budget {
         }
     }
 
+    /// What taking a file of `len` bytes apart may cost, its bytes in memory included. Time that is linear in them follows from the
+    /// steps: entries of tables, and bytes of names.
+    #[must_use]
+    pub const fn for_file(len: u64) -> Budget {
+        let steps = (16_u64 << 20).saturating_add(len.saturating_mul(4));
+        Budget::new(steps, (64_u64 << 20).saturating_add(len.saturating_mul(8)))
+    }
+
     /// The same, and no later than this long from now. Another deadline that is earlier stays.
     #[must_use]
     pub fn within(self, time: Duration) -> Budget {

@@ -1,9 +1,8 @@
 //! Puts files and bare code before the verifier, and says where and what it refuses.
 
-use addr2line::gimli;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
-use object::read::elf::ElfFile64;
-use object::{LittleEndian as Le, Object, ObjectSection};
+use ringfence_core::work::{Budget, Exceeded};
+use ringfence_debug::Name;
 use ringfence_isa::{Isolation, PAGE, note};
 pub use ringfence_verify::{Report, Rules};
 use ringfence_verify::{Segment, SegmentKind};
@@ -44,6 +43,8 @@ pub struct Verdict {
     pub isolation: Isolation,
     /// Bytes of text.
     pub text: usize,
+    /// Why the findings do not all have their lines, if what they are looked up in takes too much.
+    pub cut: Option<Exceeded>,
 }
 
 impl Verdict {
@@ -98,12 +99,28 @@ impl std::fmt::Display for Finding {
 ///
 /// The file is not a module.
 pub fn check(data: &[u8], rules: &Rules) -> Result<Verdict, ImageError> {
-    let image = Image::parse(data)?;
+    let mut budget = Budget::for_file(data.len() as u64);
+    budget.bytes(data.len() as u64)?;
+    check_image(&Image::within(data, &mut budget)?, rules, &mut budget)
+}
+
+/// What the verifier takes at most for each byte of text, and besides (docs/security/loading.md).
+const VERIFIER: (u64, u64) = (4, 512 << 10);
+
+/// The same, for what was read already and under what is left of its budget.
+pub(crate) fn check_image(
+    image: &Image<'_>,
+    rules: &Rules,
+    budget: &mut Budget,
+) -> Result<Verdict, ImageError> {
     let note = image.require_note()?;
     let mut rules = rules.clone();
     if note.flags & note::flag::INTEGRITY != 0 {
         rules.isolation = Isolation::Integrity;
     }
+    let len = image.text.file.next_multiple_of(PAGE);
+    let cost = (1 + VERIFIER.0) * len + VERIFIER.1;
+    budget.bytes(cost)?;
     let text = image.text_pages();
     let segments = image.segments();
     let verdict = ringfence_verify::verify(
@@ -113,36 +130,58 @@ pub fn check(data: &[u8], rules: &Rules) -> Result<Verdict, ImageError> {
             segments: &segments,
             image_offset: None,
         },
-        &entries(&image),
+        &entries(image, budget)?,
         &rules,
     );
-    let lines = Lines::new(data);
-    Ok(finish(
+    let verdict = finish(
         verdict,
         &rules,
         text.len(),
         &text,
         image.text.address,
-        |address| (image.place(address), lines.as_ref().and_then(|l| l.find(address))),
-    ))
+        |offsets| {
+            let (lines, cut) = lines(image.data, offsets, budget);
+            let symbols = offsets.iter().map(|&at| image.place(at));
+            (symbols.zip(lines).collect(), cut)
+        },
+    );
+    budget.give_back(cost);
+    Ok(verdict)
+}
+
+/// `file:line` of some addresses; and what was exceeded if they are not all that could be told.
+fn lines(file: &[u8], offsets: &[u64], budget: &mut Budget) -> (Vec<Option<String>>, Option<Exceeded>) {
+    let (mut lines, mut cut) = (Vec::new(), None);
+    for some in offsets.chunks(ringfence_debug::MOST) {
+        let (names, exceeded) = ringfence_debug::look_up(file, some, budget);
+        cut = cut.or(exceeded);
+        lines.extend(names.into_iter().map(|names| {
+            let Name { file, line, .. } = names.into_iter().next()?;
+            Some(format!("{}:{}", String::from_utf8_lossy(&file?), line?))
+        }));
+    }
+    (lines, cut)
 }
 
 /// Where a host may enter a module: exported functions and initialisers.
-#[must_use]
-pub fn entries(image: &Image<'_>) -> Vec<u32> {
+///
+/// # Errors
+///
+/// The budget does not suffice.
+pub fn entries(image: &Image<'_>, budget: &mut Budget) -> Result<Vec<u32>, Exceeded> {
     let text = image.text.address..image.text.address + image.text.memory;
-    let mut entries: Vec<u32> = image
+    let functions = image
         .dynamic
         .iter()
         .filter(|s| s.defined && s.kind == SymbolKind::Function)
         .map(|s| s.address)
         .chain(image.initialisers.iter().map(|(_, a)| *a))
-        .filter(|a| text.contains(a))
-        .map(|a| a as u32)
-        .collect();
+        .filter(|a| text.contains(a));
+    let mut entries = budget.vec(functions.clone().count())?;
+    entries.extend(functions.map(|a| a as u32));
     entries.sort_unstable();
     entries.dedup();
-    entries
+    Ok(entries)
 }
 
 /// Verifies bare code as if it stood at address 0 of an image of its own.
@@ -168,8 +207,13 @@ pub fn check_raw(code: &[u8], entries: &[u32], rules: &Rules) -> Verdict {
         entries,
         rules,
     );
-    finish(verdict, rules, code.len(), &text, 0, |_| (None, None))
+    finish(verdict, rules, code.len(), &text, 0, |offsets| {
+        (vec![(None, None); offsets.len()], None)
+    })
 }
+
+/// The name and the line of a place.
+type Place = (Option<String>, Option<String>);
 
 fn finish(
     verdict: Result<Report, ringfence_verify::Rejected>,
@@ -177,7 +221,7 @@ fn finish(
     len: usize,
     text: &[u8],
     base: u64,
-    place: impl Fn(u64) -> (Option<String>, Option<String>),
+    places: impl FnOnce(&[u64]) -> (Vec<Place>, Option<Exceeded>),
 ) -> Verdict {
     let isolation = rules.isolation;
     match verdict {
@@ -187,11 +231,13 @@ fn finish(
             truncated: false,
             isolation,
             text: len,
+            cut: None,
         },
         Err(rejected) => {
-            let findings = rejected.rejections.iter().map(|r| {
+            let offsets: Vec<u64> = rejected.rejections.iter().map(|r| r.offset.into()).collect();
+            let (places, cut) = places(&offsets);
+            let findings = rejected.rejections.iter().zip(places).map(|(r, (symbol, line))| {
                 let offset = u64::from(r.offset);
-                let (symbol, line) = place(offset);
                 let bytes = offset
                     .checked_sub(base)
                     .and_then(|at| text.get(at as usize..))
@@ -214,6 +260,7 @@ fn finish(
                 truncated: rejected.truncated,
                 isolation,
                 text: len,
+                cut,
             }
         }
     }
@@ -233,32 +280,4 @@ pub fn disassemble(bytes: &[u8], address: u64) -> (String, usize) {
     let mut text = String::new();
     formatter.format(&instruction, &mut text);
     (text, instruction.len())
-}
-
-/// Source lines, from DWARF.
-pub struct Lines<'a>(addr2line::Context<gimli::EndianSlice<'a, gimli::LittleEndian>>);
-
-impl<'a> Lines<'a> {
-    /// Reads a file's line tables; `None` if there are none that can be read.
-    #[must_use]
-    pub fn new(data: &'a [u8]) -> Option<Lines<'a>> {
-        let file = ElfFile64::<Le>::parse(data).ok()?;
-        file.section_by_name(".debug_line")?;
-        let load = |id: gimli::SectionId| -> Result<_, gimli::Error> {
-            let bytes = file
-                .section_by_name(id.name())
-                .and_then(|s| s.data().ok())
-                .unwrap_or(&[]);
-            Ok(gimli::EndianSlice::new(bytes, gimli::LittleEndian))
-        };
-        let dwarf = gimli::Dwarf::load(load).ok()?;
-        addr2line::Context::from_dwarf(dwarf).ok().map(Lines)
-    }
-
-    /// `file:line` of an address.
-    #[must_use]
-    pub fn find(&self, address: u64) -> Option<String> {
-        let location = self.0.find_location(address).ok()??;
-        Some(format!("{}:{}", location.file?, location.line?))
-    }
 }

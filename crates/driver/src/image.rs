@@ -1,11 +1,11 @@
 //! A linked module file, read and checked for the shape that `docs/abi.md` gives it.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use object::LittleEndian as Le;
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
+use ringfence_core::work::{Budget, Exceeded};
 use ringfence_isa::{ABI_VERSION, PAGE, note};
 use ringfence_verify::{Segment, SegmentKind};
 
@@ -36,9 +36,12 @@ pub enum ImageError {
     /// Something that a module must not have.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The names of symbols take more memory than any linker's output.
-    #[error("its symbols' names take more than {} MiB and four times the file; no linker makes such a file", NAMES >> 20)]
-    Names,
+    /// A name that is no text, or has no end.
+    #[error("a dynamic symbol's name is no text of at most {NAME} bytes")]
+    Name,
+    /// Its tables take more work or memory than any linker's output.
+    #[error("reading it {0}; no linker makes such a file")]
+    Exceeded(#[from] Exceeded),
     /// No `.note.ringfence`.
     #[error(
         "no .note.ringfence: this is an ordinary shared object, not a module; build it with ringfence cc"
@@ -80,10 +83,10 @@ pub enum SymbolKind {
 }
 
 /// A symbol of the static or of the dynamic symbol table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Symbol {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'a> {
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// Its address; for thread-local objects, the offset in the thread block's image.
     pub address: u64,
     /// Its size.
@@ -117,9 +120,9 @@ pub struct Image<'a> {
     /// The one executable segment.
     pub text: Load,
     /// Symbols for messages (`.symtab`, or the dynamic ones where there is none), in order of address.
-    pub symbols: Vec<Symbol>,
+    pub symbols: Vec<Symbol<'a>>,
     /// Dynamic symbols: exports and imports.
-    pub dynamic: Vec<Symbol>,
+    pub dynamic: Vec<Symbol<'a>>,
     /// The note, if there is one.
     pub note: Option<Note>,
     /// Where the notes' descriptors are in the file.
@@ -129,7 +132,7 @@ pub struct Image<'a> {
     /// Size of the thread-local block, if there is one.
     pub tls: Option<u64>,
     /// Libraries that the file asks for (`DT_NEEDED`).
-    pub needed: Vec<String>,
+    pub needed: Vec<&'a str>,
     /// Parts of the executable segment's file that no section covers.
     pub gaps: Vec<Range<u64>>,
     /// Relocations: number by type.
@@ -140,6 +143,18 @@ pub struct Image<'a> {
 
 type Elf<'a> = ElfFile64<'a, Le>;
 
+// What the loader refuses as well (docs/security/loading.md).
+
+/// Bytes of one name.
+const NAME: usize = 16 << 10;
+const PROGRAM_HEADERS: usize = 128;
+const SEGMENTS: usize = 32;
+const DYNAMIC_ENTRIES: usize = 4096;
+/// Constructors, or destructors.
+const INITIALISERS: u64 = 65_536;
+/// It takes seven.
+const RELOCATION_TYPES: usize = 64;
+
 impl<'a> Image<'a> {
     /// Reads a module file. Whether it has a note is left to the caller ([`Image::require_note`]).
     ///
@@ -147,6 +162,17 @@ impl<'a> Image<'a> {
     ///
     /// Anything that keeps the file from being a module, in the order in which a reader would look.
     pub fn parse(data: &'a [u8]) -> Result<Image<'a>, ImageError> {
+        let mut budget = Budget::for_file(data.len() as u64);
+        budget.bytes(data.len() as u64)?;
+        Image::within(data, &mut budget)
+    }
+
+    /// The same, under what is left of a budget that has paid for `data`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Image::parse`].
+    pub fn within(data: &'a [u8], budget: &mut Budget) -> Result<Image<'a>, ImageError> {
         check_header(data)?;
         let file: Elf<'a> = Elf::parse(data)?;
         let loads = loads(&file, data)?;
@@ -155,13 +181,12 @@ impl<'a> Image<'a> {
             [one] => **one,
             several => return Err(ImageError::TextSegments(several.len())),
         };
-        let mut room = NAMES + 4 * data.len();
         let mut image = Image {
             data,
             loads,
             text,
-            symbols: symbols(&file, false, &mut room)?,
-            dynamic: symbols(&file, true, &mut room)?,
+            symbols: symbols(&file, false, budget)?,
+            dynamic: symbols(&file, true, budget)?,
             note: None,
             note_places: Vec::new(),
             initialisers: Vec::new(),
@@ -172,12 +197,19 @@ impl<'a> Image<'a> {
             debug_info: false,
         };
         if image.symbols.is_empty() {
-            image.symbols = image.dynamic.iter().filter(|s| s.defined).cloned().collect();
+            image.symbols = budget.vec(image.dynamic.len())?;
+            image
+                .symbols
+                .extend(image.dynamic.iter().filter(|s| s.defined).copied());
         }
+        // What sorting takes meanwhile.
+        let sorting = (image.symbols.len() * size_of::<Symbol<'_>>()) as u64 / 2;
+        budget.bytes(sorting)?;
         image.symbols.sort_by_key(|s| s.address);
-        image.headers(&file)?;
-        image.sections(&file);
-        image.dynamic_table(&file)?;
+        budget.give_back(sorting);
+        image.headers(&file, budget)?;
+        image.sections(&file, budget)?;
+        image.dynamic_table(&file, budget)?;
         Ok(image)
     }
 
@@ -235,7 +267,7 @@ impl<'a> Image<'a> {
 
     /// The function (or other symbol of the text) that covers `address`, and the offset in it.
     #[must_use]
-    pub fn symbol_at(&self, address: u64) -> Option<(&Symbol, u64)> {
+    pub fn symbol_at(&self, address: u64) -> Option<(&Symbol<'a>, u64)> {
         let text = self.text.address..self.text.address + self.text.memory;
         if !text.contains(&address) {
             return None;
@@ -261,7 +293,7 @@ impl<'a> Image<'a> {
     pub fn place(&self, address: u64) -> Option<String> {
         self.symbol_at(address).map(|(s, off)| {
             if off == 0 {
-                s.name.clone()
+                s.name.to_owned()
             } else {
                 format!("{}+{off:#x}", s.name)
             }
@@ -282,7 +314,7 @@ impl<'a> Image<'a> {
             .flatten()
     }
 
-    fn headers(&mut self, file: &Elf<'a>) -> Result<(), ImageError> {
+    fn headers(&mut self, file: &Elf<'a>, budget: &mut Budget) -> Result<(), ImageError> {
         for header in file.elf_program_headers() {
             let kind = header.p_type(Le);
             if kind == elf::PT_INTERP {
@@ -297,15 +329,15 @@ impl<'a> Image<'a> {
                 self.tls = Some(header.p_memsz(Le));
             }
             if kind == elf::PT_NOTE {
-                self.notes(header.p_offset(Le), header.p_filesz(Le));
+                self.notes(header.p_offset(Le), header.p_filesz(Le), budget)?;
             }
         }
         Ok(())
     }
 
-    fn notes(&mut self, offset: u64, len: u64) {
+    fn notes(&mut self, offset: u64, len: u64, budget: &mut Budget) -> Result<(), Exceeded> {
         let (Ok(start), Ok(len)) = (usize::try_from(offset), usize::try_from(len)) else {
-            return;
+            return Ok(());
         };
         let end = start.saturating_add(len).min(self.data.len());
         let mut at = start;
@@ -316,20 +348,20 @@ impl<'a> Image<'a> {
                 .map(u32::from_le_bytes)
         };
         while at.saturating_add(12) <= end {
+            budget.step()?;
             let (Some(name_len), Some(desc_len), Some(kind)) = (word(at), word(at + 4), word(at + 8)) else {
-                return;
+                break;
             };
             let name = at + 12;
             let desc = name.saturating_add((name_len as usize).next_multiple_of(4));
             let next = desc.saturating_add((desc_len as usize).next_multiple_of(4));
             if next > end {
-                return;
+                break;
             }
-            let mut expected = note::NAME.as_bytes().to_vec();
-            expected.push(0);
+            let named = self.data.get(name..name + name_len as usize);
             if kind == note::TYPE
                 && desc_len as usize >= note::DESC_LEN
-                && self.data.get(name..name + name_len as usize) == Some(expected.as_slice())
+                && named.and_then(|n| n.strip_suffix(&[0])) == Some(note::NAME.as_bytes())
             {
                 let field = |i: usize| word(desc + 4 * i).unwrap_or(0);
                 let found = Note {
@@ -337,43 +369,48 @@ impl<'a> Image<'a> {
                     flags: field(1),
                     features: field(2),
                 };
-                self.note_places.push(desc..desc + note::DESC_LEN);
+                budget.push(&mut self.note_places, desc..desc + note::DESC_LEN)?;
                 let merged = self.note.get_or_insert(found);
                 merged.flags |= found.flags;
                 merged.features |= found.features;
             }
             at = next;
         }
+        Ok(())
     }
 
     /// What section headers tell; a module without them is a module all the same.
-    fn sections(&mut self, file: &Elf<'a>) {
+    fn sections(&mut self, file: &Elf<'a>, budget: &mut Budget) -> Result<(), Exceeded> {
         let table = file.elf_section_table();
         let end = self.text.address + self.text.file;
-        let mut covered: Vec<Range<u64>> = Vec::new();
+        let names = usize::from(file.elf_header().e_shstrndx.get(Le).0);
+        let names = section_bytes(file, table.iter().nth(names));
+        let mut covered: Vec<Range<u64>> = budget.vec(0)?;
         for section in table.iter() {
+            budget.step()?;
             let flags = section.sh_flags(Le).0;
             let (start, size) = (section.sh_addr(Le), section.sh_size(Le));
             if flags & elf::SHF_ALLOC.0 != 0 && start >= self.text.address && start < end {
-                covered.push(start..start.saturating_add(size));
+                budget.push(&mut covered, start..start.saturating_add(size))?;
             }
-            let name = table.section_name(Le, section).unwrap_or(b"");
-            self.debug_info |= matches!(name, b".debug_line" | b".zdebug_line");
+            let name = names.get(section.sh_name(Le) as usize..).unwrap_or_default();
+            self.debug_info |= name.starts_with(b".debug_line\0") || name.starts_with(b".zdebug_line\0");
         }
-        covered.sort_by_key(|r| r.start);
+        covered.sort_unstable_by_key(|r| r.start);
         let mut at = self.text.address;
         for range in covered {
             if range.start > at {
-                self.gaps.push(at..range.start);
+                budget.push(&mut self.gaps, at..range.start)?;
             }
             at = at.max(range.end);
         }
         if at > self.text.address && at < end {
-            self.gaps.push(at..end);
+            budget.push(&mut self.gaps, at..end)?;
         }
+        Ok(())
     }
 
-    fn dynamic_table(&mut self, file: &Elf<'a>) -> Result<(), ImageError> {
+    fn dynamic_table(&mut self, file: &Elf<'a>, budget: &mut Budget) -> Result<(), ImageError> {
         let Some(header) = file
             .elf_program_headers()
             .iter()
@@ -382,32 +419,33 @@ impl<'a> Image<'a> {
             return Ok(());
         };
         let dynamics = header.dynamic(Le, self.data)?.unwrap_or(&[]);
-        let mut values: HashMap<i64, u64> = HashMap::new();
-        let strings = file.elf_dynamic_symbol_table().strings();
-        for d in dynamics {
-            let tag = d.d_tag(Le);
-            if tag == elf::DT_NULL {
-                break;
-            }
-            let value = d.d_val(Le);
-            if tag == elf::DT_NEEDED
-                && let Some(name) = u32::try_from(value).ok().and_then(|v| strings.get(v).ok())
-            {
-                self.needed.push(String::from_utf8_lossy(name).into_owned());
-            }
-            if tag == elf::DT_TEXTREL {
-                return Err(ImageError::Forbidden("relocations in the text (DT_TEXTREL)"));
-            }
-            values.insert(tag.0, value);
+        let dynamics = dynamics.split(|d| d.d_tag(Le) == elf::DT_NULL).next();
+        let dynamics = dynamics.unwrap_or_default();
+        if dynamics.len() > DYNAMIC_ENTRIES {
+            return Err(ImageError::Forbidden(
+                "more than 4,096 entries in the dynamic section",
+            ));
         }
-        let value = |tag: elf::DynamicTag| values.get(&tag.0).copied();
+        let strings = strings(file, true);
+        for d in dynamics {
+            match d.d_tag(Le) {
+                elf::DT_NEEDED => {
+                    let name = text(strings, d.d_val(Le), budget)?.ok_or(ImageError::Name)?;
+                    budget.push(&mut self.needed, name)?;
+                }
+                elf::DT_TEXTREL => {
+                    return Err(ImageError::Forbidden("relocations in the text (DT_TEXTREL)"));
+                }
+                _ => {}
+            }
+        }
+        let value = |tag: elf::DynamicTag| dynamics.iter().rfind(|d| d.d_tag(Le) == tag).map(|d| d.d_val(Le));
         for (name, tag) in [("DT_INIT", elf::DT_INIT), ("DT_FINI", elf::DT_FINI)] {
             if let Some(address) = value(tag) {
                 self.initialisers.push((name, address));
             }
         }
-        let relative = self.rela(value(elf::DT_RELA), value(elf::DT_RELASZ));
-        self.rela(value(elf::DT_JMPREL), value(elf::DT_PLTRELSZ));
+        let mut arrays = Vec::new();
         for (name, array, size) in [
             ("DT_INIT_ARRAY", elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ),
             ("DT_FINI_ARRAY", elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ),
@@ -415,28 +453,40 @@ impl<'a> Image<'a> {
             let (Some(start), Some(size)) = (value(array), value(size)) else {
                 continue;
             };
-            for i in 0..size / 8 {
-                let slot = start.wrapping_add(8 * i);
-                if let Some(target) = relative.get(&slot) {
-                    self.initialisers.push((name, *target));
-                }
-                // A hostile size would otherwise keep us here for hours.
-                if 8 * i > self.data.len() as u64 {
-                    break;
+            if size / 8 > INITIALISERS {
+                return Err(ImageError::Forbidden(
+                    "more than 65,536 functions at load or unload",
+                ));
+            }
+            arrays.push((name, start..start.saturating_add(size / 8 * 8)));
+        }
+        let relative = self.rela(value(elf::DT_RELA), value(elf::DT_RELASZ), &arrays, budget)?;
+        self.rela(value(elf::DT_JMPREL), value(elf::DT_PLTRELSZ), &[], budget)?;
+        for (name, array) in arrays {
+            for slot in array.step_by(8) {
+                let after = relative.partition_point(|r| r.0 <= slot);
+                if let Some(&(_, target)) = relative[..after].last().filter(|r| r.0 == slot) {
+                    budget.push(&mut self.initialisers, (name, target))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Counts relocations and returns the relative ones: slot to target.
-    fn rela(&mut self, start: Option<u64>, size: Option<u64>) -> HashMap<u64, u64> {
-        let mut relative = HashMap::new();
+    /// Counts relocations, and returns the relative ones in `arrays`: slot and target, by slot.
+    fn rela(
+        &mut self,
+        start: Option<u64>,
+        size: Option<u64>,
+        arrays: &[(&str, Range<u64>)],
+        budget: &mut Budget,
+    ) -> Result<Vec<(u64, u64)>, ImageError> {
+        let mut relative = budget.vec(0)?;
         let (Some(start), Some(size)) = (start, size) else {
-            return relative;
+            return Ok(relative);
         };
-        let mut counts: HashMap<u32, usize> = self.relocations.iter().copied().collect();
         for i in 0..size / 24 {
+            budget.step()?;
             let Some(entry) = self.bytes_at(start.wrapping_add(24 * i), 24) else {
                 break;
             };
@@ -446,14 +496,21 @@ impl<'a> Image<'a> {
                 u64::from_le_bytes(bytes)
             };
             let kind = word(8) as u32;
-            *counts.entry(kind).or_default() += 1;
-            if kind == elf::R_X86_64_RELATIVE.0 {
-                relative.insert(word(0), word(16));
+            match self.relocations.iter().position(|(k, _)| *k == kind) {
+                Some(n) => self.relocations[n].1 += 1,
+                None if self.relocations.len() == RELOCATION_TYPES => {
+                    return Err(ImageError::Forbidden("relocations of more than 64 types"));
+                }
+                None => self.relocations.push((kind, 1)),
+            }
+            let inside = arrays.iter().any(|(_, array)| array.contains(&word(0)));
+            if kind == elf::R_X86_64_RELATIVE.0 && inside {
+                budget.push(&mut relative, (word(0), word(16)))?;
             }
         }
-        self.relocations = counts.into_iter().collect();
         self.relocations.sort_unstable();
-        relative
+        relative.sort_unstable_by_key(|r| r.0);
+        Ok(relative)
     }
 }
 
@@ -475,6 +532,9 @@ fn check_header(data: &[u8]) -> Result<(), ImageError> {
 
 fn loads(file: &Elf<'_>, data: &[u8]) -> Result<Vec<Load>, ImageError> {
     let mut loads: Vec<Load> = Vec::new();
+    if file.elf_program_headers().len() > PROGRAM_HEADERS {
+        return Err(ImageError::Forbidden("more than 128 program headers"));
+    }
     for (index, header) in file.elf_program_headers().iter().enumerate() {
         if header.p_type(Le) != elf::PT_LOAD {
             continue;
@@ -491,6 +551,9 @@ fn loads(file: &Elf<'_>, data: &[u8]) -> Result<Vec<Load>, ImageError> {
         let wrong = |what| Err(ImageError::Segment { index, what });
         if load.memory == 0 {
             continue;
+        }
+        if loads.len() == SEGMENTS {
+            return Err(ImageError::Forbidden("more than 32 loadable segments"));
         }
         if load.file > load.memory {
             return wrong("longer in the file than in memory");
@@ -527,42 +590,68 @@ fn loads(file: &Elf<'_>, data: &[u8]) -> Result<Vec<Load>, ImageError> {
     Ok(loads)
 }
 
-/// Bytes that the names of one file's symbols may take in all, besides as many as the file has. Symbols can share one long name.
-const NAMES: usize = 64 << 20;
+/// The bytes of a section; none if it has none in the file, or they lie outside of it.
+fn section_bytes<'a>(file: &Elf<'a>, section: Option<&elf::SectionHeader64<Le>>) -> &'a [u8] {
+    let bytes = section.and_then(|s| s.data(Le, file.data()).ok());
+    bytes.unwrap_or_default()
+}
 
-fn symbols(file: &Elf<'_>, dynamic: bool, room: &mut usize) -> Result<Vec<Symbol>, ImageError> {
+/// The names of one of the two tables of symbols.
+fn strings<'a>(file: &Elf<'a>, dynamic: bool) -> &'a [u8] {
+    let table = match dynamic {
+        true => file.elf_dynamic_symbol_table(),
+        false => file.elf_symbol_table(),
+    };
+    let section = file.elf_section_table().section(table.string_section());
+    section_bytes(file, section.ok())
+}
+
+/// The text at `at`; `None` if it has no end within [`NAME`] bytes, or is no text. What is looked at is paid: many symbols can
+/// share one long name.
+fn text<'a>(strings: &'a [u8], at: u64, budget: &mut Budget) -> Result<Option<&'a str>, Exceeded> {
+    let Some(rest) = usize::try_from(at).ok().and_then(|at| strings.get(at..)) else {
+        return Ok(None);
+    };
+    let rest = &rest[..rest.len().min(NAME + 1)];
+    let len = rest.iter().position(|&b| b == 0);
+    budget.steps(1 + len.unwrap_or(rest.len()) as u64 / 8)?;
+    Ok(len.and_then(|len| std::str::from_utf8(&rest[..len]).ok()))
+}
+
+fn symbols<'a>(file: &Elf<'a>, dynamic: bool, budget: &mut Budget) -> Result<Vec<Symbol<'a>>, ImageError> {
     let table = if dynamic {
         file.elf_dynamic_symbol_table()
     } else {
         file.elf_symbol_table()
     };
-    let strings = table.strings();
-    table
-        .iter()
-        .filter_map(|s| {
-            let kind = match s.st_type() {
-                elf::STT_FUNC | elf::STT_GNU_IFUNC => SymbolKind::Function,
-                elf::STT_OBJECT => SymbolKind::Object,
-                elf::STT_TLS => SymbolKind::Tls,
-                elf::STT_NOTYPE => SymbolKind::Untyped,
-                _ => return None,
-            };
-            let name = s.name(Le, strings).ok()?;
-            if name.is_empty() {
-                return None;
+    let strings = strings(file, dynamic);
+    let mut symbols = budget.vec(table.len())?;
+    for s in table.iter() {
+        let kind = match s.st_type() {
+            elf::STT_FUNC | elf::STT_GNU_IFUNC => SymbolKind::Function,
+            elf::STT_OBJECT => SymbolKind::Object,
+            elf::STT_TLS => SymbolKind::Tls,
+            elf::STT_NOTYPE => SymbolKind::Untyped,
+            _ => {
+                budget.step()?;
+                continue;
             }
-            let Some(rest) = room.checked_sub(name.len() + size_of::<Symbol>()) else {
-                return Some(Err(ImageError::Names));
-            };
-            *room = rest;
-            Some(Ok(Symbol {
-                name: String::from_utf8_lossy(name).into_owned(),
-                address: s.st_value(Le),
-                size: s.st_size(Le),
-                kind,
-                defined: s.st_shndx(Le) != elf::SHN_UNDEF,
-                weak: s.st_bind() == elf::STB_WEAK,
-            }))
-        })
-        .collect()
+        };
+        let name = match text(strings, s.st_name(Le).into(), budget)? {
+            Some("") => continue,
+            Some(name) => name,
+            // What is there for messages only is not told.
+            None if !dynamic => continue,
+            None => return Err(ImageError::Name),
+        };
+        symbols.push(Symbol {
+            name,
+            address: s.st_value(Le),
+            size: s.st_size(Le),
+            kind,
+            defined: s.st_shndx(Le) != elf::SHN_UNDEF,
+            weak: s.st_bind() == elf::STB_WEAK,
+        });
+    }
+    Ok(symbols)
 }

@@ -111,8 +111,8 @@ impl Inputs {
         }
         for symbol in image.dynamic.into_iter().filter(|s| s.defined) {
             match symbol.kind {
-                SymbolKind::Function => self.imports.insert(symbol.name),
-                SymbolKind::Object => self.data_imports.insert(symbol.name),
+                SymbolKind::Function => self.imports.insert(symbol.name.to_owned()),
+                SymbolKind::Object => self.data_imports.insert(symbol.name.to_owned()),
                 _ => false,
             };
         }
@@ -168,7 +168,11 @@ impl Inputs {
     }
 }
 
+/// Modules that one was linked with; more are not looked at.
+const LINKED_WITH: usize = 256;
+
 /// The modules that a module was linked with, as files: for messages and for wrappers, which is no more than what the module says.
+/// At most 256.
 #[must_use]
 pub fn linked_with(module: &[u8]) -> Vec<String> {
     let Ok(file) = ElfFile64::<Le>::parse(module) else {
@@ -179,6 +183,7 @@ pub fn linked_with(module: &[u8]) -> Vec<String> {
         .unwrap_or_default()
         .split(|b| *b == 0)
         .filter(|n| !n.is_empty());
+    let names = names.take(LINKED_WITH);
     names.map(|n| String::from_utf8_lossy(n).into_owned()).collect()
 }
 

@@ -1,11 +1,12 @@
 //! What a module is made of, for people and for scripts.
 
+use ringfence_core::work::{Budget, Exceeded};
 use ringfence_isa::Addressing;
 use ringfence_isa::note::{self, IMPORT_PREFIX};
 use ringfence_isa::window::feature;
 
-use crate::check::{Rules, check};
-use crate::image::{Image, ImageError, SymbolKind};
+use crate::check::{Rules, check_image};
+use crate::image::{Image, ImageError, Symbol, SymbolKind};
 
 /// A segment of a module.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -118,45 +119,27 @@ fn relocation_name(kind: u32) -> String {
 ///
 /// The file is not a module.
 pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
-    let image = Image::parse(data)?;
+    let mut budget = Budget::for_file(data.len() as u64);
+    budget.bytes(data.len() as u64)?;
+    let image = Image::within(data, &mut budget)?;
     let note = image.require_note()?;
+    // Not kept: it is large.
+    let report = check_image(&image, &Rules::default(), &mut budget)?.report;
+    let report = report.map(|r| (r.through_r14, r.features, r.uses_x87));
     let kind = |k: SymbolKind| match k {
         SymbolKind::Function => "function",
         SymbolKind::Object => "object",
         SymbolKind::Tls => "thread-local",
         SymbolKind::Untyped => "label",
     };
-    let mut exports: Vec<SymbolInfo> = image
-        .dynamic
-        .iter()
-        .filter(|s| s.defined)
-        .map(|s| SymbolInfo {
-            name: s.name.clone(),
-            kind: kind(s.kind),
-            address: Some(s.address),
-            size: Some(s.size),
-        })
-        .collect();
-    exports.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut imports: Vec<SymbolInfo> = image
-        .dynamic
-        .iter()
-        .filter(|s| !s.defined)
-        .map(|s| {
-            let function = s.name.strip_prefix(IMPORT_PREFIX);
-            SymbolInfo {
-                name: function.unwrap_or(&s.name).to_owned(),
-                kind: match function {
-                    Some(_) => "function",
-                    None if s.weak => "weak",
-                    None => "object",
-                },
-                address: None,
-                size: None,
-            }
-        })
-        .collect();
-    imports.sort_by(|a, b| a.name.cmp(&b.name));
+    let exports = symbols(&image, true, &mut budget, |s| (s.name, kind(s.kind)))?;
+    let imports = symbols(&image, false, &mut budget, |s| {
+        match s.name.strip_prefix(IMPORT_PREFIX) {
+            Some(function) => (function, "function"),
+            None if s.weak => (s.name, "weak"),
+            None => (s.name, "object"),
+        }
+    })?;
     let segments: Vec<SegmentInfo> = image
         .loads
         .iter()
@@ -171,7 +154,6 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
             },
         })
         .collect();
-    let report = check(data, &Rules::default())?.report;
     let sum = |rights: &str| {
         segments
             .iter()
@@ -186,16 +168,16 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
         } else {
             "full"
         },
-        addressing: report.as_ref().map(|r| match r.through_r14 {
+        addressing: report.map(|(through_r14, ..)| match through_r14 {
             true => Addressing::Any.name(),
             false => Addressing::Segment.name(),
         }),
         check: note.flags & note::flag::CHECK != 0,
         features: feature_names(note.features),
         accepted: report.is_some(),
-        used: report.map(|r| {
-            let mut used = feature_names(r.features);
-            used.extend(r.uses_x87.then_some("x87"));
+        used: report.map(|(_, features, uses_x87)| {
+            let mut used = feature_names(features);
+            used.extend(uses_x87.then_some("x87"));
             used
         }),
         exports,
@@ -214,4 +196,26 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
         data: sum("rw"),
         segments,
     })
+}
+
+/// The dynamic symbols that are defined, or those that are not, by their names.
+fn symbols(
+    image: &Image<'_>,
+    defined: bool,
+    budget: &mut Budget,
+    told: impl for<'a> Fn(&'a Symbol<'a>) -> (&'a str, &'static str),
+) -> Result<Vec<SymbolInfo>, Exceeded> {
+    let of_kind = |s: &&Symbol<'_>| s.defined == defined;
+    let mut symbols = budget.vec(image.dynamic.iter().filter(of_kind).count())?;
+    for s in image.dynamic.iter().filter(of_kind) {
+        let (name, kind) = told(s);
+        symbols.push(SymbolInfo {
+            name: budget.text(name)?,
+            kind,
+            address: defined.then_some(s.address),
+            size: defined.then_some(s.size),
+        });
+    }
+    symbols.sort_unstable_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
+    Ok(symbols)
 }

@@ -16,7 +16,6 @@ mod inputs;
 pub mod inspect;
 mod link;
 mod nudge;
-pub mod prototype;
 mod room;
 mod temp;
 mod tools;

@@ -165,7 +165,7 @@ fn no_plt_no_needed_libraries_no_text_relocations() {
         .dynamic
         .iter()
         .filter(|s| !s.defined)
-        .map(|s| (s.name.as_str(), s.weak))
+        .map(|s| (s.name, s.weak))
         .collect();
     imports.sort_unstable();
     assert_eq!(imports, [("__rf_import.other", false), ("maybe", true)]);

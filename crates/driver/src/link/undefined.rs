@@ -99,8 +99,8 @@ pub(super) fn undefined_symbols(path: &str) -> Vec<String> {
     };
     let undefined = image.dynamic.into_iter().filter(|s| !s.defined && !s.weak);
     undefined
-        .map(|s| s.name)
-        .filter(|n| !n.starts_with(IMPORT_PREFIX))
+        .filter(|s| !s.name.starts_with(IMPORT_PREFIX))
+        .map(|s| s.name.to_owned())
         .collect()
 }
 

@@ -1,6 +1,5 @@
 //! From a file to a verified module, and names for its addresses.
 
-mod debug;
 pub(crate) mod elf;
 pub(crate) mod labels;
 pub mod module;

@@ -18,13 +18,6 @@ use ringfence_isa::{Isolation, identifier, note};
 use ringfence_verify::{Image, Report, Rules, SegmentKind};
 use std::os::fd::OwnedFd;
 
-/// Memory that loading a file may take besides [`BYTES_FOR_EACH`] of its bytes.
-const BYTES: u64 = 64 << 20;
-const BYTES_FOR_EACH: u64 = 8;
-/// Entries of tables and bytes of names that may be looked at, besides [`STEPS_FOR_EACH`] byte of the file.
-const STEPS: u64 = 16 << 20;
-const STEPS_FOR_EACH: u64 = 4;
-
 /// What loading a file leaves.
 pub(crate) struct Loaded {
     pub parsed: Parsed,
@@ -47,7 +40,7 @@ pub(crate) fn load(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Lo
         name,
         bytes,
         options,
-        budget: Budget::new(STEPS + STEPS_FOR_EACH * len, BYTES + BYTES_FOR_EACH * len),
+        budget: Budget::for_file(len),
     };
     step.pay(len)?;
     let parsed = elf::parse(name, bytes, &mut step.budget)?;

@@ -3,11 +3,11 @@
 //! The file's author may have made it of anything, and whoever asks may stand on a small stack. So all of it is done by a thread
 //! that is made for it and has a stack of a known size, under a budget; what is not found within it is not told.
 
-use super::debug::{self, Name};
 use super::module::Module;
 use super::names::plain;
 use ringfence_core::thread;
 use ringfence_core::work::{Budget, Exceeded};
+use ringfence_debug::{Name, cxx, look_up};
 use std::time::Duration;
 
 /// Steps that one report may take: tens of megabytes of debug information.
@@ -47,7 +47,7 @@ fn read(places: &[(&Module, Vec<u64>)]) -> (Vec<Vec<Vec<Named>>>, Option<Exceede
     let (mut budget, mut cut) = (Budget::new(STEPS, BYTES).of_thread(TIME), None);
     let mut all = Vec::with_capacity(places.len());
     for (module, offsets) in places {
-        let (found, exceeded) = debug::look_up(module.original(), offsets, &mut budget);
+        let (found, exceeded) = look_up(module.original(), offsets, &mut budget);
         cut = cut.or(exceeded);
         let named = |mut names: Vec<Name>| {
             if names.is_empty() {
@@ -91,7 +91,7 @@ fn demangled(raw: &[u8]) -> String {
         let _ = std::fmt::Write::write_fmt(&mut text, format_args!("{rust:#}"));
         return plain(&text.0);
     }
-    plain(&debug::cxx::demangle(&name).unwrap_or_else(|| name.into_owned()))
+    plain(&cxx::demangle(&name).unwrap_or_else(|| name.into_owned()))
 }
 
 /// Text that takes no more than is shown anyway: short names can stand for endless ones.
@@ -100,7 +100,7 @@ struct Short(String);
 impl std::fmt::Write for Short {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         self.0.push_str(text);
-        match self.0.len() > debug::cxx::WRITTEN {
+        match self.0.len() > cxx::WRITTEN {
             true => Err(std::fmt::Error),
             false => Ok(()),
         }

@@ -3,6 +3,7 @@
 pub mod dwarf;
 pub mod elf;
 pub mod tables;
+pub mod tools;
 
 use crate::adapter::{self, DomainOptions, End, Module};
 use crate::bounds::{self, Kept, Memory};
@@ -103,6 +104,7 @@ fn tried(case: &Case, wanted: u32) -> Result<String, String> {
         .then(|| sparse(&bytes, len))
         .transpose()?;
     drop(spec);
+    bounds::on_small_stack(|| tools::hold(&bytes))?;
     let mut last = String::new();
     let mut figures = Figures::default();
     for round in 0..bounds::TRIES + wanted - 2 {

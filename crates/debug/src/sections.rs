@@ -1,12 +1,12 @@
 //! The sections of a module's file that names come from.
 
-use super::asked::Asked;
-use super::bytes::{Cursor, Stop, text_at};
+use crate::asked::Asked;
+use crate::bytes::{Cursor, Stop, text_at};
 use ringfence_core::work::Budget;
 
 /// What is in the file; empty where it is not.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Sections<'a> {
+pub(crate) struct Sections<'a> {
     pub info: &'a [u8],
     pub abbrev: &'a [u8],
     pub line: &'a [u8],

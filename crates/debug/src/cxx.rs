@@ -4,13 +4,13 @@
 //! counted, and what is written is cut, for a short name can stand for an endless one.
 
 /// Most bytes that taking a name apart may write; fewer are shown.
-pub(crate) const WRITTEN: usize = 1024;
+pub const WRITTEN: usize = 1024;
 
 const DEPTH: usize = 64;
 const STEPS: usize = 4096;
 
 /// `None` if that is no C++ name, or one with something that is not known here.
-pub(crate) fn demangle(name: &str) -> Option<String> {
+pub fn demangle(name: &str) -> Option<String> {
     let mut d = Demangler {
         rest: name.strip_prefix("_Z")?,
         seen: Vec::new(),

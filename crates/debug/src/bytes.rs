@@ -4,7 +4,7 @@ use ringfence_core::work::Exceeded;
 
 /// Why reading ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// What is there makes no sense.
     Malformed,
     /// It is too much.
@@ -22,7 +22,7 @@ const LONGEST: usize = 4096;
 
 /// A place in a section.
 #[derive(Clone, Copy)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     pub bytes: &'a [u8],
     pub at: usize,
 }
@@ -108,7 +108,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The string at an offset, up to its NUL, or cut.
-pub(super) fn text_at(bytes: &[u8], at: u64) -> Option<&[u8]> {
+pub(crate) fn text_at(bytes: &[u8], at: u64) -> Option<&[u8]> {
     let rest = bytes.get(usize::try_from(at).ok()?..)?;
     let seen = &rest[..rest.len().min(LONGEST)];
     Some(seen.split(|&b| b == 0).next().unwrap_or_default())

@@ -1,14 +1,14 @@
 //! Line tables: which line of which file an address is from. DWARF 2 to 5.
 
-use super::asked::Asked;
-use super::bytes::{Cursor, Stop};
-use super::sections::Sections;
-use super::unit::{TEXT, Text, Value, form};
+use crate::asked::Asked;
+use crate::bytes::{Cursor, Stop};
+use crate::sections::Sections;
+use crate::unit::{TEXT, Text, Value, form};
 use ringfence_core::work::Budget;
 
 /// The table of one unit, not read yet but for its header.
 #[derive(Clone, Copy)]
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     sections: Sections<'a>,
     version: u16,
     wide: bool,

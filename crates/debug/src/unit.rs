@@ -1,27 +1,41 @@
 //! One unit of debug information: its abbreviations, its entries, and what their attributes say. DWARF 2 to 5.
 
-use super::asked::Asked;
-use super::bytes::{Cursor, Stop, text_at};
-use super::sections::Sections;
+use crate::asked::Asked;
+use crate::bytes::{Cursor, Stop, text_at};
+use crate::sections::Sections;
 use ringfence_core::work::Budget;
 
 /// Bytes of a string in an entry that make a step: its end has to be looked for.
-pub(super) const TEXT: u64 = 32;
+pub(crate) const TEXT: u64 = 32;
 
 /// Most different shapes that the entries of a unit may have: 16 bytes of memory each.
 const ABBREVIATIONS: usize = 1 << 16;
 
-pub(super) mod tag {
+pub(crate) mod tag {
     pub const ARRAY: u64 = 0x01;
+    pub const CLASS: u64 = 0x02;
     pub const ENUMERATION: u64 = 0x04;
+    pub const PARAMETER: u64 = 0x05;
+    pub const POINTER: u64 = 0x0F;
+    pub const REFERENCE: u64 = 0x10;
+    pub const STRUCTURE: u64 = 0x13;
     pub const SUBROUTINE_TYPE: u64 = 0x15;
+    pub const TYPEDEF: u64 = 0x16;
+    pub const UNION: u64 = 0x17;
+    pub const MORE_PARAMETERS: u64 = 0x18;
     pub const INLINED: u64 = 0x1D;
+    pub const BASE: u64 = 0x24;
+    pub const CONST: u64 = 0x26;
     pub const SUBPROGRAM: u64 = 0x2E;
+    pub const VOLATILE: u64 = 0x35;
+    pub const RESTRICT: u64 = 0x37;
+    pub const RVALUE_REFERENCE: u64 = 0x42;
+    pub const ATOMIC: u64 = 0x47;
 }
 
 /// What an attribute says.
 #[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Address(u64),
     /// By its number in the table of addresses.
     AddressIndex(u64),
@@ -39,7 +53,7 @@ pub(super) enum Value<'a> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Text<'a> {
+pub(crate) enum Text<'a> {
     Here(&'a [u8]),
     Str(u64),
     LineStr(u64),
@@ -47,26 +61,38 @@ pub(super) enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// Whether it is just this text: looks at no more bytes than that has.
+    pub fn is(self, text: &[u8], sections: &Sections<'a>, unit: &Unit<'a>) -> bool {
+        let (bytes, at) = match self {
+            Text::Here(here) => return here == text,
+            Text::Str(at) => (sections.str, Some(at)),
+            Text::LineStr(at) => (sections.line_str, Some(at)),
+            Text::Index(n) => (sections.str, indexed(n, sections, unit)),
+        };
+        let rest = at.and_then(|at| bytes.get(usize::try_from(at).ok()?..));
+        let rest = rest.and_then(|rest| rest.strip_prefix(text));
+        rest.is_some_and(|rest| rest.first() == Some(&0))
+    }
+
     pub fn find(self, sections: &Sections<'a>, unit: Option<&Unit<'a>>) -> Option<&'a [u8]> {
         match self {
             Text::Here(text) => Some(text),
             Text::Str(at) => text_at(sections.str, at),
             Text::LineStr(at) => text_at(sections.line_str, at),
-            Text::Index(n) => {
-                let unit = unit?;
-                let at = unit.str_offsets.checked_add(n.checked_mul(unit.word())?)?;
-                let at = Cursor::new(sections.str_offsets, at)
-                    .ok()?
-                    .number(unit.word())
-                    .ok()?;
-                text_at(sections.str, at)
-            }
+            Text::Index(n) => text_at(sections.str, indexed(n, sections, unit?)?),
         }
     }
 }
 
+/// Where the string of that number is.
+fn indexed(n: u64, sections: &Sections<'_>, unit: &Unit<'_>) -> Option<u64> {
+    let at = unit.str_offsets.checked_add(n.checked_mul(unit.word())?)?;
+    let mut c = Cursor::new(sections.str_offsets, at).ok()?;
+    c.number(unit.word()).ok()
+}
+
 /// Reads, or skips, a value of a form. `implicit` is what the abbreviation itself says.
-pub(super) fn form<'a>(
+pub(crate) fn form<'a>(
     c: &mut Cursor<'a>,
     code: u64,
     implicit: i64,
@@ -130,7 +156,7 @@ fn skip<'a>(c: &mut Cursor<'a>, len: u64) -> Result<Value<'a>, Stop> {
 
 /// Where each abbreviation of a table is, by its code.
 #[derive(Default)]
-pub(super) struct Abbreviations {
+pub(crate) struct Abbreviations {
     at: Option<u64>,
     all: Vec<(u64, usize)>,
 }
@@ -189,7 +215,7 @@ const IMPLICIT: u64 = 0x21;
 
 /// A unit.
 #[derive(Clone, Copy)]
-pub(super) struct Unit<'a> {
+pub(crate) struct Unit<'a> {
     sections: Sections<'a>,
     /// Where it starts in the section, and where the next one does.
     pub start: u64,
@@ -209,8 +235,8 @@ pub(super) struct Unit<'a> {
 }
 
 /// An entry: only what names and places are made of.
-#[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Entry<'a> {
     pub tag: u64,
     pub children: bool,
     pub sibling: Option<Value<'a>>,
@@ -302,45 +328,8 @@ impl<'a> Unit<'a> {
         abbreviations: &Abbreviations,
         budget: &mut Budget,
     ) -> Result<Option<Entry<'a>>, Stop> {
-        budget.step()?;
-        let code = c.uleb()?;
-        if code == 0 {
-            return Ok(None);
-        }
-        let at = abbreviations.find(code).ok_or(Stop::Malformed)?;
-        let mut shape = Cursor::new(self.sections.abbrev, at as u64)?;
-        let (tag, children) = (shape.uleb()?, shape.u8()? != 0);
-        let mut entry = Entry {
-            tag,
-            children,
-            sibling: None,
-            name: None,
-            linkage: None,
-            low: None,
-            high: None,
-            ranges: None,
-            origin: None,
-            call_file: None,
-            call_line: None,
-            lines: None,
-            directory: None,
-            bases: [None; 3],
-        };
-        loop {
-            let (attribute, mut code) = (shape.uleb()?, shape.uleb()?);
-            if (attribute, code) == (0, 0) {
-                return Ok(Some(entry));
-            }
-            budget.step()?;
-            let implicit = if code == IMPLICIT { shape.sleb()? } else { 0 };
-            // The form stands with the value. Not twice: that would be no form.
-            if code == 0x16 {
-                code = c.uleb()?;
-            }
-            let value = form(c, code, implicit, self.wide, self.address)?;
-            if let Value::Text(Text::Here(text)) = value {
-                budget.steps(text.len() as u64 / TEXT)?;
-            }
+        let mut entry = Entry::default();
+        let head = self.attributes(c, abbreviations, budget, |attribute, value| {
             let value = Some(value);
             match attribute {
                 0x01 => entry.sibling = value,
@@ -359,6 +348,47 @@ impl<'a> Unit<'a> {
                 0x74 => entry.bases[2] = value,
                 _ => {}
             }
+        })?;
+        Ok(head.map(|(tag, children)| Entry {
+            tag,
+            children,
+            ..entry
+        }))
+    }
+
+    /// The attributes of the next entry, each of which is a step; its tag, and whether children follow. `None` at the end of a row
+    /// of children.
+    pub fn attributes(
+        &self,
+        c: &mut Cursor<'a>,
+        abbreviations: &Abbreviations,
+        budget: &mut Budget,
+        mut told: impl FnMut(u64, Value<'a>),
+    ) -> Result<Option<(u64, bool)>, Stop> {
+        budget.step()?;
+        let code = c.uleb()?;
+        if code == 0 {
+            return Ok(None);
+        }
+        let at = abbreviations.find(code).ok_or(Stop::Malformed)?;
+        let mut shape = Cursor::new(self.sections.abbrev, at as u64)?;
+        let head = (shape.uleb()?, shape.u8()? != 0);
+        loop {
+            let (attribute, mut code) = (shape.uleb()?, shape.uleb()?);
+            if (attribute, code) == (0, 0) {
+                return Ok(Some(head));
+            }
+            budget.step()?;
+            let implicit = if code == IMPLICIT { shape.sleb()? } else { 0 };
+            // The form stands with the value. Not twice: that would be no form.
+            if code == 0x16 {
+                code = c.uleb()?;
+            }
+            let value = form(c, code, implicit, self.wide, self.address)?;
+            if let Value::Text(Text::Here(text)) = value {
+                budget.steps(text.len() as u64 / TEXT)?;
+            }
+            told(attribute, value);
         }
     }
 

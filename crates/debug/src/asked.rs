@@ -1,7 +1,7 @@
 //! The places that names are looked up for, and sets of them.
 
 /// The places that are asked for, ascending.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     places: Vec<u64>,
 }
 

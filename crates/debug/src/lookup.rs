@@ -1,25 +1,17 @@
-//! Names for addresses: symbols and debug information of a module's file, which its author may have made of anything.
+//! Names for addresses: symbols and debug information.
 //!
-//! Nothing here recurses, and nothing is kept but what is asked for: the file is read once from front to back for all
-//! addresses of a backtrace together, each entry, range and row of it is a step of a [`Budget`], and when that is used up
-//! what was found so far is told. `docs/security/reports.md` has the bounds.
+//! The file is read once from front to back for all addresses of a backtrace together; when the budget is used up what was
+//! found so far is told.
 
-mod asked;
-mod bytes;
-pub(super) mod cxx;
-mod lines;
-mod sections;
-mod unit;
-
-use asked::Asked;
-use bytes::{Cursor, Stop};
-use lines::Lines;
+use crate::asked::Asked;
+use crate::bytes::{Cursor, Stop};
+use crate::lines::Lines;
+use crate::sections::Sections;
+use crate::unit::{Abbreviations, Entry, Unit, Value, tag};
 use ringfence_core::work::{Budget, Exceeded};
-use sections::Sections;
-use unit::{Abbreviations, Entry, Unit, Value, tag};
 
 /// Most places that can be asked for at once.
-pub(super) const MOST: usize = 64;
+pub const MOST: usize = 64;
 
 /// Functions that are told for one place, inlined ones included.
 const INLINED: usize = 16;
@@ -29,9 +21,12 @@ const HOPS: usize = 8;
 
 /// One function at a place: names as the file has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Name {
+pub struct Name {
+    /// The function's name.
     pub function: Option<Vec<u8>>,
+    /// The path of its source, as the compiler wrote it.
     pub file: Option<Vec<u8>>,
+    /// The line there.
     pub line: Option<u64>,
 }
 
@@ -43,11 +38,13 @@ struct Covering<'a> {
 }
 
 /// The functions at each of at most [`MOST`] offsets in an image, inlined ones first; and why they are not all, if so.
-pub(super) fn look_up(
-    file: &[u8],
-    offsets: &[u64],
-    budget: &mut Budget,
-) -> (Vec<Vec<Name>>, Option<Exceeded>) {
+///
+/// ```
+/// use ringfence_core::work::Budget;
+/// let (names, cut) = ringfence_debug::look_up(b"not a module", &[0x1000], &mut Budget::new(1000, 1000));
+/// assert!(names[0].is_empty() && cut.is_none());
+/// ```
+pub fn look_up(file: &[u8], offsets: &[u64], budget: &mut Budget) -> (Vec<Vec<Name>>, Option<Exceeded>) {
     let mut places = offsets.to_vec();
     places.sort_unstable();
     places.dedup();
@@ -297,4 +294,5 @@ fn named<'a>(
 }
 
 #[cfg(test)]
+#[path = "tests.rs"]
 mod tests;
