@@ -280,7 +280,7 @@ fn origins(spec: &mut Spec, count: u64, how: u64) {
             0 => start + head,
             1 => start + 16 + (n + 1) * each + head,
             2 => start + head + n % 2 * each,
-            _ => start + 16 + (count - 1) * each + head,
+            _ => start + 16 + count.saturating_sub(1) * each + head,
         };
         if n == 0 {
             body.push(2);
