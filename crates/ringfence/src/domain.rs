@@ -66,7 +66,7 @@ impl Domain {
         Self::instantiate(std::slice::from_ref(module), imports, &DomainOptions::default())
     }
 
-    /// Makes one domain of several modules: imports of each are first looked for among the exports of the others, which
+    /// Makes one domain of several modules (or of none, with [`DomainOptions::extensible`]: all its code comes later): imports of each are first looked for among the exports of the others, which
     /// they call without a gate. Constructors run in the order given.
     ///
     /// # Errors
@@ -296,6 +296,31 @@ impl Domain {
         let made = Func::of(domain.add_code(name, code)?);
         // Nobody can call it: it is not there.
         Ok(made.inspect_err(|_| drop(domain.remove_code(name)))?)
+    }
+
+    /// As [`add_code`](Domain::add_code), for a function whose type is known at run time only.
+    ///
+    /// # Errors
+    /// [`CodeError`]; nothing has changed then.
+    pub fn add_code_dynamic(&self, name: &str, code: &Code<'_>) -> Result<Function, CodeError> {
+        let domain = self.0.window(Feature::Code)?;
+        Ok(Function::new(Target::Window(domain.add_code(name, code)?)))
+    }
+
+    /// The address by which the domain's own code calls a host function: for code that is added. Host functions are those that the
+    /// domain was made with and its first modules need, or all with [`DomainOptions::extensible`].
+    ///
+    /// # Errors
+    /// [`DomainError::NoExport`] if there is none of that name; [`DomainError::Unsupported`] if the [back end](Domain::backend) takes
+    /// no code.
+    pub fn import_address(&self, name: &str) -> Result<Ptr<()>, DomainError> {
+        let domain = self.0.window(Feature::Code)?;
+        let address = domain.import_address(name);
+        address
+            .map(Ptr::from_address)
+            .ok_or_else(|| DomainError::NoExport {
+                name: name.to_owned(),
+            })
     }
 
     /// Finds added code by its name.

@@ -5,10 +5,12 @@
 
 mod function;
 mod incoming;
+mod types;
 mod unwind;
 
 pub use function::{Argument, Column, Element, Function, Results, take_error};
 pub use incoming::{Incoming, current_tag};
 pub use ringfence_runtime::domain::{last_call, restore_call, save_call};
 pub use ringfence_runtime::{LastCall, Mark, StaleMark, mark};
+pub use types::Type;
 pub use unwind::{UnwindError, unwind};

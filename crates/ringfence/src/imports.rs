@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringfence_runtime::domain::DomainRef;
+use ringfence_runtime::domain::batch::Element;
 use ringfence_runtime::{self as runtime, EndCall, Feature, HostCause, OutFrame, Panic, Unsupported};
 
 use crate::backend::Kind;
@@ -330,6 +331,12 @@ impl<R: Return, E: Into<BoxError>> HostResult for Result<R, E> {
 
 /// A closure that can be an import. `M` tells the forms apart and is always inferred.
 pub trait HostFunction<M>: Send + Sync + 'static {
+    /// What its arguments are in memory.
+    #[doc(hidden)]
+    const ARGUMENTS: &'static [Element];
+    /// What its result is in memory.
+    #[doc(hidden)]
+    const RESULT: Option<Element>;
     /// Reads the arguments, calls the closure, writes the result.
     ///
     /// # Errors
@@ -349,6 +356,9 @@ macro_rules! host_function {
             F: Fn($($t),*) -> R + Send + Sync + 'static,
             R: HostResult,
         {
+            const ARGUMENTS: &'static [Element] = &[$($t::ELEMENT),*];
+            const RESULT: Option<Element> = <R::Value as Return>::STORED;
+
             #[inline]
             #[allow(non_snake_case)]
             fn invoke(&self, frame: &mut Frame<'_>) -> Result<(), BoxError> {
@@ -364,6 +374,9 @@ macro_rules! host_function {
             F: Fn(&Caller<'_>, $($t),*) -> R + Send + Sync + 'static,
             R: HostResult,
         {
+            const ARGUMENTS: &'static [Element] = &[$($t::ELEMENT),*];
+            const RESULT: Option<Element> = <R::Value as Return>::STORED;
+
             #[inline]
             #[allow(non_snake_case)]
             fn invoke(&self, frame: &mut Frame<'_>) -> Result<(), BoxError> {

@@ -249,6 +249,9 @@ pub trait Arguments: Copy + 'static {
     /// How many words on the stack they use.
     #[doc(hidden)]
     const STACKED: usize;
+    /// What they are in memory.
+    #[doc(hidden)]
+    const ELEMENTS: &'static [Element];
 }
 
 const fn count(classes: &[Class], class: Class) -> usize {
@@ -271,6 +274,7 @@ macro_rules! arguments {
             const FLOATS: usize = capped(count(&[$($t::CLASS),*], Class::Float), 8);
             const STACKED: usize = (count(&[$($t::CLASS),*], Class::Int) - <Self as Arguments>::INTS)
                 + (count(&[$($t::CLASS),*], Class::Float) - <Self as Arguments>::FLOATS);
+            const ELEMENTS: &'static [Element] = &[$($t::ELEMENT),*];
         }
     };
 }

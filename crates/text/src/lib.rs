@@ -51,19 +51,49 @@ const TRIES: usize = 8;
 pub fn compile(text: &str) -> Result<Compiled, Errors> {
     let bytes = text.as_bytes();
     let mut notes = Notes::default();
-    if bytes.len() > TEXT {
-        let message = format!("the text has more than {TEXT} bytes");
-        notes.last(0, message, Some("split it"));
-        return Err(notes.finish(bytes));
-    }
-    let tokens = lex::lex(bytes, &mut notes);
-    let unit = parse::parse(bytes, &tokens, &mut notes);
+    let (tokens, unit) = parse(bytes, &mut notes);
     if notes.none()
         && let Some(compiled) = generate(bytes, &tokens, &unit, &mut notes)
     {
         return Ok(compiled);
     }
     Err(notes.finish(bytes))
+}
+
+fn parse(text: &[u8], notes: &mut Notes) -> (Tokens, Unit) {
+    if text.len() > TEXT {
+        let message = format!("the text has more than {TEXT} bytes");
+        notes.last(0, message, Some("split it"));
+    }
+    // Of a text that is too long nothing is read.
+    let read = if notes.none() { text } else { &[] };
+    let tokens = lex::lex(read, notes);
+    let unit = parse::parse(read, &tokens, notes);
+    (tokens, unit)
+}
+
+/// What a text of declarations says of the functions that it declares and does not define.
+///
+/// # Errors
+/// As for [`compile`].
+///
+/// # Examples
+/// ```
+/// let functions = ringfence_text::prototypes("typedef unsigned u32; double scale(u32 n, double by);").unwrap();
+/// assert_eq!(functions[0].name, "scale");
+/// assert_eq!(functions[0].result, ringfence_text::Kind::Float(8));
+/// ```
+pub fn prototypes(text: &str) -> Result<Vec<Import>, Errors> {
+    let bytes = text.as_bytes();
+    let mut notes = Notes::default();
+    let (tokens, unit) = parse(bytes, &mut notes);
+    if !notes.none() {
+        return Err(notes.finish(bytes));
+    }
+    let declared = unit.funcs.iter().filter(|f| f.body.is_none());
+    Ok(declared
+        .filter_map(|f| import(bytes, &tokens, &unit, f))
+        .collect())
 }
 
 fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Option<Compiled> {
@@ -132,6 +162,17 @@ fn kind(unit: &Unit, ty: Ty) -> Kind {
     }
 }
 
+/// A function as those see it who call it.
+fn import(text: &[u8], tokens: &Tokens, unit: &Unit, func: &ast::Func) -> Option<Import> {
+    let sig = unit.types.sig(func.ty)?;
+    Some(Import {
+        name: tokens.name(text, func.name).to_string(),
+        params: sig.params.iter().map(|&ty| kind(unit, ty)).collect(),
+        result: kind(unit, sig.ret),
+        variadic: sig.variadic,
+    })
+}
+
 fn finish(text: &[u8], tokens: &Tokens, unit: &Unit, out: emit::Output, starts: &[u32]) -> Compiled {
     let mut compiled = Compiled {
         code: out.asm.code,
@@ -140,26 +181,21 @@ fn finish(text: &[u8], tokens: &Tokens, unit: &Unit, out: emit::Output, starts: 
         ..Compiled::default()
     };
     for (number, func) in unit.funcs.iter().enumerate() {
-        let Some(sig) = unit.types.sig(func.ty) else {
+        let exported = func.body.is_some() && !func.internal;
+        if !exported && func.import.is_none() {
+            continue;
+        }
+        let Some(function) = import(text, tokens, unit, func) else {
             continue;
         };
-        let name = tokens.name(text, func.name).to_string();
-        let params = sig.params.iter().map(|&ty| kind(unit, ty)).collect();
-        let result = kind(unit, sig.ret);
-        if func.body.is_some() && !func.internal {
+        if !exported {
+            compiled.imports.push(function);
+        } else {
             compiled.exports.push(Export {
-                name,
+                name: function.name,
                 offset: starts[number],
-                params,
-                result,
-            });
-        } else if func.import.is_some() {
-            let variadic = sig.variadic;
-            compiled.imports.push(Import {
-                name,
-                params,
-                result,
-                variadic,
+                params: function.params,
+                result: function.result,
             });
         }
     }

@@ -150,7 +150,15 @@ impl Function {
     /// If the system has no memory for another function pointer.
     #[must_use]
     pub fn typed<A: Arguments, R: Return>(&self) -> Func<A, R> {
-        Func::new(self.0.clone()).expect("memory for a function pointer")
+        self.try_typed().expect("memory for a function pointer")
+    }
+
+    /// As [`typed`](Self::typed).
+    ///
+    /// # Errors
+    /// [`DomainError::Host`] if the system has no memory for another function pointer.
+    pub fn try_typed<A: Arguments, R: Return>(&self) -> Result<Func<A, R>, DomainError> {
+        Func::new(self.0.clone())
     }
 }
 

@@ -130,8 +130,10 @@ impl Family {
     /// The free room behind the modules that the domain was made of.
     fn room(&mut self, domain: &Inner) -> &mut Room {
         self.room.get_or_insert_with(|| {
-            let last = domain.layout.placed.last().expect("a domain has a module");
-            let end = u64::from(last.offset) + u64::from(last.module.0.parsed.image_len) + GAP;
+            let last = domain.layout.placed.last();
+            let end = last.map_or(window::IMAGES.into(), |last| {
+                u64::from(last.offset) + u64::from(last.module.0.parsed.image_len) + GAP
+            });
             let end = sys::page_up(end).min(window::ARENA.into()) as u32;
             Room::new(end, window::ARENA - end)
         })

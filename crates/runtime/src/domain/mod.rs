@@ -330,7 +330,7 @@ impl Domain {
         signal::install()?;
         signal::check_installed();
         modules.iter().try_for_each(|m| m.check_addressing(options))?;
-        let layout = relocate::place(modules)?;
+        let layout = relocate::place(modules, options.extensible)?;
         let rest = u64::from(window::LANE_BERTH) - thread_area(&layout, options);
         if u64::from(options.data_stack) + DATA_STACK_GAP > rest {
             return Err(DomainError::Option {
@@ -523,6 +523,15 @@ impl Domain {
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<u64> {
         self.as_ref().find(None, name)
+    }
+
+    /// The address by which the domain's own code calls a host function that the domain was made with: one that its first
+    /// modules need, or any with [`DomainOptions::extensible`]. For code that comes later.
+    #[must_use]
+    pub fn import_address(&self, name: &str) -> Option<u64> {
+        let number = self.0.used.iter().position(|used| used.name == name)?;
+        let stub = window::STUB_FIRST_IMPORT + number as u32;
+        Some(self.0.base() + u64::from(relocate::stub_offset(stub)))
     }
 
     /// The borrowed form, which has the memory operations.

@@ -1,0 +1,212 @@
+//! Handles of functions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ringfence::dynamic::{Argument, Type};
+use ringfence::{CallError, HostCause, Untrusted, Value as Scalar};
+
+use crate::slots::{CalledDeleted, Slot};
+use crate::value::{self, Prototype, Value};
+use crate::{FunctionError, Kind};
+
+/// A function of a [`Runtime`](crate::Runtime). Cheap to clone, usable from any thread; it stays what it is when the function is
+/// replaced or the runtime is reset. Once the function is deleted, calls fail with [`FunctionError::Deleted`], also when
+/// another one gets its name.
+///
+/// The runtime's memory lives as long as its last handle.
+#[derive(Clone)]
+pub struct Func {
+    pub(crate) slot: Arc<Slot>,
+}
+
+impl Func {
+    /// The function's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.slot.name
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn prototype(&self) -> &Prototype {
+        &self.slot.prototype
+    }
+
+    /// The address by which other code of the runtime calls it, to hand to a function as a pointer.
+    ///
+    /// # Errors
+    /// [`FunctionError::Deleted`].
+    pub fn address(&self) -> Result<u64, FunctionError> {
+        self.slot.state()?;
+        Ok(self.slot.address())
+    }
+
+    /// Calls it with values that are converted to the types of its parameters.
+    ///
+    /// # Errors
+    /// [`FunctionError::Deleted`], also if it calls a deleted function; [`FunctionError::Count`], [`FunctionError::Argument`],
+    /// [`FunctionError::Call`]; [`FunctionError::Type`] if it takes or returns structures.
+    pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
+        self.slot.state()?;
+        let prototype = &self.slot.prototype;
+        self.refuse_records("one without structures, which only functions pass to each other")?;
+        if prototype.params.len() != arguments.len() {
+            return Err(FunctionError::Count {
+                name: self.name().to_owned(),
+                wanted: prototype.params.len(),
+                given: arguments.len(),
+            });
+        }
+        let bits: Vec<Argument> = prototype
+            .params
+            .iter()
+            .zip(arguments)
+            .enumerate()
+            .map(|(i, (&kind, &given))| {
+                value::argument(kind, given).ok_or_else(|| FunctionError::Argument {
+                    name: self.name().to_owned(),
+                    number: i + 1,
+                    wanted: value::range(kind),
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let results = self.slot.entry().call(bits).map_err(|e| self.failed(e))?;
+        Ok(value::result(prototype.result, results))
+    }
+
+    /// The same with its Rust type, for calls that take nanoseconds.
+    ///
+    /// # Errors
+    /// [`FunctionError::Type`] if that is not its type, [`FunctionError::Deleted`].
+    pub fn typed<A: ringfence::Arguments, R: ringfence::Return>(
+        &self,
+    ) -> Result<TypedFunc<A, R>, FunctionError> {
+        let claimed = Prototype::of_host(&Type::of::<A, R>());
+        if !claimed.serves(&self.slot.prototype) {
+            return Err(self.other_type(claimed.to_string()));
+        }
+        let state = self.slot.state()?;
+        let target = self.slot.entry().try_typed()?;
+        Ok(TypedFunc {
+            func: self.clone(),
+            state,
+            target,
+        })
+    }
+
+    fn refuse_records(&self, wanted: &str) -> Result<(), FunctionError> {
+        match self.slot.prototype.has_records() {
+            true => Err(self.other_type(wanted.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    fn other_type(&self, wanted: String) -> FunctionError {
+        FunctionError::Type {
+            name: self.name().to_owned(),
+            has: self.slot.prototype.to_string(),
+            wanted,
+        }
+    }
+
+    /// What a failed call means here.
+    #[cold]
+    fn failed(&self, error: CallError) -> FunctionError {
+        if let CallError::Host(failure) = &error
+            && let HostCause::Error(cause) = &failure.cause
+            && let Some(CalledDeleted(name)) = cause.downcast_ref()
+        {
+            return FunctionError::Deleted { name: name.clone() };
+        }
+        match (error, self.slot.state()) {
+            // Between the look and the call.
+            (CallError::Removed, Err(deleted)) => deleted,
+            (error, _) => FunctionError::Call(error),
+        }
+    }
+}
+
+impl fmt::Debug for Func {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Func({}: {})", self.slot.name, self.slot.prototype)
+    }
+}
+
+/// A function with its Rust type. From [`Func::typed`].
+pub struct TypedFunc<A, R> {
+    func: Func,
+    /// In which life of the runtime it was looked up.
+    state: u64,
+    target: ringfence::Func<A, R>,
+}
+
+impl<A: ringfence::Arguments, R: ringfence::Return> TypedFunc<A, R> {
+    /// The function, without its type.
+    #[must_use]
+    pub fn untyped(&self) -> &Func {
+        &self.func
+    }
+
+    /// What Ringfence calls it by: for batches ([`ringfence::Func::call_batch`]). Good until the runtime is reset. It is called
+    /// through its slot, so that a replacement counts at once.
+    ///
+    /// # Errors
+    /// [`FunctionError::Deleted`]; [`FunctionError::Domain`] if there is no memory for another function pointer.
+    pub fn target(&self) -> Result<ringfence::Func<A, R>, FunctionError> {
+        match self.func.slot.state()? == self.state {
+            true => Ok(self.target.clone()),
+            false => Ok(self.func.slot.entry().try_typed()?),
+        }
+    }
+
+    /// What the function returns, as a text has it.
+    #[must_use]
+    pub fn result(&self) -> Kind {
+        self.func.slot.prototype.result
+    }
+}
+
+impl<A, R> Clone for TypedFunc<A, R> {
+    fn clone(&self) -> Self {
+        TypedFunc {
+            func: self.func.clone(),
+            state: self.state,
+            target: self.target.clone(),
+        }
+    }
+}
+
+impl<A, R> fmt::Debug for TypedFunc<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.func.fmt(f)
+    }
+}
+
+macro_rules! call {
+    ($($t:ident)*) => {
+        impl<R: ringfence::Return, $($t: Scalar),*> TypedFunc<($($t,)*), R> {
+            /// Calls the function. After a reset of the runtime each call looks the function up; get the handle anew then.
+            ///
+            /// # Errors
+            /// [`FunctionError::Deleted`], also if it calls a deleted function; [`FunctionError::Call`].
+            #[inline]
+            #[allow(non_snake_case, clippy::too_many_arguments)]
+            pub fn call(&self, $($t: $t),*) -> Result<Untrusted<R>, FunctionError> {
+                if self.func.slot.state()? == self.state {
+                    return self.target.call($($t),*).map_err(|e| self.func.failed(e));
+                }
+                self.target()?.call($($t),*).map_err(|e| self.func.failed(e))
+            }
+        }
+    };
+}
+call!();
+call!(A1);
+call!(A1 A2);
+call!(A1 A2 A3);
+call!(A1 A2 A3 A4);
+call!(A1 A2 A3 A4 A5);
+call!(A1 A2 A3 A4 A5 A6);
+call!(A1 A2 A3 A4 A5 A6 A7);
+call!(A1 A2 A3 A4 A5 A6 A7 A8);

@@ -1,0 +1,418 @@
+//! Runtimes: domains to which functions come as texts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ringfence::{Domain, DomainOptions, Memory};
+use ringfence_text::{Compiled, compile};
+
+use crate::slots::{DELETED, Names, Slot, Slots};
+use crate::unit::{Import, Piece, Unit};
+use crate::value::Prototype;
+use crate::{BuiltIns, Func, FunctionError};
+
+/// Functions that call each other, share a heap, and come and go. Cheap to clone; all may be called from any thread.
+///
+/// A function that fails (a wild pointer, a division by zero, the time limit) ends its call with an error, and the runtime refuses
+/// calls until [`reset`](Runtime::reset), because data may be half-changed. Nothing outside the runtime is touched.
+#[derive(Clone)]
+pub struct Runtime(Arc<Shared>);
+
+/// What handles keep alive.
+pub(crate) struct Shared {
+    domain: Domain,
+    built_ins: HashMap<String, Prototype>,
+    names: Names,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// All functions.
+    functions: HashMap<Arc<str>, Arc<Slot>>,
+    /// The texts, by the name that each was given for.
+    units: BTreeMap<Arc<str>, Unit>,
+    slots: Slots,
+    /// Texts that were replaced or deleted while somebody was in them.
+    leaving: Vec<(Piece, Vec<Import>)>,
+    /// Functions that were deleted, while somebody holds them.
+    deleted: Vec<Arc<Slot>>,
+    /// Numbers of texts.
+    next: u64,
+    /// How often the runtime was made: 1, and once more for each reset.
+    life: u64,
+}
+
+impl Runtime {
+    /// A runtime without functions. `options` are those of its domain: the time limit of a call, the limit of memory and of code,
+    /// threads. Its back end has to be a window.
+    ///
+    /// # Errors
+    /// [`FunctionError::Domain`] and [`FunctionError::Code`]: the system has no room for one, or an option cannot be.
+    pub fn new(built_ins: BuiltIns, options: &DomainOptions) -> Result<Runtime, FunctionError> {
+        let mut options = options.clone();
+        options.extensible = true;
+        let names = Names::default();
+        let told = names.clone();
+        let imports = built_ins
+            .imports
+            .func(DELETED, move |number: u32| Err::<(), _>(told.called(number)));
+        let domain = Domain::instantiate(&[], imports, &options)?;
+        let slots = Slots::new(&domain)?;
+        Ok(Runtime(Arc::new(Shared {
+            domain,
+            built_ins: built_ins.types,
+            names,
+            state: Mutex::new(State {
+                functions: HashMap::new(),
+                units: BTreeMap::new(),
+                slots,
+                leaving: Vec::new(),
+                deleted: Vec::new(),
+                next: 0,
+                life: 1,
+            }),
+        })))
+    }
+
+    /// Compiles a text in C that defines the function `name`, has its code verified, and adds it. The text may define other
+    /// functions: those that are not static become functions of the runtime as well, and come and go with this one.
+    ///
+    /// What the text declares without defining it are other functions of the runtime, or built-in ones.
+    ///
+    /// # Errors
+    /// [`FunctionError`]; nothing has changed then.
+    pub fn create(&self, name: &str, text: &str) -> Result<Func, FunctionError> {
+        self.create_compiled(name, compile(text)?)
+    }
+
+    /// As [`create`](Self::create), of a text that was compiled before.
+    ///
+    /// # Errors
+    /// [`FunctionError`]; nothing has changed then.
+    pub fn create_compiled(&self, name: &str, compiled: Compiled) -> Result<Func, FunctionError> {
+        let mut state = self.0.lock();
+        state.tidy(&self.0);
+        if state.functions.contains_key(name) {
+            return Err(FunctionError::Exists {
+                name: name.to_owned(),
+            });
+        }
+        state.add(&self.0, name, compiled, Vec::new())?;
+        drop(state);
+        self.lookup(name)
+    }
+
+    /// Puts another text in the place of that of the function `name`. Calls that begin from now on, from wherever, are calls of the new one;
+    /// calls in progress finish in the old one. Types stay; functions that the new text lacks are deleted; static data begins anew.
+    ///
+    /// # Errors
+    /// [`FunctionError::Type`] if a function has another type, and as for [`create`](Self::create); nothing has changed then.
+    pub fn replace(&self, name: &str, text: &str) -> Result<Func, FunctionError> {
+        self.replace_compiled(name, compile(text)?)
+    }
+
+    /// As [`replace`](Self::replace), by a text that was compiled before.
+    ///
+    /// # Errors
+    /// As for [`replace`](Self::replace).
+    pub fn replace_compiled(&self, name: &str, compiled: Compiled) -> Result<Func, FunctionError> {
+        let mut state = self.0.lock();
+        state.tidy(&self.0);
+        let old = state.unit(name)?.slots.clone();
+        let old_unit = state.add(&self.0, name, compiled, old)?;
+        if let Some(unit) = old_unit {
+            state.leave(&self.0, unit.piece, unit.imports);
+        }
+        drop(state);
+        self.lookup(name)
+    }
+
+    /// Deletes a function, with those that came with it. Calls of it fail from now on, also by other functions; calls in progress
+    /// finish. Its name is free at once.
+    ///
+    /// # Errors
+    /// [`FunctionError::Unknown`]; [`FunctionError::Part`] if it came with another one.
+    pub fn delete(&self, name: &str) -> Result<(), FunctionError> {
+        let mut state = self.0.lock();
+        state.unit(name)?;
+        let unit = state.units.remove(name).expect("it is there");
+        for slot in unit.slots {
+            state.forget(&self.0, slot);
+        }
+        state.leave(&self.0, unit.piece, unit.imports);
+        state.tidy(&self.0);
+        Ok(())
+    }
+
+    /// Finds a function.
+    ///
+    /// # Errors
+    /// [`FunctionError::Unknown`].
+    pub fn lookup(&self, name: &str) -> Result<Func, FunctionError> {
+        let state = self.0.lock();
+        let slot = state.functions.get(name);
+        let slot = slot.ok_or_else(|| FunctionError::Unknown {
+            name: name.to_owned(),
+        })?;
+        Ok(Func { slot: slot.clone() })
+    }
+
+    /// The names of all functions, in the order of the alphabet.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.lock().functions.keys().map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// How many names the runtime keeps: of functions, and of deleted ones that somebody holds.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        let mut state = self.0.lock();
+        state.tidy(&self.0);
+        state.functions.len() + state.deleted.len()
+    }
+
+    /// Makes all data as they were at first, and the heap empty; the functions stay, and their handles. After a call that has failed the
+    /// runtime takes calls again from then on.
+    ///
+    /// # Errors
+    /// [`FunctionError::Domain`] if calls are in progress, or the domain has had as many faults as it may; if there is no room any more, the
+    /// runtime refuses calls, and another reset may help.
+    pub fn reset(&self) -> Result<(), FunctionError> {
+        let mut state = self.0.lock();
+        let domain = &self.0.domain;
+        domain.reset()?;
+        state.leaving.clear();
+        state.life += 1;
+        let life = state.life;
+        let mut slots = Slots::new(domain)?;
+        slots.regrow(domain, &state.slots)?;
+        let state = &mut *state;
+        // All get their new addresses before any is linked with them.
+        for slot in state.functions.values().chain(&state.deleted) {
+            slot.renew(slots.place(domain, slot.number)?.entry, life);
+        }
+        for unit in state.units.values_mut() {
+            state.next += 1;
+            unit.piece = Piece::link(domain, state.next, &unit.compiled, &unit.imports)?;
+            for (slot, export) in unit.slots.iter().zip(&unit.compiled.exports) {
+                slots.lead(domain, slot.number, unit.piece.code + u64::from(export.offset))?;
+            }
+        }
+        state.slots = slots;
+        Ok(())
+    }
+
+    /// The runtime's memory, to pass data to functions.
+    #[must_use]
+    pub fn memory(&self) -> Memory<'_> {
+        self.0.domain.memory()
+    }
+
+    /// The domain behind it: its limits and usage, regions, code beside the functions. A reset of the domain itself takes the functions
+    /// away until [`reset`](Self::reset) of the runtime.
+    #[must_use]
+    pub fn domain(&self) -> &Domain {
+        &self.0.domain
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Runtime").field(&self.names()).finish()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a text's import is; `own` are functions that will not be there when it is called.
+    fn resolve(
+        &self,
+        state: &State,
+        import: &ringfence_text::Import,
+        own: &[Arc<Slot>],
+    ) -> Result<Import, FunctionError> {
+        let name = &import.name;
+        let wanted = Prototype::of_import(import);
+        let (has, fits, found) = match state.functions.get(&**name) {
+            Some(slot) if own.iter().any(|s| Arc::ptr_eq(s, slot)) => {
+                return Err(FunctionError::NotDefined { name: name.clone() });
+            }
+            Some(slot) => (
+                &slot.prototype,
+                slot.prototype == wanted,
+                Import::Slot(slot.clone()),
+            ),
+            None => {
+                let missing = || FunctionError::Missing { name: name.clone() };
+                let has = self.built_ins.get(name).ok_or_else(missing)?;
+                let address = self.domain.import_address(name)?.address();
+                (has, has.serves(&wanted), Import::BuiltIn(address))
+            }
+        };
+        match fits {
+            true => Ok(found),
+            false => Err(FunctionError::Type {
+                name: name.clone(),
+                has: has.to_string(),
+                wanted: wanted.to_string(),
+            }),
+        }
+    }
+}
+
+impl State {
+    /// The text that was given for a function.
+    fn unit(&self, name: &str) -> Result<&Unit, FunctionError> {
+        if let Some(unit) = self.units.get(name) {
+            return Ok(unit);
+        }
+        let with = self
+            .units
+            .iter()
+            .find(|(_, unit)| unit.slots.iter().any(|slot| &*slot.name == name));
+        Err(match with {
+            Some((with, _)) => FunctionError::Part {
+                name: name.to_owned(),
+                with: with.to_string(),
+            },
+            None => FunctionError::Unknown {
+                name: name.to_owned(),
+            },
+        })
+    }
+
+    /// Adds a text, in place of one whose functions are `old`, and gives back what it replaces.
+    fn add(
+        &mut self,
+        shared: &Shared,
+        name: &str,
+        compiled: Compiled,
+        old: Vec<Arc<Slot>>,
+    ) -> Result<Option<Unit>, FunctionError> {
+        if !compiled.exports.iter().any(|e| e.name == name) {
+            return Err(FunctionError::NotDefined {
+                name: name.to_owned(),
+            });
+        }
+        for export in &compiled.exports {
+            let given = Prototype::of_export(export);
+            match old.iter().find(|slot| *slot.name == *export.name) {
+                Some(slot) if slot.prototype == given => {}
+                Some(slot) => {
+                    return Err(FunctionError::Type {
+                        name: export.name.clone(),
+                        has: slot.prototype.to_string(),
+                        wanted: given.to_string(),
+                    });
+                }
+                None if self.functions.contains_key(&*export.name)
+                    || shared.built_ins.contains_key(&export.name) =>
+                {
+                    return Err(FunctionError::Exists {
+                        name: export.name.clone(),
+                    });
+                }
+                None => {}
+            }
+        }
+        let imports = compiled.imports.iter().map(|i| shared.resolve(self, i, &old));
+        let imports: Vec<Import> = imports.collect::<Result<_, _>>()?;
+        self.next += 1;
+        let piece = Piece::link(&shared.domain, self.next, &compiled, &imports)?;
+        let slots = match self.slots_for(shared, &compiled, &old) {
+            Ok(slots) => slots,
+            Err(e) => {
+                self.leave(shared, piece, imports);
+                return Err(e);
+            }
+        };
+        // Nothing can fail from here on: the words are the runtime's own memory.
+        for (slot, export) in slots.iter().zip(&compiled.exports) {
+            self.slots
+                .lead(&shared.domain, slot.number, piece.code + u64::from(export.offset))?;
+            self.functions.insert(slot.name.clone(), slot.clone());
+        }
+        for slot in old
+            .into_iter()
+            .filter(|o| !slots.iter().any(|s| Arc::ptr_eq(s, o)))
+        {
+            self.forget(shared, slot);
+        }
+        let unit = Unit {
+            compiled: Arc::new(compiled),
+            imports,
+            slots,
+            piece,
+        };
+        Ok(self.units.insert(name.into(), unit))
+    }
+
+    /// A slot for each function of a text: that which it has already, or a new one.
+    fn slots_for(
+        &mut self,
+        shared: &Shared,
+        compiled: &Compiled,
+        old: &[Arc<Slot>],
+    ) -> Result<Vec<Arc<Slot>>, FunctionError> {
+        let mut slots: Vec<Arc<Slot>> = Vec::with_capacity(compiled.exports.len());
+        let mut taken = Vec::new();
+        for export in &compiled.exports {
+            if let Some(slot) = old.iter().find(|slot| *slot.name == *export.name) {
+                slots.push(slot.clone());
+                continue;
+            }
+            match self.slots.take(&shared.domain) {
+                Ok(place) => {
+                    taken.push(place.number);
+                    let prototype = Prototype::of_export(export);
+                    slots.push(Arc::new(Slot::new(&export.name, prototype, place, self.life)));
+                }
+                Err(e) => {
+                    taken.into_iter().for_each(|number| self.slots.give(number));
+                    return Err(e);
+                }
+            }
+        }
+        Ok(slots)
+    }
+
+    /// A function is deleted.
+    fn forget(&mut self, shared: &Shared, slot: Arc<Slot>) {
+        self.functions.remove(&slot.name);
+        slot.kill();
+        shared.names.set(slot.number, &slot.name);
+        // The word is the runtime's own memory. If a text has unmapped it, calls of it fail anyway.
+        let _ = self.slots.lead_nowhere(&shared.domain, slot.number);
+        self.deleted.push(slot);
+    }
+
+    /// A text goes, at once or when nobody is in it any more; until then it may call what it was linked with.
+    fn leave(&mut self, shared: &Shared, piece: Piece, imports: Vec<Import>) {
+        if piece.unlink(&shared.domain).is_err() {
+            self.leaving.push((piece, imports));
+        }
+    }
+
+    /// Takes away what nobody is in and nobody holds any more.
+    fn tidy(&mut self, shared: &Shared) {
+        if !self.leaving.is_empty() {
+            self.leaving
+                .retain(|(piece, _)| piece.unlink(&shared.domain).is_err());
+        }
+        let slots = &mut self.slots;
+        self.deleted.retain(|slot| {
+            let held = Arc::strong_count(slot) > 1;
+            if !held {
+                shared.names.clear(slot.number);
+                slots.give(slot.number);
+            }
+            held
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! A text in the runtime: its code at a place, with its data.
+
+use std::sync::Arc;
+
+use ringfence::{Code, CodeError, Domain, Ptr};
+use ringfence_text::Compiled;
+
+use crate::FunctionError;
+use crate::slots::Slot;
+
+/// At how many places the data of a text are tried at which its addresses look like identifiers.
+const TRIES: u64 = 4;
+
+/// Code and data of a text, at their places.
+pub(crate) struct Piece {
+    /// What the domain has the code under.
+    name: String,
+    /// Where the code begins.
+    pub(crate) code: u64,
+    data: Option<Ptr<u8>>,
+}
+
+/// A text, and what it is linked with.
+pub(crate) struct Unit {
+    pub(crate) compiled: Arc<Compiled>,
+    /// What its imports are, in their order.
+    pub(crate) imports: Vec<Import>,
+    /// Its functions, in the order of the exports.
+    pub(crate) slots: Vec<Arc<Slot>>,
+    pub(crate) piece: Piece,
+}
+
+/// What an import of a text is.
+#[derive(Clone)]
+pub(crate) enum Import {
+    /// A function of the host's, at this address of the domain.
+    BuiltIn(u64),
+    /// Another function of the runtime's, which stays as long as this one wants to call it.
+    Slot(Arc<Slot>),
+}
+
+impl Import {
+    fn address(&self) -> u64 {
+        match self {
+            Import::BuiltIn(address) => *address,
+            Import::Slot(slot) => slot.address(),
+        }
+    }
+}
+
+impl Piece {
+    /// Brings a compiled text to the domain, as number `number`.
+    pub(crate) fn link(
+        domain: &Domain,
+        number: u64,
+        compiled: &Compiled,
+        imports: &[Import],
+    ) -> Result<Piece, FunctionError> {
+        let imports: Vec<u64> = imports.iter().map(Import::address).collect();
+        let name = format!("function {number}");
+        let memory = domain.memory();
+        let room = match compiled.data.len() {
+            0 => None,
+            len => Some(memory.alloc_array::<u8>(len + (Compiled::ALIGN * TRIES) as usize)?),
+        };
+        let start = room.as_ref().map_or(0, |room| room.ptr().address());
+        let start = start.next_multiple_of(Compiled::ALIGN);
+        let tries = if room.is_some() { TRIES } else { 1 };
+        for data in (0..tries).map(|i| start + i * Compiled::ALIGN) {
+            let Ok(bytes) = compiled.link_code(data, &imports) else {
+                continue;
+            };
+            let entry = compiled.exports.first().map_or(0, |e| e.offset);
+            let added = domain.add_code_dynamic(&name, &Code { bytes: &bytes, entry })?;
+            let code = added.address() - u64::from(entry);
+            if room.is_some() {
+                let bytes = compiled.link_data(data, code, &imports);
+                if let Err(e) = memory.write_slice(Ptr::from_address(data), &bytes) {
+                    let _ = domain.remove_code(&name);
+                    return Err(e.into());
+                }
+            }
+            return Ok(Piece {
+                name,
+                code,
+                data: room.map(|room| room.leak()),
+            });
+        }
+        Err(FunctionError::Place { name })
+    }
+
+    /// Takes it away, if nobody is in it.
+    pub(crate) fn unlink(&self, domain: &Domain) -> Result<(), CodeError> {
+        match domain.remove_code(&self.name) {
+            // A reset has.
+            Ok(()) | Err(CodeError::Unknown { .. }) => {}
+            Err(e) => return Err(e),
+        }
+        if let Some(data) = self.data {
+            // A text that frees its own data has done so.
+            let _ = domain.memory().free(data);
+        }
+        Ok(())
+    }
+}
