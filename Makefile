@@ -95,6 +95,21 @@ install-postgresql: ## Install the language plfenced into the PostgreSQL of pg_c
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/install.sh "$(DESTDIR)" "$(PREFIX)"
 
+.PHONY: demo-httpd
+demo-httpd: build ## Pages of Apache in fenced native code, on a private server: a page, a crash, the status page (docs/httpd.md)
+	@scripts/setup.sh httpd
+	@integrations/httpd/demo.sh
+
+.PHONY: test-httpd
+test-httpd: build ## The tests of Apache's module mod_fenced, on private servers
+	@scripts/setup.sh httpd
+	@integrations/httpd/test/run.sh
+
+.PHONY: install-httpd
+install-httpd: ## Install mod_fenced into the Apache of apxs (after `make install`)
+	@scripts/setup.sh httpd
+	@integrations/httpd/install.sh "$(DESTDIR)" "$(PREFIX)"
+
 .PHONY: fmt
 fmt: ## Format the Rust sources
 	@$(CARGO) fmt --all

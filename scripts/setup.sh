@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test or measure Ringfence on Debian 12.
-#   scripts/setup.sh [build|test|bench|docs|postgresql]
+#   scripts/setup.sh [build|test|bench|docs|postgresql|httpd]
 # Does nothing, quickly and without a network, when everything is there.
 set -euo pipefail
 
@@ -65,14 +65,21 @@ test)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
     ;;
-docs | postgresql) ;;
-*) die "usage: setup.sh [build|test|bench|docs|postgresql]" ;;
+docs | postgresql | httpd) ;;
+*) die "usage: setup.sh [build|test|bench|docs|postgresql|httpd]" ;;
 esac
 
 # the server, its headers, and the command that runs it as its own user
 if [[ $what == test || $what == postgresql ]]; then
     [[ -x /usr/lib/postgresql/15/bin/postgres ]] || missing+=(postgresql-15)
     [[ -e /usr/include/postgresql/15/server/postgres.h ]] || missing+=(postgresql-server-dev-15)
+fi
+
+# the web server, what compiles its modules, and a client that speaks HTTP/2
+if [[ $what == test || $what == httpd ]]; then
+    [[ -x /usr/sbin/apache2 ]] || missing+=(apache2-bin)
+    want apxs apache2-dev
+    want curl curl
 fi
 
 as_root=()

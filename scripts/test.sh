@@ -178,6 +178,8 @@ if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
     step postgresql-clusters integrations/postgresql/test/clusters.sh
     step postgresql-contrib integrations/postgresql/test/contrib.sh check
 fi
+# pages of Apache, on servers of its own
+if needs apxs httpd; then step httpd integrations/httpd/test/run.sh; fi
 step demo apps/demo/run.sh --smoke
 # a thousandth of the work: whether everything is built and agrees, not how fast it is
 step bench bench/run.sh --smoke --json "$logs/bench.json"

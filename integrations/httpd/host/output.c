@@ -1,0 +1,172 @@
+/* Bodies, both ways. What a module writes is copied once, from its memory into the pieces that the server sends. */
+#include "mod_fenced.h"
+
+#include "apr_lib.h"
+
+/* Whatever waits for the client does not count as the module's time. */
+static void wait_begin(mf_request *q, apr_uint64_t *since)
+{
+    *since = mf_now();
+    (void)q;
+}
+
+static void wait_end(mf_request *q, apr_uint64_t since)
+{
+    q->waited += mf_now() - since;
+}
+
+void mf_refuse(mf_request *q, int status, const char *why)
+{
+    if (!q->refused) {
+        q->refused = why;
+        q->refused_status = status;
+    }
+}
+
+/* Moves the piece to those that wait. */
+static void close_piece(mf_request *q)
+{
+    apr_bucket_alloc_t *list = q->r->connection->bucket_alloc;
+
+    if (!q->used)
+        return;
+    APR_BRIGADE_INSERT_TAIL(q->out, apr_bucket_heap_create(q->piece, q->used, apr_bucket_free, list));
+    q->waiting += q->used;
+    q->piece = NULL;
+    q->used = 0;
+}
+
+/* Gives what waits to the server's filters, which may have to wait for the client. */
+static int pass(mf_request *q)
+{
+    apr_uint64_t since;
+    apr_status_t status;
+
+    q->begun = 1;
+    q->waiting = 0;
+    wait_begin(q, &since);
+    status = ap_pass_brigade(q->r->output_filters, q->out);
+    wait_end(q, since);
+    apr_brigade_cleanup(q->out);
+    if (status == APR_SUCCESS && !q->r->connection->aborted)
+        return 0;
+    q->gone = 1;
+    return -1;
+}
+
+/* Bytes of the domain's memory. 0; -1: nobody takes them; -2: the address is not the module's. */
+int mf_write(mf_request *q, const void *from, apr_size_t length)
+{
+    const char *at = from;
+
+    if (q->gone || q->refused)
+        return -1;
+    if (q->declared >= 0 && (apr_off_t)length > q->declared - q->written) {
+        mf_refuse(q, HTTP_INTERNAL_SERVER_ERROR, "it wrote more than its Content-Length");
+        return -1;
+    }
+    while (length) {
+        apr_size_t n;
+
+        if (!q->piece) {
+            q->piece_size = length > MF_LARGE ? MF_LARGE : length > MF_PIECE ? length : MF_PIECE;
+            q->piece = apr_bucket_alloc(q->piece_size, q->r->connection->bucket_alloc);
+        }
+        n = q->piece_size - q->used < length ? q->piece_size - q->used : length;
+        if (rf_memory_read(q->slot->domain, at, q->piece + q->used, n) != RF_OK)
+            return -2;
+        q->used += n;
+        q->written += (apr_off_t)n;
+        at += n;
+        length -= n;
+        if (q->used == q->piece_size) {
+            close_piece(q);
+            if (q->waiting >= MF_LARGE && pass(q))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+int mf_flush(mf_request *q)
+{
+    if (q->gone || q->refused)
+        return -1;
+    close_piece(q);
+    APR_BRIGADE_INSERT_TAIL(q->out, apr_bucket_flush_create(q->r->connection->bucket_alloc));
+    return pass(q);
+}
+
+/* Content-Length. 0, or -1 if it is none. */
+int mf_declare(mf_request *q, const char *value)
+{
+    apr_off_t length;
+    char *end;
+
+    if (!apr_isdigit(*value) || apr_strtoff(&length, value, &end, 10) != APR_SUCCESS || *end)
+        return -1;
+    q->declared = length;
+    return 0;
+}
+
+/* Throws away what has not gone to the filters yet. */
+void mf_discard(mf_request *q)
+{
+    if (q->piece)
+        apr_bucket_free(q->piece);
+    q->piece = NULL;
+    q->used = q->waiting = 0;
+    apr_brigade_cleanup(q->out);
+}
+
+/* The answer is complete, or as much of it as there is. What the handler returns. */
+int mf_finish(mf_request *q)
+{
+    request_rec *r = q->r;
+    apr_bucket_alloc_t *list = r->connection->bucket_alloc;
+    int cut = q->refused || (q->declared >= 0 && q->written < q->declared && !r->header_only);
+
+    if (cut && !q->begun) {
+        mf_discard(q);
+        return q->refused ? q->refused_status : HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (q->gone) {
+        mf_discard(q);
+        return OK;
+    }
+    close_piece(q);
+    if (cut) {
+        /* The client must not take the part for the whole: the connection ends without the end of the answer. */
+        r->connection->keepalive = AP_CONN_CLOSE;
+        APR_BRIGADE_INSERT_TAIL(q->out, ap_bucket_error_create(HTTP_BAD_GATEWAY, NULL, r->pool, list));
+    } else if (!q->begun && q->declared >= 0) {
+        ap_set_content_length(r, q->declared);
+    }
+    APR_BRIGADE_INSERT_TAIL(q->out, apr_bucket_eos_create(list));
+    pass(q);
+    return OK;
+}
+
+/* Bytes of the body into the host's memory. How many; 0: its end; -1: it is broken. */
+long mf_read(mf_request *q, void *to, apr_size_t capacity)
+{
+    apr_uint64_t since;
+    long n;
+
+    if (q->body == MF_BODY_NEW) {
+        if (ap_setup_client_block(q->r, REQUEST_CHUNKED_DECHUNK) != OK)
+            q->body = MF_BODY_BROKEN;
+        else
+            q->body = ap_should_client_block(q->r) ? MF_BODY_READING : MF_BODY_ENDED;
+    }
+    if (q->body != MF_BODY_READING || capacity == 0)
+        return q->body == MF_BODY_BROKEN ? -1 : 0;
+    wait_begin(q, &since);
+    n = ap_get_client_block(q->r, to, capacity);
+    wait_end(q, since);
+    if (n <= 0)
+        q->body = n < 0 ? MF_BODY_BROKEN : MF_BODY_ENDED;
+    else
+        __atomic_fetch_add(&q->module->counters->received, (apr_uint64_t)n, __ATOMIC_RELAXED);
+    return n;
+}

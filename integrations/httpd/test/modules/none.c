@@ -1,0 +1,2 @@
+/* No page. */
+int twice(int x) { return 2 * x; }

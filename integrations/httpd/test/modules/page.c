@@ -1,0 +1,159 @@
+/* A handler that does what its path's last part says, for test.py. */
+#include <fenced.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int served, started;
+static char kept[64];
+static volatile int zero;
+
+void fenced_start(void)
+{
+    started++;
+}
+
+static int echo(void)
+{
+    char piece[5000];
+    long n;
+
+    while ((n = fenced_read(piece, sizeof piece)) > 0)
+        if (fenced_write(piece, (size_t)n))
+            return 500;
+    return n < 0 ? 400 : 0;
+}
+
+/* So many bytes, in pieces of so many. */
+static int fill(const char *query)
+{
+    size_t total = strtoul(query, NULL, 10), step = 8000;
+    static char piece[100000];
+    const char *comma = strchr(query, ',');
+
+    if (comma)
+        step = strtoul(comma + 1, NULL, 10);
+    memset(piece, 'x', sizeof piece);
+    while (total) {
+        size_t n = total < step ? total : step;
+
+        if (fenced_write(piece, n))
+            return 500;
+        total -= n;
+    }
+    return 0;
+}
+
+static int __attribute__((noinline)) divide(int by)
+{
+    return 100 / by;
+}
+
+int fenced_handle(const fenced_request *r)
+{
+    const char *what = strrchr(r->uri, '/') + 1;
+
+    served++;
+    fenced_set_header("Content-Type", "text/plain");
+    if (!strcmp(what, "echo"))
+        return echo();
+    if (!strcmp(what, "fill"))
+        return fill(r->query);
+    if (!strcmp(what, "show")) {
+        fenced_printf("method=%s\nuri=%s\nquery=%s\npath_info=%s\nprotocol=%s\nremote=%s\nuser=%s\nlength=%ld\n", r->method, r->uri,
+                      r->query, r->path_info, r->protocol, r->remote, r->user, (long)r->content_length);
+        for (uint64_t i = 0; i < r->header_count; i++)
+            fenced_printf("%s: %s\n", r->headers[i].name, r->headers[i].value);
+        for (char *const *v = r->environment; *v; v++)
+            fenced_printf("env %s\n", *v);
+        return 0;
+    }
+    if (!strcmp(what, "count"))
+        return fenced_printf("served %d, started %d\n", served, started) ? 500 : 0;
+    if (!strcmp(what, "mark")) {
+        /* What another request has left, and what this one leaves. */
+        fenced_printf("was '%s' ", kept);
+        snprintf(kept, sizeof kept, "%s", r->query);
+        char *heap = malloc(4000);
+        fenced_printf("heap '%.20s' ", heap);
+        memset(heap, 0, 4000);
+        snprintf(heap, 4000, "%s", r->query);
+        fenced_printf("own '%s' '%s'\n", kept, fenced_find_header(r, "x-mark") ? fenced_find_header(r, "X-MARK") : "");
+        return 0;
+    }
+    if (!strcmp(what, "status")) {
+        fenced_set_status(atoi(r->query));
+        fenced_printf("body\n");
+        return 0;
+    }
+    if (!strcmp(what, "error"))
+        return atoi(r->query);
+    if (!strcmp(what, "inject")) {
+        int refused = 0;
+
+        refused += fenced_set_header("X-A", "b\r\nX-Injected: 1") == -1;
+        refused += fenced_set_header("X-A\r\nX-Injected", "1") == -1;
+        refused += fenced_set_header("X-A", "b\nX-Injected: 1") == -1;
+        refused += fenced_set_header("X A", "1") == -1;
+        refused += fenced_set_header("", "1") == -1;
+        refused += fenced_set_header("Transfer-Encoding", "chunked") == -1;
+        refused += fenced_set_header("Content-Length", "-5") == -1;
+        refused += fenced_set_header("Content-Type", "a\r\n\r\nb") == -1;
+        refused += fenced_set_status(100) == -1;
+        refused += fenced_set_status(1000) == -1;
+        return fenced_printf("refused %d\n", refused) ? 500 : 0;
+    }
+    if (!strcmp(what, "cookies")) {
+        fenced_add_header("Set-Cookie", "a=1");
+        fenced_add_header("Set-Cookie", "b=2");
+        return fenced_printf("ok\n") ? 500 : 0;
+    }
+    if (!strcmp(what, "declare")) {
+        fenced_set_header("Content-Length", r->query);
+        return fenced_printf("12345") ? 500 : 0;
+    }
+    if (!strcmp(what, "crash"))
+        return *(volatile int *)8;
+    if (!strcmp(what, "divide"))
+        return divide(zero);
+    if (!strcmp(what, "spin"))
+        for (;;)
+            __asm__ volatile("");
+    if (!strcmp(what, "eat"))
+        for (;;)
+            memset(malloc(1 << 20), 1, 1 << 20);
+    if (!strcmp(what, "late")) {
+        fenced_printf("half of it");
+        fenced_flush();
+        return *(volatile int *)8;
+    }
+    if (!strcmp(what, "buffered")) {
+        fenced_printf("never seen");
+        return *(volatile int *)8;
+    }
+    if (!strcmp(what, "wild")) {
+        fenced_write((const void *)0x10, 100);
+        return fenced_printf("went on\n");
+    }
+    if (!strcmp(what, "wildread")) {
+        fenced_read((void *)0x10, 100);
+        return fenced_printf("went on\n");
+    }
+    if (!strcmp(what, "log")) {
+        fenced_log("a line of the module's");
+        fenced_log("forged\n[error] line");
+        printf("printed\n");
+        fflush(stdout);
+        return 0;
+    }
+    if (!strcmp(what, "file")) {
+        char line[100] = "none";
+        FILE *f = fopen("/data/file.txt", "r");
+
+        if (f && !fgets(line, sizeof line, f))
+            return 500;
+        return fenced_printf("%s %s\n", line, fopen("/data/new.txt", "w") ? "written" : "not written") ? 500 : 0;
+    }
+    return 404;
+}
