@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = {"c": "tests/api/readme.c", "rust": "crates/ringfence/examples/readme.rs"}
-WIDTH = 120  # wrap at 100; a word or two more is no mistake
+WIDTH = 100
 ROOMS = ("apps", "bench", "crates", "docs", "include", "integrations", "modules", "scripts", "sysroot", "tests")
 
 

@@ -130,7 +130,16 @@ fi
 
 # mdBook makes the book: the Rust project's own tool, with search. Debian 12 has no package of it.
 mdbook=0.5.4
-if [[ $what == docs && $(PATH=$PWD/build/tools/bin:$PATH mdbook --version 2>/dev/null) != "mdbook v$mdbook" ]]; then
-    say "building mdBook $mdbook (some minutes, once)"
-    cargo install --quiet --locked --version "=$mdbook" --no-default-features --features search --root build/tools mdbook
-fi
+# mdbook KIND OPTION…: in build/tools/KIND
+mdbook() {
+    local root=build/tools/$1
+    shift
+    [[ $("$root/bin/mdbook" --version 2>/dev/null) != "mdbook v$mdbook" ]] || return 0
+    say "building mdBook $mdbook (once)"
+    cargo install --quiet --locked --version "=$mdbook" --no-default-features "$@" --root "$root" mdbook
+}
+case $what in
+docs) mdbook search --features search ;;
+# to check links with, and soon built
+test) mdbook plain --debug ;;
+esac

@@ -119,12 +119,9 @@ if ((quick)); then
     totals
     exit
 fi
-# the book of all pages. Their links are checked above already, so that it may be left out, in CI as well
-if [[ -x build/tools/bin/mdbook ]] || command -v mdbook >/dev/null; then
-    step book scripts/book.sh
-else
-    echo "== book: skipped, there is no mdbook ('make docs' builds it, in some minutes)"
-fi
+# the book of all pages, and its links
+PATH=$PWD/build/tools/plain/bin:$PATH
+if needs mdbook book; then step book scripts/book.sh; fi
 step build cargo build --release --workspace --quiet
 step sysroot sysroot/build.sh
 step libc make -s -C sysroot test
