@@ -16,12 +16,12 @@ const QUARANTINE: usize = 1024;
 
 /// Where a pointer's code is, and its words: the record, and where to go with it.
 #[derive(Clone, Copy)]
-struct Slot {
+struct Jump {
     code: u64,
     words: u64,
 }
 
-impl Slot {
+impl Jump {
     fn word(self, n: u64) -> &'static AtomicPtr<Record> {
         // SAFETY: aligned, ours, and there for ever.
         unsafe { &*((self.words + 8 * n) as *const AtomicPtr<Record>) }
@@ -30,15 +30,15 @@ impl Slot {
 
 #[derive(Default)]
 struct Pool {
-    fresh: Vec<Slot>,
-    freed: VecDeque<(Slot, Box<Record>)>,
+    fresh: Vec<Jump>,
+    freed: VecDeque<(Jump, Box<Record>)>,
 }
 
 static POOL: Mutex<Option<Pool>> = Mutex::new(None);
 
 /// A place that is in use.
 pub(crate) struct Place {
-    slot: Slot,
+    jump: Jump,
     record: *mut Record,
 }
 
@@ -56,8 +56,8 @@ impl Place {
             true => pool.freed.pop_front(),
             false => None,
         };
-        let slot = match reused {
-            Some((slot, _record)) => slot,
+        let jump = match reused {
+            Some((jump, _record)) => jump,
             None => {
                 if pool.fresh.is_empty() {
                     pool.fresh = page()?;
@@ -66,28 +66,28 @@ impl Place {
             }
         };
         let record = Box::into_raw(record);
-        slot.word(1).store(way as *mut Record, Ordering::Release);
-        slot.word(0).store(record, Ordering::Release);
-        Ok(Place { slot, record })
+        jump.word(1).store(way as *mut Record, Ordering::Release);
+        jump.word(0).store(record, Ordering::Release);
+        Ok(Place { jump, record })
     }
 
     pub(crate) fn code(&self) -> u64 {
-        self.slot.code
+        self.jump.code
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.slot.word(0).store(std::ptr::null_mut(), Ordering::Release);
+        self.jump.word(0).store(std::ptr::null_mut(), Ordering::Release);
         // SAFETY: made by `take`, taken back once, here.
         let record = unsafe { Box::from_raw(self.record) };
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        pool.get_or_insert_default().freed.push_back((self.slot, record));
+        pool.get_or_insert_default().freed.push_back((self.jump, record));
     }
 }
 
 /// A page of code and one of words.
-fn page() -> Result<Vec<Slot>, HostError> {
+fn page() -> Result<Vec<Jump>, HostError> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: fresh memory, which nobody else knows.
@@ -95,28 +95,28 @@ fn page() -> Result<Vec<Slot>, HostError> {
     if at == libc::MAP_FAILED {
         return Err(HostError::last("memory for function pointers"));
     }
-    let slots: Vec<Slot> = (0..PAGE / SIZE)
+    let jumps: Vec<Jump> = (0..PAGE / SIZE)
         .rev()
-        .map(|i| Slot {
+        .map(|i| Jump {
             code: at as u64 + (i * SIZE) as u64,
             words: at as u64 + (PAGE + i * WORDS) as u64,
         })
         .collect();
-    for slot in &slots {
+    for jump in &jumps {
         let mut code = [0xCC; SIZE];
         code[..4].copy_from_slice(&[0xF3, 0x0F, 0x1E, 0xFA]); // endbr64
         code[4..7].copy_from_slice(&[0x4C, 0x8B, 0x1D]); // movq words(%rip), %r11
-        code[7..11].copy_from_slice(&((slot.words - slot.code - 11) as u32).to_le_bytes());
+        code[7..11].copy_from_slice(&((jump.words - jump.code - 11) as u32).to_le_bytes());
         code[11..13].copy_from_slice(&[0xFF, 0x25]); // jmp *words+8(%rip)
-        code[13..17].copy_from_slice(&((slot.words + 8 - slot.code - 17) as u32).to_le_bytes());
+        code[13..17].copy_from_slice(&((jump.words + 8 - jump.code - 17) as u32).to_le_bytes());
         // SAFETY: inside the fresh page.
-        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), slot.code as *mut u8, SIZE) };
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), jump.code as *mut u8, SIZE) };
     }
     // SAFETY: our own page.
     if unsafe { libc::mprotect(at, PAGE, libc::PROT_READ | libc::PROT_EXEC) } != 0 {
         return Err(HostError::last("making function pointers executable"));
     }
-    Ok(slots)
+    Ok(jumps)
 }
 
 #[cfg(test)]

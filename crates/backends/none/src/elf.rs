@@ -22,7 +22,7 @@ pub(crate) struct Undefined {
 }
 
 /// A word that gets a symbol's address.
-pub(crate) struct Slot {
+pub(crate) struct Relocation {
     /// From the image's start.
     pub offset: u64,
     /// Which of the undefined symbols.
@@ -36,7 +36,7 @@ pub(crate) struct Object {
     pub exports: Vec<Export>,
     pub imports: Vec<Import>,
     pub undefined: Vec<Undefined>,
-    pub slots: Vec<Slot>,
+    pub relocations: Vec<Relocation>,
     pub executable: Vec<Range<u64>>,
     /// Without what becomes read-only after relocation.
     pub writable: Vec<Range<u64>>,
@@ -258,7 +258,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Object, LoadError> {
                 _ => continue,
             };
             if let Some(&symbol) = undefined.get(&(info >> 32)) {
-                object.slots.push(Slot {
+                object.relocations.push(Relocation {
                     offset,
                     symbol,
                     addend,

@@ -118,13 +118,13 @@ impl Library {
     /// Fills the places of symbols that were left out.
     pub(crate) fn fill(&self, address_of: impl Fn(&str) -> Option<u64>) -> Result<(), DomainError> {
         let object = &self.module.0.object;
-        for slot in &object.slots {
-            let symbol = &object.undefined[slot.symbol];
+        for relocation in &object.relocations {
+            let symbol = &object.undefined[relocation.symbol];
             let Some(address) = address_of(&symbol.name) else {
                 continue;
             };
-            let at = self.base.wrapping_add(slot.offset);
-            let value = address.wrapping_add(slot.addend).to_ne_bytes();
+            let at = self.base.wrapping_add(relocation.offset);
+            let value = address.wrapping_add(relocation.addend).to_ne_bytes();
             if peer::write(None, at, &value).is_ok() {
                 continue;
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A question. Answers begin with 0 if it went well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// A thread for the slot of this number.
+    /// A thread for the channel of this number.
     Thread(u64),
     Function(String),
     FunctionAt(u64),

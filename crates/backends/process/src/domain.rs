@@ -1,11 +1,11 @@
 //! A domain in a process of its own, as the host has it.
 
 use crate::ask::Ask;
+use crate::channel::{Channel, Channels, Spin, kind};
 use crate::child;
 use crate::link::Link;
 use crate::setup::Setup;
 use crate::shared;
-use crate::slot::{Slot, Slots, Spin, kind};
 use crate::threads;
 use crate::wire::{self, Reader};
 use ringfence_calls::{Pointer, Then};
@@ -35,12 +35,12 @@ pub(crate) struct Shared {
     pub(crate) resets: AtomicU64,
     /// Threads that the domain has asked for, from when they are told to be inside.
     pub(crate) spawned: AtomicU32,
-    /// A bit for each slot.
+    /// A bit for each channel.
     pub(crate) taken: Mutex<u64>,
-    /// Held by who uses the first slot, for a message that the worker answers by itself.
+    /// Held by who uses the first channel, for a message that the worker answers by itself.
     first: Mutex<()>,
     setup: Vec<u8>,
-    /// What the worker has too: the window, what the domain may do there, and the slots.
+    /// What the worker has too: the window, what the domain may do there, and the channels.
     file: OwnedFd,
     pub(crate) twin: Twin,
     /// The worker's socket, by which it gets files.
@@ -107,11 +107,11 @@ impl Domain {
             on_limit: given.on_limit.is_some(),
             spin: spin.0.as_nanos() as u64,
         };
-        let slots = Slots::map(file.as_raw_fd(), shared::SLOTS_AT)
+        let channels = Channels::map(file.as_raw_fd(), shared::CHANNELS_AT)
             .map_err(os("mapping memory for the domain's process"))?;
         let name = modules.first().map_or("", Module::name).to_owned();
         let link = Link::new(
-            slots,
+            channels,
             spin,
             name,
             functions,
@@ -155,7 +155,7 @@ impl Drop for Domain {
     }
 }
 
-/// While it is there, the first slot is the calling thread's, which makes the domain. Nobody waits for it with a lock held: what the
+/// While it is there, the first channel is the calling thread's, which makes the domain. Nobody waits for it with a lock held: what the
 /// constructors' host functions do may need that lock.
 struct Making<'a>(&'a Link);
 
@@ -177,7 +177,7 @@ impl Shared {
         if !self.link.is_lost() {
             return Ok(making);
         }
-        // No thread has a slot any more. One that had looked for its own before is seen here, or sees this.
+        // No thread has a channel any more. One that had looked for its own before is seen here, or sees this.
         self.link.renumber();
         match self.link.is_quiet() {
             true => Ok(making),
@@ -195,14 +195,14 @@ impl Shared {
         let (mine, theirs) = shared::socket()?;
         shared::send(&mine, file.as_fd())?;
         *lock(&self.socket) = Some(mine);
-        let slots = self
+        let channels = self
             .file
             .try_clone()
             .map_err(os("a descriptor for the domain's process"))?;
         // The worker waits for the first turn; its first message is what became of the domain, or what it wants meanwhile.
         *lock(&self.taken) = 0;
         self.link.clear(0);
-        let pid = child::start(theirs, slots)?;
+        let pid = child::start(theirs, channels)?;
         self.link.started(pid);
         let place = self.link.first();
         let made = threads::while_making(self, || self.link.exchange(place, Some(self), 0, |_| kind::END));
@@ -210,7 +210,7 @@ impl Shared {
             reason: error.to_string(),
         };
         let bytes = match made.map_err(unusable)? {
-            kind::ANSWER => self.link.slots.get(0).get(),
+            kind::ANSWER => self.link.channels.get(0).get(),
             _ => Vec::new(),
         };
         let mut r = Reader(&bytes);
@@ -229,13 +229,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Asks the worker, through the calling thread's slot.
+    /// Asks the worker, through the calling thread's channel.
     pub(crate) fn ask(&self, ask: &Ask) -> Result<Vec<u8>, CallError> {
-        let place = threads::slot(self)?;
+        let place = threads::channel(self)?;
         self.link.ask(place, Some(self), ask)
     }
 
-    /// Asks the worker for something that no thread's slot is needed for.
+    /// Asks the worker for something that no thread's channel is needed for.
     ///
     /// # Errors
     /// Another thread makes the domain, which takes as long as constructors do.
@@ -278,38 +278,38 @@ impl Shared {
                 limit: MOST_WORDS,
             });
         }
-        let place = threads::slot(self)?;
-        let write = |slot: &Slot| {
-            slot.first.store(function, Relaxed);
-            for (word, n) in slot.words.iter().zip(ints) {
+        let place = threads::channel(self)?;
+        let write = |channel: &Channel| {
+            channel.first.store(function, Relaxed);
+            for (word, n) in channel.words.iter().zip(ints) {
                 word.store(*n, Relaxed);
             }
-            for (word, x) in slot.more.iter().zip(floats) {
+            for (word, x) in channel.more.iter().zip(floats) {
                 word.store(x.to_bits(), Relaxed);
             }
             if !stack.is_empty() {
-                slot.put_words(stack);
+                channel.put_words(stack);
             }
             kind::CALL | (floats.len() as u32) << 8 | (stack.len() as u32) << 16
         };
         let limit = self.time_limit.load(Relaxed);
         let answer = self.link.exchange(place, Some(self), limit, write)?;
-        let slot = self.link.slots.get(place.number);
-        let word = |n: usize| slot.words[n].load(Relaxed);
+        let channel = self.link.channels.get(place.number);
+        let word = |n: usize| channel.words[n].load(Relaxed);
         match answer {
             kind::RETURNED => {
                 let mut st0 = [0; 16];
                 st0[..8].copy_from_slice(&word(3).to_le_bytes());
                 st0[8..].copy_from_slice(&word(4).to_le_bytes());
                 Ok(Returned {
-                    rax: slot.first.load(Relaxed),
+                    rax: channel.first.load(Relaxed),
                     rdx: word(0),
                     xmm0: f64::from_bits(word(1)),
                     xmm1: f64::from_bits(word(2)),
                     st0,
                 })
             }
-            _ => Err(wire::get_call_error(&mut Reader(&slot.get()), 0)),
+            _ => Err(wire::get_call_error(&mut Reader(&channel.get()), 0)),
         }
     }
 

@@ -1,8 +1,8 @@
-//! The host's end of the slots of one worker: messages, and what the worker wants in between.
+//! The host's end of the channels of one worker: messages, and what the worker wants in between.
 
 use crate::ask::Ask;
+use crate::channel::{CHANNELS, Channel, Channels, Side, Spin, kind};
 use crate::child::{self, Maker};
-use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::calling::while_calling;
 use ringfence_core::{
@@ -22,7 +22,7 @@ const SHORT_NAP: Duration = Duration::from_millis(1);
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Link {
-    pub(crate) slots: Slots,
+    pub(crate) channels: Channels,
     pub(crate) spin: Spin,
     pub(crate) maker: Maker,
     pub(crate) name: String,
@@ -31,8 +31,8 @@ pub(crate) struct Link {
     /// Set once the worker is known to have ended.
     lost: AtomicBool,
     how: Mutex<String>,
-    /// Slots that a message is on the way in.
-    busy: [AtomicBool; SLOTS],
+    /// Channels that a message is on the way in.
+    busy: [AtomicBool; CHANNELS],
     /// By their numbers.
     pub(crate) functions: Vec<HostFunction>,
     pub(crate) policy: Option<Arc<dyn SyscallHandler>>,
@@ -42,11 +42,11 @@ pub(crate) struct Link {
     pub(crate) tag: AtomicU64,
     /// Changes with the worker. No two domains of a process have the same, ever.
     id: AtomicU64,
-    /// Whether a thread makes the domain, through the first slot.
+    /// Whether a thread makes the domain, through the first channel.
     pub(crate) making: AtomicBool,
 }
 
-/// A thread's slot, of the worker that it was given by.
+/// A thread's channel, of the worker that it was given by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) number: usize,
@@ -61,7 +61,7 @@ fn next_id() -> u64 {
 impl Link {
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn new(
-        slots: Slots,
+        channels: Channels,
         spin: Spin,
         name: String,
         functions: Vec<HostFunction>,
@@ -70,14 +70,14 @@ impl Link {
         cancel: Option<Cancel>,
     ) -> Link {
         Link {
-            slots,
+            channels,
             spin,
             maker: Maker::me(),
             name,
             pid: AtomicI32::new(0),
             lost: AtomicBool::new(true),
             how: Mutex::new("it was not started".to_owned()),
-            busy: [const { AtomicBool::new(false) }; SLOTS],
+            busy: [const { AtomicBool::new(false) }; CHANNELS],
             functions,
             policy,
             on_limit,
@@ -99,12 +99,12 @@ impl Link {
         self.id.load(Ordering::SeqCst)
     }
 
-    /// Takes all threads' slots from them.
+    /// Takes all threads' channels from them.
     pub(crate) fn renumber(&self) {
         self.id.store(next_id(), Ordering::SeqCst);
     }
 
-    /// The slot for what concerns the whole domain.
+    /// The channel for what concerns the whole domain.
     pub(crate) fn first(&self) -> Place {
         Place {
             number: 0,
@@ -158,19 +158,19 @@ impl Link {
         !self.busy.iter().any(|b| b.load(Ordering::SeqCst))
     }
 
-    /// Nobody uses the slot: it is the host's turn in it.
+    /// Nobody uses the channel: it is the host's turn in it.
     pub(crate) fn clear(&self, number: usize) {
-        self.slots.get(number).post(Side::Host, 0);
+        self.channels.get(number).post(Side::Host, 0);
     }
 
-    /// Sends a message, which `write` leaves in the slot, and does what the worker wants until it has an answer. `limit` is how long the
+    /// Sends a message, which `write` leaves in the channel, and does what the worker wants until it has an answer. `limit` is how long the
     /// domain itself may take, in nanoseconds; 0 is for ever.
     pub(crate) fn exchange(
         &self,
         place: Place,
         space: Option<&dyn Space>,
         limit: u64,
-        write: impl FnOnce(&Slot) -> u32,
+        write: impl FnOnce(&Channel) -> u32,
     ) -> Result<u32, CallError> {
         self.usable()?;
         let number = place.number;
@@ -178,28 +178,28 @@ impl Link {
         if self.busy[number].swap(true, Ordering::SeqCst) {
             return Err(CallError::Inside);
         }
-        // Behind the slot of another worker's is no thread of this one's.
+        // Behind the channel of another worker's is no thread of this one's.
         if self.id() != place.id {
             self.busy[number].store(false, Ordering::Release);
             return Err(self.gone());
         }
-        let slot = self.slots.get(number);
-        let mut message = write(slot);
+        let channel = self.channels.get(number);
+        let mut message = write(channel);
         let ended = loop {
-            slot.post(Side::Worker, message);
-            if let Err(e) = self.wait(place, slot, limit) {
+            channel.post(Side::Worker, message);
+            if let Err(e) = self.wait(place, channel, limit) {
                 break Err(e);
             }
-            let answer = slot.kind() & 0xFF;
+            let answer = channel.kind() & 0xFF;
             if let kind::RETURNED | kind::FAILED | kind::ANSWER = answer {
                 break Ok(answer);
             }
             // The host's own code runs: it may send messages of its own.
             self.busy[number].store(false, Ordering::Release);
             let wanted = match (answer, space) {
-                (kind::IMPORT, Some(space)) => self.import(slot, space),
-                (kind::SYSCALL, Some(space)) => self.syscall(slot, space),
-                (kind::LIMIT, Some(space)) => self.limit(slot, space),
+                (kind::IMPORT, Some(space)) => self.import(channel, space),
+                (kind::SYSCALL, Some(space)) => self.syscall(channel, space),
+                (kind::LIMIT, Some(space)) => self.limit(channel, space),
                 (kind::FORGET, _) => {
                     if let Some(policy) = &self.policy {
                         let _ = catch_unwind(AssertUnwindSafe(|| policy.reset()));
@@ -229,19 +229,19 @@ impl Link {
         space: Option<&dyn Space>,
         ask: &Ask,
     ) -> Result<Vec<u8>, CallError> {
-        let write = |slot: &Slot| {
-            slot.put(&ask.write());
+        let write = |channel: &Channel| {
+            channel.put(&ask.write());
             kind::ASK
         };
         match self.exchange(place, space, 0, write)? {
-            kind::ANSWER => Ok(self.slots.get(place.number).get()),
+            kind::ANSWER => Ok(self.channels.get(place.number).get()),
             _ => Ok(Vec::new()),
         }
     }
 
-    fn wait(&self, place: Place, slot: &Slot, limit: u64) -> Result<(), CallError> {
+    fn wait(&self, place: Place, channel: &Channel, limit: u64) -> Result<(), CallError> {
         // Most calls are over before anybody has looked at a clock.
-        if slot.look(Side::Host, self.spin) {
+        if channel.look(Side::Host, self.spin) {
             return Ok(());
         }
         let deadline = match limit {
@@ -249,13 +249,13 @@ impl Link {
             limit => Instant::now().checked_add(Duration::from_nanos(limit) + GRACE),
         };
         let nap = if self.cancel.is_some() { SHORT_NAP } else { NAP };
-        while !slot.sleep(Side::Host, nap) {
+        while !channel.sleep(Side::Host, nap) {
             if self.is_lost() {
                 return Err(self.gone());
             }
             if let Some(how) = child::ended(self.pid.load(Ordering::Acquire)) {
                 // Its last word may have come meanwhile.
-                if slot.is(Side::Host) {
+                if channel.is(Side::Host) {
                     return Ok(());
                 }
                 self.lose(how);
@@ -279,15 +279,15 @@ impl Link {
     }
 
     /// The domain calls a host function. What the worker gets back.
-    fn import(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
+    fn import(&self, channel: &Channel, space: &dyn Space) -> Option<u32> {
         let function = self
             .functions
-            .get(usize::try_from(slot.first.load(Relaxed)).ok()?)?;
+            .get(usize::try_from(channel.first.load(Relaxed)).ok()?)?;
         let mut frame = OutFrame::new(space);
-        for (n, word) in frame.ints.iter_mut().zip(&slot.words) {
+        for (n, word) in frame.ints.iter_mut().zip(&channel.words) {
             *n = word.load(Relaxed);
         }
-        let mut more = slot.more.iter().map(|w| w.load(Relaxed));
+        let mut more = channel.more.iter().map(|w| w.load(Relaxed));
         for half in frame.vectors.iter_mut().flatten() {
             *half = more.next()?;
         }
@@ -337,39 +337,39 @@ impl Link {
             },
         };
         if let Err(how) = outcome {
-            return Some(ends(slot, &how));
+            return Some(ends(channel, &how));
         }
         let results = frame
             .result
             .into_iter()
             .chain(frame.vector_result.into_iter().flatten());
-        for (word, n) in slot.words.iter().zip(results) {
+        for (word, n) in channel.words.iter().zip(results) {
             word.store(n, Relaxed);
         }
         Some(kind::RETURN)
     }
 
-    fn syscall(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
+    fn syscall(&self, channel: &Channel, space: &dyn Space) -> Option<u32> {
         let policy = self.policy.as_ref()?;
         let call = Syscall {
-            number: slot.first.load(Relaxed),
-            args: std::array::from_fn(|n| slot.words[n].load(Relaxed)),
+            number: channel.first.load(Relaxed),
+            args: std::array::from_fn(|n| channel.words[n].load(Relaxed)),
         };
         let answer = catch_unwind(AssertUnwindSafe(|| policy.syscall(&DomainRef::of(space), &call)))
             .unwrap_or_else(|panic| Err(EndCall::panicked("the policy", &*panic)));
         match answer {
             Ok(value) => {
-                slot.words[0].store(value as u64, Relaxed);
+                channel.words[0].store(value as u64, Relaxed);
                 Some(kind::RETURN)
             }
-            Err(how) => Some(ends(slot, &how)),
+            Err(how) => Some(ends(channel, &how)),
         }
     }
 
-    fn limit(&self, slot: &Slot, space: &dyn Space) -> Option<u32> {
-        let hit = wire::get_hit(&mut Reader(&slot.get()));
+    fn limit(&self, channel: &Channel, space: &dyn Space) -> Option<u32> {
+        let hit = wire::get_hit(&mut Reader(&channel.get()));
         let to = self.tell_limit(space, &hit);
-        slot.words[0].store(to.unwrap_or(0), Relaxed);
+        channel.words[0].store(to.unwrap_or(0), Relaxed);
         Some(kind::RETURN)
     }
 
@@ -405,9 +405,9 @@ fn mask(width: Width) -> u64 {
     width.mask()
 }
 
-fn ends(slot: &Slot, how: &EndCall) -> u32 {
+fn ends(channel: &Channel, how: &EndCall) -> u32 {
     let mut w = Writer::default();
     wire::put_end(&mut w, how);
-    slot.put(&w.0);
+    channel.put(&w.0);
     kind::END_CALL
 }

@@ -1,16 +1,16 @@
-//! What a host and its worker share: a memory file with the window, what the domain may do with its pages, and the slots; and a
+//! What a host and its worker share: a memory file with the window, what the domain may do with its pages, and the channels; and a
 //! socket by which the host hands over files.
 
-use crate::slot::Slots;
+use crate::channel::Channels;
 use ringfence_core::HostError;
 use ringfence_runtime::backed;
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Where the slots begin in the file.
-pub(crate) const SLOTS_AT: u64 = backed::MORE;
+/// Where the channels begin in the file.
+pub(crate) const CHANNELS_AT: u64 = backed::MORE;
 /// Size of the file, nearly all of it holes.
-const SIZE: u64 = SLOTS_AT + Slots::BYTES.next_multiple_of(4096) as u64;
+const SIZE: u64 = CHANNELS_AT + Channels::BYTES.next_multiple_of(4096) as u64;
 
 /// An empty memory file.
 pub(crate) fn memory_file(name: &CStr) -> Result<OwnedFd, HostError> {

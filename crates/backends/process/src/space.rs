@@ -145,7 +145,7 @@ impl Space for Shared {
             .function_at(function)
             .map_err(|_| SpawnError::NoEntry(function))?;
         let (tell, told) = std::sync::mpsc::channel();
-        let run = move || match crate::threads::slot(&domain) {
+        let run = move || match crate::threads::channel(&domain) {
             Ok(_) => {
                 domain.spawned.fetch_add(1, Ordering::AcqRel);
                 let _ = tell.send(Ok(()));

@@ -1,19 +1,19 @@
-//! Which slot a thread of the host has in which domain.
+//! Which channel a thread of the host has in which domain.
 
 use crate::ask::Ask;
+use crate::channel::{CHANNELS, kind};
 use crate::domain::Shared;
 use crate::link::Place;
-use crate::slot::{SLOTS, kind};
 use ringfence_core::CallError;
 use std::cell::{Cell, RefCell};
 use std::sync::{PoisonError, Weak};
 
-/// A thread's slots: the domain's number, the domain, the slot.
+/// A thread's channels: the domain's number, the domain, the channel.
 #[derive(Default)]
 struct Mine(Vec<(u64, Weak<Shared>, usize)>);
 
 impl Drop for Mine {
-    /// The thread ends: its slots are free again, and the worker's threads behind them end.
+    /// The thread ends: its channels are free again, and the worker's threads behind them end.
     fn drop(&mut self) {
         for (id, shared, number) in self.0.drain(..) {
             if let Some(shared) = shared.upgrade()
@@ -42,9 +42,9 @@ fn give_back(shared: &Shared, id: u64, number: usize) {
     *taken &= !(1 << number);
 }
 
-/// The calling thread's slot in the domain; it gets one if it has none.
+/// The calling thread's channel in the domain; it gets one if it has none.
 #[inline]
-pub(crate) fn slot(shared: &Shared) -> Result<Place, CallError> {
+pub(crate) fn channel(shared: &Shared) -> Result<Place, CallError> {
     let id = shared.link.id();
     let (known, number) = LAST.get();
     if known == id {
@@ -60,7 +60,7 @@ fn find(shared: &Shared, id: u64) -> Result<Place, CallError> {
         let mine = mine.try_borrow().ok()?;
         mine.0.iter().find(|m| m.0 == id).map(|m| m.2)
     });
-    // A thread that is ending has no place to note a slot.
+    // A thread that is ending has no place to note a channel.
     let number = match known.map_err(|_| CallError::Ending)? {
         Some(number) => number,
         None => {
@@ -93,7 +93,7 @@ pub(crate) fn makes(shared: &Shared) -> bool {
     .unwrap_or(false)
 }
 
-/// The calling thread makes the domain, through the slot for that, until what is returned is called.
+/// The calling thread makes the domain, through the channel for that, until what is returned is called.
 pub(crate) fn while_making<T>(shared: &Shared, f: impl FnOnce() -> T) -> T {
     let id = shared.link.id();
     note(shared, id, 0);
@@ -109,9 +109,9 @@ fn begin(shared: &Shared) -> Result<usize, CallError> {
     let number = {
         let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let free = (!(*taken | 1)).trailing_zeros() as usize;
-        if free >= SLOTS {
+        if free >= CHANNELS {
             return Err(CallError::NoLane {
-                limit: SLOTS as u32 - 1,
+                limit: CHANNELS as u32 - 1,
             });
         }
         *taken |= 1 << free;

@@ -1,10 +1,10 @@
-//! The worker: a window of the ordinary kind, in a process that the host talks to through [slots](crate::slot).
+//! The worker: a window of the ordinary kind, in a process that the host talks to through [channels](crate::channel).
 
 use crate::ask::Ask;
+use crate::channel::{CHANNELS, Channel, Channels, Side, Spin, kind};
 use crate::lock;
 use crate::setup::Setup;
 use crate::shared;
-use crate::slot::{SLOTS, Side, Slot, Slots, Spin, kind};
 use crate::wire::{self, Reader, Writer};
 use ringfence_core::{
     Call, CallError, Confinement, DomainError, DomainRef, EndCall, Instance, LimitHit, OnLimit, OutFrame,
@@ -22,13 +22,13 @@ pub(crate) const SOCKET: i32 = 0;
 
 /// What all threads share.
 struct World {
-    slots: Slots,
+    channels: Channels,
     spin: Spin,
     domain: OnceLock<Domain>,
 }
 
 thread_local! {
-    /// The slot that this thread serves.
+    /// The channel that this thread serves.
     static MINE: Cell<Option<(&'static World, usize)>> = const { Cell::new(None) };
     /// The domain that has called out on this thread, while the host is asked.
     static OUTSIDE: Cell<Option<*const dyn Space>> = const { Cell::new(None) };
@@ -44,17 +44,17 @@ fn outside<T>(domain: DomainRef<'_>, f: impl FnOnce() -> T) -> T {
     result
 }
 
-fn slot(mine: (&'static World, usize)) -> &'static Slot {
-    mine.0.slots.get(mine.1)
+fn channel(mine: (&'static World, usize)) -> &'static Channel {
+    mine.0.channels.get(mine.1)
 }
 
 /// Sends a message to the host, and serves what it asks for until it has sent something of `until`'s. That kind.
 fn tell(mine: (&'static World, usize), kind: u32, until: &[u32]) -> u32 {
-    let slot = slot(mine);
-    slot.post(Side::Host, kind);
+    let channel = channel(mine);
+    channel.post(Side::Host, kind);
     loop {
-        slot.wait(Side::Worker, mine.0.spin);
-        let kind = slot.kind();
+        channel.wait(Side::Worker, mine.0.spin);
+        let kind = channel.kind();
         if until.contains(&(kind & 0xFF)) {
             return kind;
         }
@@ -62,25 +62,25 @@ fn tell(mine: (&'static World, usize), kind: u32, until: &[u32]) -> u32 {
     }
 }
 
-/// Does what the host asks for, and leaves the answer in the slot, posted.
+/// Does what the host asks for, and leaves the answer in the channel, posted.
 fn serve(mine: (&'static World, usize), message: u32) {
     use std::sync::atomic::Ordering::Relaxed;
-    let slot = slot(mine);
+    let channel = channel(mine);
     let domain = mine.0.domain.get();
     match (message & 0xFF, domain) {
         (kind::CALL, Some(domain)) => {
-            let function = slot.first.load(Relaxed);
+            let function = channel.first.load(Relaxed);
             let mut call = Call::default();
-            for (n, word) in call.ints.iter_mut().zip(&slot.words) {
+            for (n, word) in call.ints.iter_mut().zip(&channel.words) {
                 *n = word.load(Relaxed);
             }
             let floats = (message >> 8 & 0xFF) as usize;
-            for (x, word) in call.floats.iter_mut().zip(&slot.more).take(floats) {
+            for (x, word) in call.floats.iter_mut().zip(&channel.more).take(floats) {
                 *x = f64::from_bits(word.load(Relaxed));
             }
             let words = match message >> 16 {
                 0 => Vec::new(),
-                count => slot.get_words(count as usize),
+                count => channel.get_words(count as usize),
             };
             call.stack = &words;
             match enter(domain, function, &mut call) {
@@ -92,28 +92,28 @@ fn serve(mine: (&'static World, usize), message: u32) {
                         xmm1,
                         st0,
                     } = returned;
-                    slot.first.store(rax, Relaxed);
+                    channel.first.store(rax, Relaxed);
                     let (low, high) = st0.split_at(8);
                     let half = |b: &[u8]| b.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
                     let all = [rdx, xmm0.to_bits(), xmm1.to_bits(), half(low), half(high)];
-                    for (word, n) in slot.words.iter().zip(all) {
+                    for (word, n) in channel.words.iter().zip(all) {
                         word.store(n, Relaxed);
                     }
-                    slot.post(Side::Host, kind::RETURNED);
+                    channel.post(Side::Host, kind::RETURNED);
                 }
                 Err(error) => {
                     let mut w = Writer::default();
                     wire::put_call_error(&mut w, &error, 0);
-                    slot.put(&w.0);
-                    slot.post(Side::Host, kind::FAILED);
+                    channel.put(&w.0);
+                    channel.post(Side::Host, kind::FAILED);
                 }
             }
         }
         (kind::ASK, _) => {
             let mut w = Writer::default();
-            match Ask::read(&slot.get()) {
+            match Ask::read(&channel.get()) {
                 Some(Ask::Thread(number)) => {
-                    let number = (number as usize).min(SLOTS - 1);
+                    let number = (number as usize).min(CHANNELS - 1);
                     let made = begin(mine.0, number);
                     w.number(made.is_err().into())
                         .text(&made.err().unwrap_or_default());
@@ -125,15 +125,15 @@ fn serve(mine: (&'static World, usize), message: u32) {
                 }
                 None => {}
             }
-            slot.put(&w.0);
-            slot.post(Side::Host, kind::ANSWER);
+            channel.put(&w.0);
+            channel.post(Side::Host, kind::ANSWER);
         }
         (kind::CALL, None) => {
             let mut w = Writer::default();
             let error = CallError::Lane("the domain is being made".to_owned());
             wire::put_call_error(&mut w, &error, 0);
-            slot.put(&w.0);
-            slot.post(Side::Host, kind::FAILED);
+            channel.put(&w.0);
+            channel.post(Side::Host, kind::FAILED);
         }
         // Nothing that a host of this build sends.
         _ => std::process::abort(),
@@ -158,20 +158,20 @@ fn enter(domain: &Domain, function: u64, call: &mut Call<'_>) -> Result<Returned
     returned
 }
 
-/// Starts the thread that serves a slot.
+/// Starts the thread that serves a channel.
 fn begin(world: &'static World, number: usize) -> Result<(), String> {
     let run = move || {
         let mine = (world, number);
         MINE.set(Some(mine));
         loop {
-            slot(mine).wait(Side::Worker, world.spin);
-            match slot(mine).kind() {
+            channel(mine).wait(Side::Worker, world.spin);
+            match channel(mine).kind() {
                 kind::END => break,
                 message => serve(mine, message),
             }
         }
         LAST.set(None);
-        slot(mine).post(Side::Host, kind::ANSWER);
+        channel(mine).post(Side::Host, kind::ANSWER);
     };
     thread::spawn(c"ringfence-call", 512 << 10, run).map_err(|e| e.to_string())
 }
@@ -184,13 +184,13 @@ fn import(number: usize, frame: &mut OutFrame) -> Result<(), EndCall> {
             "a thread that the host does not know has called it".to_owned(),
         ));
     };
-    let slot = slot(mine);
-    slot.first.store(number as u64, Relaxed);
-    for (word, n) in slot.words.iter().zip(frame.ints) {
+    let channel = channel(mine);
+    channel.first.store(number as u64, Relaxed);
+    for (word, n) in channel.words.iter().zip(frame.ints) {
         word.store(n, Relaxed);
     }
     let vectors = frame.vectors.iter().flatten().copied();
-    for (word, n) in slot
+    for (word, n) in channel
         .more
         .iter()
         .zip(vectors.chain([frame.rax, frame.r10, frame.stack]))
@@ -202,12 +202,12 @@ fn import(number: usize, frame: &mut OutFrame) -> Result<(), EndCall> {
     });
     match answer & 0xFF {
         kind::RETURN => {
-            let word = |n: usize| slot.words[n].load(Relaxed);
+            let word = |n: usize| channel.words[n].load(Relaxed);
             frame.result = [word(0), word(1)];
             frame.vector_result = [[word(2), word(3)], [word(4), word(5)]];
             Ok(())
         }
-        _ => Err(wire::get_end(&mut Reader(&slot.get()))),
+        _ => Err(wire::get_end(&mut Reader(&channel.get()))),
     }
 }
 
@@ -220,17 +220,17 @@ impl SyscallHandler for Forward {
         let Some(mine) = MINE.get() else {
             return Ok(-i64::from(libc::ENOSYS));
         };
-        let slot = slot(mine);
-        slot.first.store(call.number, Relaxed);
-        for (word, n) in slot.words.iter().zip(call.args) {
+        let channel = channel(mine);
+        channel.first.store(call.number, Relaxed);
+        for (word, n) in channel.words.iter().zip(call.args) {
             word.store(n, Relaxed);
         }
         let answer = outside(*domain, || {
             tell(mine, kind::SYSCALL, &[kind::RETURN, kind::END_CALL])
         });
         match answer & 0xFF {
-            kind::RETURN => Ok(slot.words[0].load(Relaxed) as i64),
-            _ => Err(wire::get_end(&mut Reader(&slot.get()))),
+            kind::RETURN => Ok(channel.words[0].load(Relaxed) as i64),
+            _ => Err(wire::get_end(&mut Reader(&channel.get()))),
         }
     }
 
@@ -245,12 +245,12 @@ fn on_limit(domain: &DomainRef<'_>, hit: &LimitHit) -> OnLimit {
     let Some(mine) = MINE.get() else {
         return OnLimit::Keep;
     };
-    let slot = slot(mine);
+    let channel = channel(mine);
     let mut w = Writer::default();
     wire::put_hit(&mut w, hit);
-    slot.put(&w.0);
+    channel.put(&w.0);
     outside(*domain, || tell(mine, kind::LIMIT, &[kind::RETURN]));
-    match slot.words[0].load(std::sync::atomic::Ordering::Relaxed) {
+    match channel.words[0].load(std::sync::atomic::Ordering::Relaxed) {
         0 => OnLimit::Keep,
         to => OnLimit::Raise(to),
     }
@@ -334,7 +334,7 @@ pub fn worker() -> ExitCode {
     let mut bytes = Vec::new();
     let told = shared::receive(SOCKET).map(std::fs::File::from);
     let read = told.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut bytes).ok());
-    let (Some(_), Ok(slots)) = (read, Slots::map(1, shared::SLOTS_AT)) else {
+    let (Some(_), Ok(channels)) = (read, Channels::map(1, shared::CHANNELS_AT)) else {
         return ExitCode::FAILURE;
     };
     let setup = Setup::read(&bytes);
@@ -348,13 +348,13 @@ pub fn worker() -> ExitCode {
     }
     let spin = Spin(Duration::from_nanos(setup.as_ref().map_or(0, |s| s.spin)));
     let world: &'static World = Box::leak(Box::new(World {
-        slots,
+        channels,
         spin,
         domain: OnceLock::new(),
     }));
     let mine = (world, 0);
     MINE.set(Some(mine));
-    slot(mine).wait(Side::Worker, world.spin);
+    channel(mine).wait(Side::Worker, world.spin);
     let mut confinement = Confinement::default();
     let made = match &setup {
         Ok(setup) => match lock::leave_the_world() {
@@ -379,7 +379,7 @@ pub fn worker() -> ExitCode {
         }
         Err(e) => wire::put_domain_error(w.number(1), &e),
     }
-    slot(mine).put(&w.0);
+    channel(mine).put(&w.0);
     // The host ends this process when it is done with it.
     tell(mine, kind::ANSWER, &[kind::END]);
     ExitCode::SUCCESS

@@ -151,7 +151,7 @@ fn put_fault(w: &mut Writer, fault: &Fault, depth: u32) {
         w.number(a);
     }
     let mut frames = fault.backtrace();
-    // They have to fit into a slot.
+    // They have to fit into a channel.
     frames.truncate(if depth == 0 { 32 } else { 4 });
     w.number(frames.len() as u64);
     for f in &frames {

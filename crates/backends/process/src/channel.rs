@@ -8,8 +8,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// How many slots there are: one for what concerns the whole domain, and one for each thread.
-pub(crate) const SLOTS: usize = 64;
+/// How many channels there are: one for what concerns the whole domain, and one for each thread.
+pub(crate) const CHANNELS: usize = 64;
 /// Bytes of a message that are not in its words.
 pub(crate) const ROOM: usize = 32 << 10;
 
@@ -23,9 +23,9 @@ pub(crate) enum Side {
 
 const ASLEEP: u32 = 2;
 
-/// A slot as it lies in the shared memory. What a call without floating-point or stack arguments needs is in the first 64 bytes.
+/// A channel as it lies in the shared memory. What a call without floating-point or stack arguments needs is in the first 64 bytes.
 #[repr(C, align(64))]
-pub(crate) struct Slot {
+pub(crate) struct Channel {
     turn: AtomicU32,
     kind: AtomicU32,
     /// What the message is about: a function, a number, the first result.
@@ -48,7 +48,7 @@ impl Spin {
     }
 }
 
-impl Slot {
+impl Channel {
     /// A copy of the message's kind.
     pub(crate) fn kind(&self) -> u32 {
         self.kind.load(Ordering::Relaxed)
@@ -129,7 +129,7 @@ impl Slot {
         let len = bytes.len().min(ROOM);
         self.more[23].store(len as u64, Ordering::Relaxed);
         let to = self.room.as_ptr().cast::<u8>().cast_mut();
-        // SAFETY: inside the slot; it is our turn, and what the other side does meanwhile are bytes that nobody trusts.
+        // SAFETY: inside the channel; it is our turn, and what the other side does meanwhile are bytes that nobody trusts.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, len) };
         fence(Ordering::Release);
     }
@@ -161,19 +161,19 @@ impl Slot {
     }
 }
 
-/// The slots, mapped.
-pub(crate) struct Slots(*mut Slot);
+/// The channels, mapped.
+pub(crate) struct Channels(*mut Channel);
 
-// SAFETY: slots are made of atomics, and bytes that are copied.
-unsafe impl Send for Slots {}
+// SAFETY: channels are made of atomics, and bytes that are copied.
+unsafe impl Send for Channels {}
 // SAFETY: as above.
-unsafe impl Sync for Slots {}
+unsafe impl Sync for Channels {}
 
-impl Slots {
-    pub(crate) const BYTES: usize = SLOTS * size_of::<Slot>();
+impl Channels {
+    pub(crate) const BYTES: usize = CHANNELS * size_of::<Channel>();
 
     /// Maps them, from where they are in the file.
-    pub(crate) fn map(fd: i32, offset: u64) -> std::io::Result<Slots> {
+    pub(crate) fn map(fd: i32, offset: u64) -> std::io::Result<Channels> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping.
         let at = unsafe {
@@ -189,17 +189,17 @@ impl Slots {
         if at == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        Ok(Slots(at.cast()))
+        Ok(Channels(at.cast()))
     }
 
-    pub(crate) fn get(&self, number: usize) -> &Slot {
-        assert!(number < SLOTS);
-        // SAFETY: mapped while `self` lives; all bytes are a slot.
+    pub(crate) fn get(&self, number: usize) -> &Channel {
+        assert!(number < CHANNELS);
+        // SAFETY: mapped while `self` lives; all bytes are a channel.
         unsafe { &*self.0.add(number) }
     }
 }
 
-impl Drop for Slots {
+impl Drop for Channels {
     fn drop(&mut self) {
         // SAFETY: our own mapping.
         unsafe { libc::munmap(self.0.cast(), Self::BYTES) };
