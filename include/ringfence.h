@@ -66,6 +66,7 @@
 #include <ringfence/host/process.h>
 #include <ringfence/host/region.h>
 #include <ringfence/host/rights.h>
+#include <ringfence/host/runtime.h>
 #include <ringfence/host/snapshot.h>
 #include <ringfence/host/status.h>
 #include <ringfence/host/usage.h>

@@ -88,7 +88,7 @@ static int f(int a) { return a; } rf_import i = RF_IMPORT_INIT(int, f, (long), f
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind; do
+for t in dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind runtime; do
     modules=("$work/basic.rf")
     case $t in
     dlpolicy) modules=("$work/files.rf") ;;

@@ -36,7 +36,7 @@ impl Import {
     }
 }
 
-type Callback = unsafe extern "C" fn(caller: *mut Caller, context: *mut c_void);
+pub(crate) type Callback = unsafe extern "C" fn(caller: *mut Caller, context: *mut c_void);
 
 /// `rf_caller` of the header: one call out of a domain.
 pub struct Caller {
@@ -162,7 +162,8 @@ fn callback_name(text: &str) -> Result<&str, Failure> {
     }
 }
 
-fn call_back(
+/// Runs a callback for a call out.
+pub(crate) fn call_back(
     callback: Callback,
     context: &Context,
     late: &LateHandle,

@@ -8,7 +8,7 @@ use ringfence::Code;
 use crate::arguments::{not_null, text};
 use crate::error::status;
 use crate::function::find_function;
-use crate::objects;
+use crate::objects::{self, Callee};
 use crate::status::{Failure, Status};
 
 /// See the header.
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn rf_code_add(
             .domain
             .add_code::<(), ()>(name, &Code { bytes, entry })?
             .untyped();
-        match objects::add_function(&object, added) {
+        match objects::add_function(&object, Callee::Entry(added)) {
             Ok(handle) => {
                 // SAFETY: not null, so writable.
                 unsafe { *function = handle };

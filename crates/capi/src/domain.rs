@@ -405,9 +405,8 @@ pub unsafe extern "C" fn rf_domain_find_object(
             let object = objects::domain(domain)?;
             // SAFETY: the caller's promise.
             let name = unsafe { text(name, "name") }?;
-            let export = object
-                .module
-                .exports()
+            let exports = object.module.as_ref().map_or(&[][..], |m| m.exports());
+            let export = exports
                 .iter()
                 .find(|e| e.name == name && e.kind == ExportKind::Object);
             let (Some(export), Some(address)) = (export, object.domain.symbol(None, name)) else {

@@ -5,10 +5,11 @@ use std::ptr;
 
 use ringfence::dynamic::{Argument, Column, Element, Function, Results};
 use ringfence::{BatchError, Domain};
+use ringfence_functions::{Func, Value as Typed};
 
 use crate::arguments::{not_null, pointer, text};
 use crate::error::{border, status};
-use crate::objects;
+use crate::objects::{self, Callee};
 use crate::status::{Failure, Status};
 
 /// `rf_value` of the header.
@@ -40,6 +41,19 @@ impl Value {
             _ => return None,
         })
     }
+
+    /// What it is for a function whose type is known.
+    fn typed(&self) -> Typed {
+        match self.kind {
+            I32 => Typed::Int(i64::from(self.bits as i32)),
+            I64 => Typed::Int(self.bits as i64),
+            U32 => Typed::Unsigned(u64::from(self.bits as u32)),
+            PTR => Typed::Pointer(self.bits),
+            F32 => Typed::Float(f64::from(f32::from_bits(self.bits as u32))),
+            F64 => Typed::Float(f64::from_bits(self.bits)),
+            _ => Typed::Unsigned(self.bits),
+        }
+    }
 }
 
 fn bad_type(kind: i32) -> Failure {
@@ -49,16 +63,15 @@ fn bad_type(kind: i32) -> Failure {
     )
 }
 
-/// Calls `function`.
+/// The arguments of a call, and the type that its result is to have, where zeroes are now.
 ///
 /// # Safety
-/// `arguments` is null or has `count` values; `result` is null or writable.
-pub(crate) unsafe fn call(
-    function: &Function,
+/// `arguments` is null or has `count` values, which nobody changes during the call; `result` is null or writable.
+unsafe fn checked<'a>(
     arguments: *const Value,
     count: usize,
     result: *mut Value,
-) -> Result<(), Failure> {
+) -> Result<(&'a [Value], i32), Failure> {
     let kind = if result.is_null() {
         VOID
     } else {
@@ -93,6 +106,21 @@ pub(crate) unsafe fn call(
     if let Some(bad) = list.iter().find(|v| v.argument().is_none()) {
         return Err(bad_type(bad.kind));
     }
+    Ok((list, kind))
+}
+
+/// Calls `function`.
+///
+/// # Safety
+/// As for [`checked`].
+pub(crate) unsafe fn call(
+    function: &Function,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let (list, kind) = unsafe { checked(arguments, count, result) }?;
     let Results { int, float } = function.call(list.iter().filter_map(Value::argument))?;
     if !result.is_null() {
         let bits = match kind {
@@ -105,6 +133,45 @@ pub(crate) unsafe fn call(
         // SAFETY: not null, so writable.
         unsafe { (*result).bits = bits };
     }
+    Ok(())
+}
+
+/// Calls a function whose type is known: arguments are converted to it, and the result from it.
+///
+/// # Safety
+/// As for [`checked`].
+unsafe fn call_text(
+    func: &Func,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let (list, kind) = unsafe { checked(arguments, count, result) }?;
+    let values: Vec<Typed> = list.iter().map(Value::typed).collect();
+    let returned = func.call(&values)?;
+    if result.is_null() {
+        return Ok(());
+    }
+    let bits = match (kind, returned) {
+        (VOID, _) => 0,
+        (I32 | U32, Typed::Int(n)) => u64::from(n as u32),
+        (I32 | U32, Typed::Unsigned(n)) => u64::from(n as u32),
+        (I64 | U64 | PTR, Typed::Int(n)) => n as u64,
+        (I64 | U64 | PTR, Typed::Unsigned(n) | Typed::Pointer(n)) => n,
+        (F32, Typed::Float(x)) => u64::from((x as f32).to_bits()),
+        (F64, Typed::Float(x)) => x.to_bits(),
+        _ => {
+            let message = format!(
+                "{} is {}: result->type does not fit",
+                func.name(),
+                func.prototype()
+            );
+            return Err(Failure::new(Status::ERROR_TYPE, message));
+        }
+    };
+    // SAFETY: not null, so writable.
+    unsafe { (*result).bits = bits };
     Ok(())
 }
 
@@ -189,7 +256,7 @@ pub unsafe extern "C" fn rf_function_call_batch(
             VOID => None,
             _ => Some((element(kind).ok_or_else(|| bad_type(kind))?, results as u64)),
         };
-        let called = object.function.call_batch(count, &list, to);
+        let called = object.function.entry()?.call_batch(count, &list, to);
         match &called {
             Ok(()) => tell(count),
             Err(BatchError::Call { element: Some(n), .. }) => tell(*n as usize),
@@ -216,7 +283,7 @@ pub(crate) unsafe fn find_function<E: Into<Failure>>(
     // SAFETY: the caller's promise.
     let name = unsafe { text(name, "name") }?;
     let entry = find(&object.domain, name).map_err(Into::into)?;
-    let handle = objects::add_function(&object, entry)?;
+    let handle = objects::add_function(&object, Callee::Entry(entry))?;
     // SAFETY: not null, so writable.
     unsafe { *function = handle };
     Ok(())
@@ -262,7 +329,12 @@ pub unsafe extern "C" fn rf_function_call(
     status(|| {
         let object = objects::function(function)?;
         // SAFETY: the caller's promise.
-        unsafe { call(&object.function, arguments, count, result) }
+        unsafe {
+            match &object.function {
+                Callee::Entry(function) => call(function, arguments, count, result),
+                Callee::Text(func) => call_text(func, arguments, count, result),
+            }
+        }
     })
 }
 
@@ -295,7 +367,7 @@ pub extern "C" fn rf_function_address(function: *mut c_void) -> *mut c_void {
         |_| ptr::null_mut(),
         || {
             let object = objects::function(function)?;
-            Ok(pointer(object.function.address()))
+            Ok(pointer(object.function.entry()?.address()))
         },
     )
 }

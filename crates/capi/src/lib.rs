@@ -32,6 +32,7 @@ mod process;
 mod prototype;
 mod recipe;
 mod region;
+mod runtime;
 mod snapshot;
 mod status;
 
@@ -50,5 +51,6 @@ pub use policy::*;
 pub use pool::*;
 pub use process::*;
 pub use region::*;
+pub use runtime::*;
 pub use snapshot::*;
 pub use status::Status;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ringfence::dynamic::Function;
 use ringfence::{Domain, Module};
+use ringfence_functions::Func;
 
 use crate::arguments::{bad_handle, full, number, pointer};
 use crate::handles::{LateHandle, Table};
@@ -21,7 +22,7 @@ static FUNCTIONS: Table<Arc<FunctionObject>> = Table::new(0x5A3);
 /// A domain and what hangs on its handle.
 pub(crate) struct DomainObject {
     pub(crate) domain: Domain,
-    pub(crate) module: Module,
+    pub(crate) module: Option<Module>,
     /// What answers its system calls, if it was made with one.
     policy: Option<InForce>,
     /// Handles of its functions, to be closed with it. `None` once it is closed.
@@ -43,8 +44,26 @@ impl DomainObject {
 
 /// A function of a domain, behind its handle.
 pub(crate) struct FunctionObject {
-    pub(crate) function: Function,
+    pub(crate) function: Callee,
     domain: Weak<DomainObject>,
+}
+
+/// What a function's handle calls.
+pub(crate) enum Callee {
+    /// An export or an address, whose type the program claims.
+    Entry(Function),
+    /// A function of a runtime, whose type is known.
+    Text(Func),
+}
+
+impl Callee {
+    /// The function without its type.
+    pub(crate) fn entry(&self) -> Result<Function, Failure> {
+        match self {
+            Callee::Entry(function) => Ok(function.clone()),
+            Callee::Text(func) => Ok(func.target()?),
+        }
+    }
 }
 
 pub(crate) fn module(handle: *const c_void) -> Result<Module, Failure> {
@@ -124,7 +143,7 @@ pub(crate) fn function(handle: *const c_void) -> Result<Arc<FunctionObject>, Fai
         .map_err(|_| bad_handle("function", handle))
 }
 
-pub(crate) fn add_function(domain: &Arc<DomainObject>, function: Function) -> Result<*mut c_void, Failure> {
+pub(crate) fn add_function(domain: &Arc<DomainObject>, function: Callee) -> Result<*mut c_void, Failure> {
     let mut functions = domain.functions.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(functions) = functions.as_mut() else {
         return Err(Failure::new(

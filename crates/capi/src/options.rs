@@ -25,6 +25,14 @@ pub struct Options {
     pub(crate) cancel: *const i32,
 }
 
+impl Options {
+    /// Whether functions, slots or a policy are among them.
+    pub(crate) fn has_more_than_numbers(&self) -> bool {
+        let counts = self.import_count > 0 || self.slot_count > 0;
+        counts || !self.policy.is_null() || self.on_limit.is_some()
+    }
+}
+
 /// `rf_limit_hit` of the header.
 #[repr(C)]
 pub struct Hit {

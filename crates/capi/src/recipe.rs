@@ -32,10 +32,24 @@ unsafe impl Send for Recipe {}
 // SAFETY: as above.
 unsafe impl Sync for Recipe {}
 
+/// The limits and sizes among the options.
+pub(crate) fn numbers(options: &Options) -> Result<DomainOptions, Failure> {
+    let mut limits = DomainOptions::default();
+    // SAFETY: the header demands of the program what is demanded here.
+    limits.cancel = (!options.cancel.is_null()).then(|| unsafe { Cancel::at(options.cancel) });
+    for (row, &number) in DomainOptions::TABLE.iter().zip(&options.numbers) {
+        if number > 0 {
+            row.set(&mut limits, number)?;
+        }
+    }
+    Ok(limits)
+}
+
 /// A domain and what hangs on it, without a handle.
 pub(crate) struct Made {
     pub(crate) domain: Domain,
-    pub(crate) module: Module,
+    /// The module that it is of; a runtime's has none.
+    pub(crate) module: Option<Module>,
     pub(crate) policy: Option<InForce>,
     pub(crate) late: LateHandle,
 }
@@ -63,14 +77,7 @@ impl Recipe {
         }
         // SAFETY: the caller's promise.
         let slots = unsafe { read_slots(options.slots, options.slot_count) }?;
-        let mut limits = DomainOptions::default();
-        // SAFETY: the header demands of the program what is demanded here.
-        limits.cancel = (!options.cancel.is_null()).then(|| unsafe { Cancel::at(options.cancel) });
-        for (row, &number) in DomainOptions::TABLE.iter().zip(&options.numbers) {
-            if number > 0 {
-                row.set(&mut limits, number)?;
-            }
-        }
+        let limits = numbers(options)?;
         Ok(Recipe {
             module,
             imports,
@@ -116,7 +123,7 @@ impl Recipe {
         let domain = Domain::instantiate(std::slice::from_ref(&self.module), imports, &self.limits)?;
         Ok(Made {
             domain,
-            module: self.module.clone(),
+            module: Some(self.module.clone()),
             policy,
             late,
         })

@@ -112,7 +112,7 @@ impl SnapshotObject {
         let (imports, policy, late) = self.recipe.imports()?;
         Ok(Made {
             domain: self.snapshot.instantiate(imports)?,
-            module: self.recipe.module.clone(),
+            module: Some(self.recipe.module.clone()),
             policy,
             late,
         })

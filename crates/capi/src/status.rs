@@ -7,6 +7,7 @@ use ringfence::{
     BatchError, Bound, CallError, CodeError, DomainError, Fault, FaultKind, GrantError, HostError, LoadError,
     MemoryError, ModuleError, RegionError, SnapshotError, TextError, Unsupported,
 };
+use ringfence_functions::FunctionError;
 
 /// `rf_status` of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,7 @@ statuses! {
     ERROR_LIMIT = 21,
     ERROR_CONSTRUCTOR = 22,
     ERROR_SNAPSHOT = 23,
+    ERROR_TEXT = 24,
     FAULT_ACCESS = 32,
     FAULT_DIVIDE = 33,
     FAULT_ILLEGAL = 34,
@@ -249,6 +251,32 @@ impl From<BatchError> for Failure {
     }
 }
 
+impl From<FunctionError> for Failure {
+    fn from(e: FunctionError) -> Self {
+        let status = match e {
+            FunctionError::Call(e) => return e.into(),
+            FunctionError::Batch(e) => return e.into(),
+            FunctionError::Code(e) => return e.into(),
+            FunctionError::Domain(e) => return e.into(),
+            FunctionError::Memory(e) => return e.into(),
+            FunctionError::Text(_)
+            | FunctionError::NotDefined { .. }
+            | FunctionError::Declaration { .. }
+            | FunctionError::Place { .. } => Status::ERROR_TEXT,
+            FunctionError::Exists { .. } => Status::ERROR_EXISTS,
+            FunctionError::Unknown { .. } | FunctionError::Part { .. } | FunctionError::Deleted { .. } => {
+                Status::ERROR_NO_FUNCTION
+            }
+            FunctionError::Missing { .. } => Status::ERROR_IMPORT,
+            FunctionError::Type { .. } | FunctionError::Argument { .. } | FunctionError::Count { .. } => {
+                Status::ERROR_TYPE
+            }
+            _ => Status::ERROR_LIMIT,
+        };
+        Self::new(status, e.to_string())
+    }
+}
+
 impl From<LastCall> for Status {
     fn from(last: LastCall) -> Self {
         match last {
@@ -409,6 +437,7 @@ impl Status {
             16..=20 => "the module cannot be used",
             21 => "a limit was reached",
             22..=23 => "the module could not be prepared",
+            24 => "the text cannot be used",
             32..=47 => "the module failed",
             48 => "the module failed before",
             49..=50 => "the module is busy",

@@ -12,6 +12,7 @@ mod input;
 mod inspect;
 mod options;
 mod output;
+mod plug;
 mod run;
 mod signature;
 mod verify;
@@ -56,6 +57,8 @@ enum Command {
     Inspect(inspect::Args),
     /// Call one function of a module in a domain of its own and print the result
     Call(call::Args),
+    /// Compile functions from text, in microseconds, and call them: once, or in a dialogue
+    Plug(plug::Args),
     /// Run a program's main in a domain of its own, under a policy
     Run(run::Args),
     /// Look at this machine: whether modules can be made and run here, and what to do if not
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Call(args) => call::run(&args),
+        Command::Plug(args) => plug::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -38,8 +38,17 @@ impl Func {
     /// # Errors
     /// [`FunctionError::Deleted`].
     pub fn address(&self) -> Result<u64, FunctionError> {
+        Ok(self.target()?.address())
+    }
+
+    /// What Ringfence calls it by, without its type: for batches. Good until the runtime is reset. It goes through the function's
+    /// slot, so that a replacement counts at once; its own errors know nothing of deleted functions.
+    ///
+    /// # Errors
+    /// [`FunctionError::Deleted`].
+    pub fn target(&self) -> Result<ringfence::dynamic::Function, FunctionError> {
         self.slot.state()?;
-        Ok(self.slot.address())
+        Ok(self.slot.entry())
     }
 
     /// Calls it with values that are converted to the types of its parameters.

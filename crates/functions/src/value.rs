@@ -175,7 +175,7 @@ pub(crate) fn argument(kind: Kind, value: Value) -> Option<Argument> {
         Value::Void => return None,
     };
     match kind {
-        Kind::Int(size, signed) => {
+        Kind::Int(size, signed) if !matches!(value, Value::Pointer(_)) => {
             let bits = 8 * u32::from(size);
             let (least, most) = match signed {
                 true => (-(1_i128 << (bits - 1)), (1 << (bits - 1)) - 1),

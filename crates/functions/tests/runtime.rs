@@ -366,6 +366,7 @@ fn arguments_are_converted_or_refused() {
         (1, Value::Float(1.0)),
         (3, Value::Pointer(5)),
         (4, Value::Int(-1)),
+        (1, Value::Pointer(1)),
         (3, Value::Void),
     ] {
         let mut values = good;

@@ -39,6 +39,7 @@ typedef enum rf_status {
     RF_ERROR_LIMIT = 21,       /* out of windows, lanes, memory, mappings or handles; a set limit */
     RF_ERROR_CONSTRUCTOR = 22, /* a constructor or destructor of the module failed */
     RF_ERROR_SNAPSHOT = 23,    /* the domain's state cannot be kept; the message says why */
+    RF_ERROR_TEXT = 24,        /* a function's text does not compile; the message shows each place, in several lines */
     /* Faults: the domain refuses further calls until rf_domain_reset. */
     RF_FAULT_ACCESS = 32,      /* access to memory that is not mapped, or not with that right */
     RF_FAULT_DIVIDE = 33,      /* integer division by zero or overflow */

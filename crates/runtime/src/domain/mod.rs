@@ -167,7 +167,8 @@ impl Inner {
     }
 
     pub(crate) fn name(&self) -> &str {
-        self.layout.placed.first().map_or("", |p| p.module.name())
+        let first = self.layout.placed.first();
+        first.map_or("code that was added", |p| p.module.name())
     }
 
     /// The module whose image holds the window's byte at `offset`, and the offset in that image.
