@@ -125,6 +125,45 @@ static void values(rf_runtime *runtime) {
     CHECK_STATUS(rf_function_call_batch(twice, 3, &column, 1, RF_TYPE_I64, array, &done), RF_ERROR_NO_FUNCTION);
 }
 
+/* Functions as pointers of their types. */
+static void pointers(rf_runtime *runtime) {
+    rf_function *f;
+    int64_t got;
+    CHECK_STATUS(rf_runtime_create_function(runtime, "p", "static int n; int p(int by) { return n += by; }", &f), RF_OK);
+    int (*p)(int) = RF_FUNCTION_POINTER(f, int, p, (int));
+    CHECK(p && p(3) == 3 && p(4) == 7 && rf_call_status() == RF_OK);
+    CHECK_STATUS(rf_runtime_replace_function(runtime, "p", "int p(int by) { return 100 / by; }"), RF_OK);
+    CHECK(p(5) == 20 && rf_call_status() == RF_OK);
+
+    CHECK(rf_function_pointer(f, "long p(int)") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(strstr(rf_error()->message, "the text has int p(int)"));
+    CHECK(rf_function_pointer(f, "int p(int, int)") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(rf_function_pointer(f, "int p(double)") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(rf_function_pointer(f, "p") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(rf_function_pointer(f, "untyped p") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(rf_function_pointer(f, "int p(") == NULL && rf_error()->status == RF_ERROR_TYPE);
+    CHECK(rf_function_pointer(f, NULL) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
+    CHECK(rf_function_pointer(NULL, "int p(int)") == NULL && rf_error()->status == RF_ERROR_HANDLE);
+    rf_error_clear();
+
+    CHECK(p(0) == 0 && rf_call_status() == RF_FAULT_DIVIDE);
+    rf_error_clear();
+    CHECK(p(5) == 0 && rf_call_status() == RF_ERROR_FAULTED);
+    CHECK_STATUS(rf_runtime_reset(runtime), RF_OK);
+    /* The pointer is of the life that has ended. */
+    CHECK(p(5) == 0 && rf_call_status() == RF_ERROR_NO_FUNCTION);
+    rf_error_clear();
+    CHECK(call(f, 5, &got) == RF_OK && got == 20);
+    p = RF_FUNCTION_POINTER(f, int, p, (int));
+    CHECK(p && p(5) == 20 && rf_call_status() == RF_OK);
+    CHECK_STATUS(rf_runtime_delete_function(runtime, "p"), RF_OK);
+    CHECK(rf_function_pointer(f, "int p(int)") == NULL && rf_error()->status == RF_ERROR_NO_FUNCTION);
+    CHECK(p(5) == 0 && rf_call_status() != RF_OK);
+    CHECK_STATUS(rf_runtime_reset(runtime), RF_OK);
+    rf_error_clear();
+    CHECK_STATUS(rf_function_destroy(f), RF_OK);
+}
+
 int main(void) {
     double by = 0.5;
     rf_built_in built_ins[] = { { "double scale(double, int)", scale, &by }, { "void say(const char *text);", say, NULL } };
@@ -146,6 +185,7 @@ int main(void) {
     verbs(runtime);
     texts(runtime);
     values(runtime);
+    pointers(runtime);
 
     rf_function *left;
     int64_t got;

@@ -4,12 +4,13 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 
 use ringfence::dynamic::{Argument, Column, Element, Function, Results};
-use ringfence::{BatchError, Domain};
+use ringfence::{BatchError, Domain, Signature};
 use ringfence_functions::{Func, Value as Typed};
 
 use crate::arguments::{not_null, pointer, text};
 use crate::error::{border, status};
 use crate::objects::{self, Callee};
+use crate::prototype::{self, Named};
 use crate::status::{Failure, Status};
 
 /// `rf_value` of the header.
@@ -370,4 +371,40 @@ pub extern "C" fn rf_function_address(function: *mut c_void) -> *mut c_void {
             Ok(pointer(object.function.entry()?.address()))
         },
     )
+}
+
+/// See the header.
+///
+/// # Safety
+/// `prototype` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_function_pointer(function: *mut c_void, prototype: *const c_char) -> *mut c_void {
+    border(
+        |_| ptr::null_mut(),
+        || {
+            let object = objects::function(function)?;
+            // SAFETY: the caller's promise.
+            let claimed = unsafe { text(prototype, "prototype") }?;
+            let signature = typed(claimed)?;
+            if let Callee::Text(func) = &object.function {
+                let own = func.prototype().declaration(func.name());
+                if func.prototype().has_records() || typed(&own)? != signature {
+                    let message = format!("{claimed}: the text has {own}");
+                    return Err(Failure::new(Status::ERROR_TYPE, message));
+                }
+            }
+            Ok(object.function.entry()?.try_thunk(signature)?.cast_mut())
+        },
+    )
+}
+
+/// What a gate has to know of a function that is declared so.
+fn typed(declaration: &str) -> Result<Signature, Failure> {
+    match prototype::read(declaration)? {
+        Named::Function(_, signature) => Ok(signature),
+        Named::Untyped(name) | Named::Bare(name) => Err(prototype::no_type(
+            name,
+            &format!("write \"int {name}(int, int)\", with the types that it has"),
+        )),
+    }
 }

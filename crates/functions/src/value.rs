@@ -120,21 +120,33 @@ impl Prototype {
             && self.params.iter().zip(&text.params).all(|(&a, &b)| agrees(a, b))
     }
 
+    /// The declaration of a function of this type, as a text has it.
+    #[must_use]
+    pub fn declaration(&self, name: &str) -> String {
+        let params: Vec<&str> = self.params.iter().map(|&k| self::name(k)).collect();
+        let more = match (self.variadic, params.is_empty()) {
+            (true, _) => ", ...",
+            (false, true) => "void",
+            (false, false) => "",
+        };
+        let space = if name.is_empty() { "" } else { " " };
+        format!(
+            "{}{space}{name}({}{more})",
+            self::name(self.result),
+            params.join(", ")
+        )
+    }
+
     /// Whether structures are among it, which only texts pass to each other.
-    pub(crate) fn has_records(&self) -> bool {
+    #[must_use]
+    pub fn has_records(&self) -> bool {
         self.result == Kind::Record || self.params.contains(&Kind::Record)
     }
 }
 
 impl fmt::Display for Prototype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let params: Vec<&str> = self.params.iter().map(|&k| name(k)).collect();
-        let more = match (self.variadic, params.is_empty()) {
-            (true, _) => ", ...",
-            (false, true) => "void",
-            (false, false) => "",
-        };
-        write!(f, "{}({}{more})", name(self.result), params.join(", "))
+        f.write_str(&self.declaration(""))
     }
 }
 

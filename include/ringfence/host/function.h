@@ -64,6 +64,17 @@ rf_status rf_function_call_batch(rf_function *function, size_t count, const rf_c
 /* The function's address in its domain's window, to be passed to the domain; NULL on failure. */
 void *rf_function_address(rf_function *function);
 
+/* The function as a pointer of its type, called as those of rf_dlsym are, with the rules of <ringfence/host/dl.h>: the way for calls that
+ * take nanoseconds, also to functions that were added later or came as text. `prototype` is the type as rf_dlsym takes it,
+ * "int inc(int)", whose name does not matter here; NULL on failure. Good as long as the domain; after rf_code_remove, or a reset of
+ * the function's runtime, calls return 0 with RF_ERROR_NO_FUNCTION.
+ * Errors: RF_ERROR_TYPE: no type is told, or a text has another one; RF_ERROR_NO_FUNCTION. */
+void *rf_function_pointer(rf_function *function, const char *prototype) RF_WARN_UNUSED;
+
+/* The same with its type: int (*inc)(int) = RF_FUNCTION_POINTER(f, int, inc, (int)); */
+#define RF_FUNCTION_POINTER(function, result, name, parameters) \
+    ((result (*) parameters)(uintptr_t)rf_function_pointer((function), #result " " #name #parameters))
+
 #ifdef __cplusplus
 }
 #endif
