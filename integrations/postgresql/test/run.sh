@@ -3,7 +3,7 @@
 #   run.sh [NAME...]        RINGFENCE_PREFIX: where Ringfence is installed; ACCEPT=1 writes the expected files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-all=(basics shapes uses roles)
+all=(basics shapes uses roles polygons)
 (($#)) || set -- "${all[@]}"
 
 command -v pg_config >/dev/null || { echo "postgresql: no pg_config: install postgresql-15 and postgresql-server-dev-15" >&2; exit 1; }
@@ -17,6 +17,8 @@ for source in *.c; do
 done
 # The same functions, and other bytes.
 "$library/plfenced-cc" -O1 -o "$out/modules/basics2.rf" basics.c
+# The same source, for LANGUAGE C.
+gcc -O2 -fPIC -shared -I"$(pg_config --includedir-server)" -o "$out/modules/polygons.so" polygons.c
 
 cluster=$out/cluster
 "$here/../tree.sh" stop "$cluster" 2>/dev/null || true
