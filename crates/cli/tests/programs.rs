@@ -104,6 +104,56 @@ int main(void)
     assert!(begin.elapsed() < std::time::Duration::from_secs(20));
 }
 
+/// A loop of events as programs write it: what is ready, who woke it, how late it is.
+#[test]
+fn loops_of_events() {
+    let d = Dir::new();
+    let source = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+static int wake;
+static void *other(void *x) { for (int i = 0; i < 3; i++) eventfd_write(wake, 1); return x; }
+static void rings(int s) { (void)s; }
+int main(void)
+{
+	int e = epoll_create1(EPOLL_CLOEXEC), t = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	struct epoll_event v[4] = { { EPOLLIN | EPOLLET, { .fd = wake } }, { EPOLLIN, { .fd = t } } };
+	struct itimerspec each = { { 0, 1000000 }, { 0, 1000000 } };
+	if (e < 0 || t < 0 || wake < 0) return 1;
+	if (epoll_ctl(e, EPOLL_CTL_ADD, wake, v) || epoll_ctl(e, EPOLL_CTL_ADD, t, v + 1)) return 2;
+	if (timerfd_settime(t, 0, &each, 0)) return 3;
+	pthread_t p;
+	if (pthread_create(&p, 0, other, 0)) return 4;
+	uint64_t woken = 0, rung = 0, n;
+	while (woken < 3 || rung < 3) {
+		int k = epoll_wait(e, v, 4, -1);
+		if (k < 1) return 5;
+		for (int i = 0; i < k; i++) {
+			if (v[i].data.fd == wake && eventfd_read(wake, &n) == 0) woken += n;
+			if (v[i].data.fd == t && read(t, &n, 8) == 8) rung += n;
+		}
+	}
+	pthread_join(p, 0);
+	if (woken != 3 || eventfd_read(wake, &n) != -1 || errno != EAGAIN) return 6;
+	/* The alarm clock ends a wait. */
+	if (epoll_ctl(e, EPOLL_CTL_DEL, t, 0)) return 7;
+	signal(SIGALRM, rings);
+	alarm(1);
+	if (epoll_wait(e, v, 4, -1) != -1 || errno != EINTR) return 8;
+	return 0;
+}
+"#;
+    run(&d, "--threads 1 --time-limit 60s", source).ok();
+}
+
 /// The parts of the library that data files, tables or odd types stand behind; natively the same program prints the same.
 #[test]
 fn corners_of_the_library() {

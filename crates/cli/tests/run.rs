@@ -477,7 +477,10 @@ fn traces_read_like_those_of_strace() {
         S3(IOCTL, 4, 0x5413, b);
         S3(READ, 77, b, 8);
         S4(READV, p[0], v, 0, 0);
-        S1(291, 0);
+        S1(291, 02000000);
+        S4(233, 7, 1, p[0], v);
+        S2(290, 0, 02000000);
+        S1(253, 0);
         S1(EXIT, 3);
         return 0;
     }"#;
@@ -500,7 +503,10 @@ fn traces_read_like_those_of_strace() {
         "connect(77, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"127.0.0.1\")}, 16) = -1 EBADF",
         "ioctl(4, TIOCGWINSZ, 0x",
         "read(77, 0x",
-        "epoll_create1(0x0",
+        "epoll_create1(O_CLOEXEC) = 7",
+        "epoll_ctl(7, EPOLL_CTL_ADD, 5, 0x",
+        "eventfd2(0, O_CLOEXEC) = 8",
+        "inotify_init(0x0",
         " = -1 ENOSYS (Function not implemented)",
         "exit(3) = ?",
         "+++ exited with 3 +++",

@@ -11,6 +11,8 @@ use libc::c_long;
 
 use crate::span::Span;
 
+pub mod events;
+
 /// A system call's result: a value, or the positive errno.
 pub type Outcome<T = i64> = Result<T, i32>;
 

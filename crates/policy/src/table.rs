@@ -80,6 +80,12 @@ pub enum Kind {
     Pipe(OwnedFd, AtomicBool),
     /// A socket, likewise.
     Socket(OwnedFd, AtomicBool),
+    /// A counter (`eventfd`), likewise.
+    Event(OwnedFd, AtomicBool),
+    /// A timer (`timerfd`), likewise.
+    Timer(OwnedFd, AtomicBool),
+    /// A set of descriptors (`epoll`).
+    Set(OwnedFd),
 }
 
 impl Kind {
@@ -88,7 +94,12 @@ impl Kind {
         match self {
             Kind::Standard { number, .. } => Some(sys::standard(*number)),
             Kind::File(file) => Some(file.fd.as_fd()),
-            Kind::Directory { fd, .. } | Kind::Pipe(fd, _) | Kind::Socket(fd, _) => Some(fd.as_fd()),
+            Kind::Directory { fd, .. }
+            | Kind::Pipe(fd, _)
+            | Kind::Socket(fd, _)
+            | Kind::Event(fd, _)
+            | Kind::Timer(fd, _)
+            | Kind::Set(fd) => Some(fd.as_fd()),
             Kind::Capture(..) | Kind::Input(..) | Kind::Null | Kind::Device(..) => None,
         }
     }
@@ -130,8 +141,17 @@ impl Kind {
     pub fn waits(&self) -> bool {
         match self {
             Kind::Standard { waits, .. } => *waits,
-            Kind::Pipe(_, nonblocking) | Kind::Socket(_, nonblocking) => !nonblocking.load(Ordering::Relaxed),
-            _ => false,
+            _ => self.nonblocking().is_some_and(|set| !set.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Whether the domain made it non-blocking, where that is the domain's to say.
+    pub fn nonblocking(&self) -> Option<&AtomicBool> {
+        match self {
+            Kind::Pipe(_, set) | Kind::Socket(_, set) | Kind::Event(_, set) | Kind::Timer(_, set) => {
+                Some(set)
+            }
+            _ => None,
         }
     }
 }
@@ -165,8 +185,13 @@ impl Table {
 
     /// How many descriptors there are.
     pub fn open(&self) -> usize {
+        self.count(|_| true)
+    }
+
+    /// How many descriptors of some kind there are.
+    pub fn count(&self, kind: impl Fn(&Kind) -> bool) -> usize {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots.iter().flatten().count()
+        slots.iter().flatten().filter(|slot| kind(&slot.open)).count()
     }
 
     /// How many descriptors there may be.

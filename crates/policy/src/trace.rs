@@ -58,7 +58,8 @@ mod kinds {
     named! {
         Created = CREATED, Protection = PROTECTION, Map = MAP, Whence = WHENCE, Access = ACCESS, Control = CONTROL,
         At = AT, Remove = REMOVE, Check = CHECK, Move = MOVE, Advice = ADVICE, Lock = LOCK, Family = FAMILY,
-        Kind = SOCKET, Shutdown = SHUTDOWN, Clock = CLOCK, Random = RANDOM, Request = REQUEST, Wakes = WAKES, Limit = LIMIT
+        Kind = SOCKET, Shutdown = SHUTDOWN, Clock = CLOCK, Random = RANDOM, Request = REQUEST, Wakes = WAKES, Limit = LIMIT,
+        Operation = OPERATION
     }
 }
 use kinds::*;
@@ -162,6 +163,16 @@ table! {
     SYS_clock_gettime "clock_gettime" [Clock, TimeTold];
     SYS_clock_getres "clock_getres" [Clock, TimeTold];
     SYS_clock_nanosleep "clock_nanosleep" [Clock, Num, Time, Ptr];
+    SYS_epoll_create "epoll_create" [Num];
+    SYS_epoll_wait "epoll_wait" [Fd, Ptr, Num, Num];
+    SYS_epoll_ctl "epoll_ctl" [Fd, Operation, Fd, Ptr];
+    SYS_epoll_pwait "epoll_pwait" [Fd, Ptr, Num, Num, Ptr, Num];
+    SYS_epoll_create1 "epoll_create1" [Created];
+    SYS_eventfd "eventfd" [Num];
+    SYS_eventfd2 "eventfd2" [Num, Created];
+    SYS_timerfd_create "timerfd_create" [Clock, Created];
+    SYS_timerfd_settime "timerfd_settime" [Fd, Num, Ptr, Ptr];
+    SYS_timerfd_gettime "timerfd_gettime" [Fd, Ptr];
     SYS_exit_group "exit_group" [Num];
     SYS_tgkill "tgkill" [Num, Num, Num];
     SYS_openat "openat" [Fd, Text, Opening, Octal];
@@ -196,9 +207,7 @@ macro_rules! others {
 
 // The name only.
 others! {
-    SYS_epoll_create "epoll_create"; SYS_epoll_create1 "epoll_create1"; SYS_epoll_ctl "epoll_ctl";
-    SYS_epoll_wait "epoll_wait"; SYS_epoll_pwait "epoll_pwait"; SYS_eventfd "eventfd"; SYS_eventfd2 "eventfd2";
-    SYS_timerfd_create "timerfd_create"; SYS_signalfd "signalfd"; SYS_signalfd4 "signalfd4";
+    SYS_signalfd "signalfd"; SYS_signalfd4 "signalfd4";
     SYS_inotify_init "inotify_init"; SYS_inotify_init1 "inotify_init1"; SYS_sendfile "sendfile"; SYS_splice "splice";
     SYS_tee "tee"; SYS_copy_file_range "copy_file_range"; SYS_memfd_create "memfd_create"; SYS_accept "accept";
     SYS_accept4 "accept4"; SYS_socketpair "socketpair"; SYS_sendmsg "sendmsg"; SYS_recvmsg "recvmsg";

@@ -105,6 +105,14 @@ fn there_are_no_time_outs() {
         eperm
     );
     assert_eq!(g.sys(libc::SYS_pselect6, &[8, set(), 0, 0, time([0, 0]), 0]), 0);
+    let all = g.sys(libc::SYS_epoll_create1, &[0]);
+    assert_eq!(g.sys(libc::SYS_epoll_wait, &[all, g.buffer(12), 1, 1]), eperm);
+    assert_eq!(
+        g.sys(libc::SYS_epoll_pwait, &[all, g.buffer(12), 1, 1, 0, 8]),
+        eperm
+    );
+    assert_eq!(g.sys(libc::SYS_epoll_wait, &[all, g.buffer(12), 1, 0]), 0);
+    assert_eq!(g.sys(libc::SYS_timerfd_create, &[1, 0]), eperm);
     let word = g.words(&[7]);
     let wait = i64::from(libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG);
     assert_eq!(g.sys(libc::SYS_futex, &[word, wait, 7, time([0, 1000])]), eperm);

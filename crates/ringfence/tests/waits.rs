@@ -93,6 +93,32 @@ fn pipes_times_and_words() {
     each("ppoll without descriptors", &policy, |_| {
         (libc::SYS_ppoll, vec![0, 0, 0, 0])
     });
+    each("epoll_wait", &policy, |g| {
+        let set = g.sys(libc::SYS_epoll_create1, &[0]);
+        let args = [set, libc::EPOLL_CTL_ADD.into(), g.pipe()[0], g.words(&[1, 0])];
+        assert_eq!(g.sys(libc::SYS_epoll_ctl, &args), 0);
+        (libc::SYS_epoll_wait, vec![set, g.buffer(12), 1, -1])
+    });
+    each("epoll_pwait of an empty set", &policy, |g| {
+        let set = g.sys(libc::SYS_epoll_create1, &[0]);
+        (libc::SYS_epoll_pwait, vec![set, g.buffer(12), 1, 3_600_000, 0, 8])
+    });
+    each("a counter's read", &policy, |g| {
+        let fd = g.sys(libc::SYS_eventfd2, &[0, 0]);
+        (libc::SYS_read, vec![fd, g.buffer(8), 8])
+    });
+    each("a counter's write", &policy, |g| {
+        let fd = g.sys(libc::SYS_eventfd2, &[0, 0]);
+        let most = g.words(&[-2]);
+        assert_eq!(g.sys(libc::SYS_write, &[fd, most, 8]), 8);
+        (libc::SYS_write, vec![fd, most, 8])
+    });
+    each("a timer's read", &policy, |g| {
+        let fd = g.sys(libc::SYS_timerfd_create, &[1, 0]);
+        let args = [fd, 0, g.words(&[0, 0, 3600, 0]), 0];
+        assert_eq!(g.sys(libc::SYS_timerfd_settime, &args), 0);
+        (libc::SYS_read, vec![fd, g.buffer(8), 8])
+    });
     each("select", &policy, |g| {
         let [read, _write] = g.pipe();
         let set = g.words(&[1 << read]);

@@ -170,9 +170,10 @@ HIDDEN long __rf_interrupted(long a, long b, long c, long d, long e, long f, lon
 		if (due && time >= 0 && left > 0) {
 			if (number == SYS_nanosleep || number == SYS_clock_nanosleep)
 				return sleep_until(number, a, b, c, d, left, time);
-			long timeout = number == SYS_poll ? (int)c : -1;
-			if (number == SYS_poll && (timeout < 0 || timeout > milliseconds(left))) {
-				r = __rf_gate(a, b, milliseconds(left), d, e, f, number);
+			int set = number == SYS_epoll_wait || number == SYS_epoll_pwait;
+			long timeout = (int)(set ? d : c);
+			if ((set || number == SYS_poll) && (timeout < 0 || timeout > milliseconds(left))) {
+				r = __rf_gate(a, b, set ? c : milliseconds(left), set ? milliseconds(left) : d, e, f, number);
 				if (r)
 					return r;
 				ring(now());

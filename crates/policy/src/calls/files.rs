@@ -210,14 +210,12 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
         libc::F_GETFD => table.flag(number, None),
         libc::F_SETFD => table.flag(number, Some(value & 1 != 0)),
         libc::F_GETFL => match (&*open, open.host()) {
-            (Kind::File(_) | Kind::Directory { .. } | Kind::Pipe(..) | Kind::Socket(..), Some(fd)) => {
+            (kind, Some(fd)) if !matches!(kind, Kind::Standard { .. }) => {
                 let flags = sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0])?;
                 // What the domain asked for; how the host's descriptor waits is another matter.
                 let nonblocking = i64::from(libc::O_NONBLOCK);
-                Ok(match &*open {
-                    Kind::Pipe(_, set) | Kind::Socket(_, set) if set.load(Ordering::Relaxed) => {
-                        flags | nonblocking
-                    }
+                Ok(match kind.nonblocking() {
+                    Some(set) if set.load(Ordering::Relaxed) => flags | nonblocking,
                     _ => flags & !nonblocking,
                 })
             }
@@ -240,7 +238,7 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
                     }
                     _ => None,
                 };
-                if let Kind::Pipe(_, nonblocking) | Kind::Socket(_, nonblocking) = kind {
+                if let Some(nonblocking) = kind.nonblocking() {
                     nonblocking.store(value & libc::O_NONBLOCK as u64 != 0, Ordering::Relaxed);
                     flags |= libc::O_NONBLOCK as u64;
                 }
@@ -282,6 +280,18 @@ fn lock(cx: Context<'_>, open: &Kind) -> Outcome {
 
 pub(super) fn device_control(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
+    match cx.args[1] {
+        libc::FIOCLEX => return cx.state.table.flag(cx.args[0], Some(true)),
+        libc::FIONCLEX => return cx.state.table.flag(cx.args[0], Some(false)),
+        libc::FIONBIO => {
+            let set = u32::from_ne_bytes(cx.memory.get(cx.args[2])?) != 0;
+            if let Some(nonblocking) = open.nonblocking() {
+                nonblocking.store(set, Ordering::Relaxed);
+            }
+            return Ok(0);
+        }
+        _ => {}
+    }
     let Some(fd) = open.host() else {
         return Err(libc::ENOTTY);
     };
@@ -291,7 +301,7 @@ pub(super) fn device_control(cx: Context<'_>) -> Outcome {
         (libc::TCGETS, Kind::Standard { .. }) => (Fill::Terminal(fd), 36),
         // Of a terminal for output it would tell what lies in the keyboard's queue.
         (libc::FIONREAD, open) if open.reads() => (Fill::Readable(fd), 4),
-        // FIONBIO, FIOCLEX, FIONCLEX and the rest have fcntl; terminals are not to be reconfigured.
+        // Terminals are not to be reconfigured.
         _ => return Err(libc::ENOTTY),
     };
     let (_, bytes) = sys::fill(what)?;

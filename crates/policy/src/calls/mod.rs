@@ -1,6 +1,7 @@
 //! Which handler answers which call. What is not here is denied.
 
 pub(crate) mod context;
+mod events;
 mod files;
 mod map;
 mod network;
@@ -77,6 +78,12 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_pipe | libc::SYS_pipe2 => files::pipe(cx, number),
         libc::SYS_poll | libc::SYS_ppoll => ready::poll(cx, number),
         libc::SYS_select | libc::SYS_pselect6 => ready::select(cx, number),
+        libc::SYS_eventfd | libc::SYS_eventfd2 => events::event(cx, number),
+        libc::SYS_epoll_create | libc::SYS_epoll_create1 => events::create(cx, number),
+        libc::SYS_epoll_ctl => events::change(cx),
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => events::wait(cx),
+        libc::SYS_timerfd_create => events::timer(cx),
+        libc::SYS_timerfd_settime | libc::SYS_timerfd_gettime => events::timer_time(cx, number),
 
         libc::SYS_open => paths::open(cx, libc::AT_FDCWD as u64, cx.args[0], cx.args[1], cx.args[2]),
         libc::SYS_creat => {

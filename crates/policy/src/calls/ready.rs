@@ -16,11 +16,12 @@ struct Asked {
 }
 
 /// What a stream is asked for that is read from, and one that is written to.
-const READING: i16 = libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLRDHUP;
-const WRITING: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
+pub(super) const READING: i16 =
+    libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLRDHUP;
+pub(super) const WRITING: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
 
 /// A time-out is a clock: without clocks there is none but 0, which does not wait.
-fn waitable(cx: Context<'_>, timeout: Option<Duration>) -> Outcome<Option<Duration>> {
+pub(super) fn waitable(cx: Context<'_>, timeout: Option<Duration>) -> Outcome<Option<Duration>> {
     if timeout.is_some_and(|t| !t.is_zero()) {
         cx.clocks()?;
     }

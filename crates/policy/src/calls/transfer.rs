@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use ringfence_core::policy::Syscall;
 
 use crate::calls::context::Context;
+use crate::calls::events;
 use crate::disk::BLOCK;
 use crate::memory::Memory;
 use crate::slices::{SLICE, Slices, total};
@@ -193,6 +194,8 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         Kind::Standard { disk: true, .. } if write => cx.sliced(&spans, |part, _| {
             cx.write_to_disk(|| write_behind(cx.state, fd, part))
         }),
+        Kind::Event(..) | Kind::Timer(..) => events::count(cx, &open, fd, write, &spans),
+        Kind::Set(_) => Err(libc::EINVAL),
         _ if open.waits() && at.is_none() => cx.stream(write, fd, &spans),
         _ => cx.sliced(&spans, |part, done| {
             sys::vectored(write, fd, part, at.map(|at| at.wrapping_add(done)))

@@ -46,10 +46,19 @@ impl Context<'_> {
 
     /// Polls for at most `timeout`; for ever without.
     pub(super) fn poll(&self, fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Outcome {
+        self.repeat(timeout, |now| sys::poll(fds, now))
+    }
+
+    /// Makes a call that waits as long as it is told, and then gives 0, until it gives something else or `timeout` is over.
+    pub(super) fn repeat(
+        &self,
+        timeout: Option<Duration>,
+        mut attempt: impl FnMut(Duration) -> Outcome,
+    ) -> Outcome {
         let end = timeout.and_then(|t| Instant::now().checked_add(t));
         loop {
             let now = slice(end);
-            match sys::poll(fds, now) {
+            match attempt(now) {
                 Ok(0) if now.is_zero() => return Ok(0),
                 // A handler of the host's ran; the domain has no signals.
                 Ok(0) | Err(libc::EINTR) => {}
