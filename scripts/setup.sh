@@ -62,6 +62,7 @@ test)
     want libtoolize libtool
     want dpkg-source dpkg-dev
     [[ -e /usr/include/csmith/csmith.h ]] || missing+=(libcsmith-dev)
+    [[ -e /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 ]] || missing+=(libpcap0.8)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
     ;;
