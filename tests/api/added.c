@@ -44,6 +44,36 @@ static long by_name(rf_domain *d, const char *name) {
     return (long)r.as.i64;
 }
 
+static int32_t doubled(int32_t n) { return (int32_t)((uint32_t)n * 2); }
+
+/* Host functions as pointers for the domain's code: those that no module needs too, if it is extensible. */
+static void pointers(rf_module *module, rf_domain_options o) {
+    rf_domain *d = NULL;
+    rf_import imports[6];
+    memcpy(imports, o.imports, 5 * sizeof *imports);
+    imports[5] = (rf_import)RF_IMPORT_INIT(int32_t, doubled, (int32_t), doubled);
+    o.imports = imports, o.import_count = 6;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    void *f = rf_import_address(d, "doubled");
+    CHECK(f != NULL && rf_memory_contains(d, f, 32));
+    CHECK(rf_import_address(d, "host_add") != NULL && rf_import_address(d, "host_add") != f);
+    for (int i = 0; i < 2; i++) {
+        rf_value r = { RF_TYPE_I32, { 0 } };
+        rf_value a[] = { rf_value_ptr(f), rf_value_i32(21) };
+        CHECK_STATUS(rf_domain_call(d, "apply", a, 2, &r), RF_OK);
+        CHECK(r.as.i32 == 42);
+        CHECK_STATUS(rf_domain_reset(d), RF_OK);
+    }
+    CHECK(rf_import_address(d, "nobody") == NULL && rf_error()->status == RF_ERROR_NO_FUNCTION);
+    CHECK(rf_import_address(NULL, "doubled") == NULL && rf_error()->status == RF_ERROR_HANDLE);
+    CHECK(rf_import_address(d, NULL) == NULL && rf_error()->status == RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+    o.extensible = 0;
+    CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
+    CHECK(rf_import_address(d, "doubled") == NULL && rf_import_address(d, "host_add") != NULL);
+    CHECK_STATUS(rf_domain_destroy(d), RF_OK);
+}
+
 /* Whole modules. */
 static void modules(rf_module *module, rf_domain_options o, const char *path) {
     rf_module *again = NULL;
@@ -277,8 +307,10 @@ int main(int argc, char **argv) {
     if (HAS(CODE))
         code(module, o);
     o.code_limit = 4096;
-    if (HAS(MODULES))
+    if (HAS(MODULES)) {
+        pointers(module, o);
         modules(module, o, argv[2]);
+    }
     if (HAS(LIMITS) && HAS(ON_LIMIT) && HAS(FAULTS))
         limits(module, o);
     CHECK_STATUS(rf_module_destroy(module), RF_OK);

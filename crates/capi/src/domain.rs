@@ -392,6 +392,28 @@ pub unsafe extern "C" fn rf_domain_find_symbol(
 /// See the header.
 ///
 /// # Safety
+/// `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_import_address(domain: *mut c_void, name: *const c_char) -> *mut c_void {
+    border(
+        |_| ptr::null_mut(),
+        || {
+            let object = objects::domain(domain)?;
+            // SAFETY: the caller's promise.
+            let name = unsafe { text(name, "name") }?;
+            let none = || {
+                let message = format!("the domain was given no host function {name:?}");
+                Failure::new(Status::ERROR_NO_FUNCTION, message)
+            };
+            let found = object.domain.import_ptr(name).map_err(DomainError::from)?;
+            Ok(pointer(found.ok_or_else(none)?.address()))
+        },
+    )
+}
+
+/// See the header.
+///
+/// # Safety
 /// `name` is null or a string, `size` null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_domain_find_object(

@@ -41,6 +41,12 @@ typedef struct rf_import {
  * float or double; structs of up to 16 bytes; nothing on the stack. */
 #define RF_UNTYPED "untyped "
 
+/* A function pointer for the domain's own code: the host function that was given to the domain under `name` (an
+ * rf_import's, without its type). Each call of it is a call of the host function, good for as long as the domain,
+ * resets included. With rf_domain_options.extensible functions that no module needs have one. NULL on failure.
+ * Errors: RF_ERROR_NO_FUNCTION: the domain has none of that name; RF_ERROR_UNSUPPORTED (RF_FEATURE_MODULES). */
+void *rf_import_address(rf_domain *domain, const char *name);
+
 /* What becomes of a domain whose call of another domain failed. */
 typedef enum rf_on_failure {
     RF_ON_FAILURE_TELL = 0, /* the call returns 0, and __rf_call_status tells why; a domain that does not
