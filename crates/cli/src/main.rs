@@ -5,6 +5,7 @@
 
 mod added;
 mod bench;
+mod bind;
 mod call;
 mod doctor;
 mod failure;
@@ -63,6 +64,8 @@ enum Command {
     Run(run::Args),
     /// Look at this machine: whether modules can be made and run here, and what to do if not
     Doctor(doctor::Args),
+    /// Write typed bindings of a library from its headers, for C, C++, Rust and Python
+    Bind(bind::Args),
     /// Measure fenced against native code and other engines (in a checkout of Ringfence)
     Bench(bench::Args),
 }
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Plug(args) => plug::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Bind(args) => bind::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# `ringfence bind`: a library with every kind of parameter, from its header to calls in a domain.
+#   tests/bind/run.sh
+# Ends with "N passed, M failed".
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=$PWD/${CARGO_TARGET_DIR:-target}/release
+export RINGFENCE_SYSROOT=${RINGFENCE_SYSROOT:-$PWD/build/sysroot}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+source tests/checks.sh
+
+mkdir "$work/lib" "$work/other"
+soname=$(readelf -d "$target/libringfence_c.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')
+ln -s "$target/libringfence_c.so" "$work/lib/$soname"
+ln -s "$soname" "$work/lib/libringfence.so"
+export LD_LIBRARY_PATH=$work/lib
+bind=("$target/ringfence" bind tests/bind/kinds.h --notes tests/bind/kinds.bind)
+warnings=(-std=gnu11 -O1 -g -Wall -Wextra -Werror -Iinclude)
+
+# said NAME PATTERN COMMAND…: it fails, and says this
+said() {
+    local name=$1 pattern=$2
+    shift 2
+    # shellcheck disable=SC2016 # the shell inside expands these
+    check "$name" bash -c 'pattern=$1; shift; if "$@" >"$0" 2>&1; then echo "it does not fail"; exit 1; fi
+        grep -qE -- "$pattern" "$0" || { cat "$0"; exit 1; }' "$work/said" "$pattern" "$@"
+}
+
+check "bind" "${bind[@]}" -o "$work"
+module=(tests/bind/kinds.c "$work/kinds_layout.c")
+check "module" "$target/ringfence" cc -O1 -g -shared -Itests/bind "${module[@]}" -o "$work/kinds.rf"
+check "bind: the module agrees" "${bind[@]}" -o "$work" --module "$work/kinds.rf"
+check "host: compile" gcc "${warnings[@]}" -I"$work" tests/bind/host.c "$work/kinds_fenced.c" -L"$work/lib" -lringfence -pthread -o "$work/host"
+
+# The same library, whose struct is another.
+sed 's/double weight;/float heavy, weight;/' tests/bind/kinds.h >"$work/other/kinds.h"
+sed "s|#include \".*kinds.h\"|#include \"$work/other/kinds.h\"|" "$work/kinds_layout.c" >"$work/other/layout.c"
+sed "s|#include \"kinds.h\"|#include \"$work/other/kinds.h\"|" tests/bind/kinds.c >"$work/other/kinds.c"
+check "another module" "$target/ringfence" cc -O1 -g -shared "$work/other/kinds.c" "$work/other/layout.c" -o "$work/other.rf"
+said "bind: another module's struct" 'kinds_point.weight is at 8 in the headers and at 12 in the module' \
+    "${bind[@]}" -o "$work/other" --module "$work/other.rf"
+check "host" "$work/host" "$work/kinds.rf" "$work/other.rf"
+
+# What cannot be bound does not compile, and the compiler says why.
+refused() { # FUNCTION CALL PATTERN
+    printf '#include "kinds_fenced.h"\n#include <stdarg.h>\nint f(va_list l) { (void)l; %s }\n' "$2" >"$work/refused.c"
+    said "refused: $1" "$3" gcc -O1 -Iinclude -I"$work" -c "$work/refused.c" -o "$work/refused.o"
+}
+refused "a FILE *" 'return kinds_print(stdout, 0);' 'kinds_print takes a FILE \*.*read the file into memory'
+refused "a va_list" 'return kinds_vprint("", l);' 'kinds_vprint takes a va_list.*format the text first'
+refused "variable arguments" 'return kinds_printf("");' 'kinds_printf takes variable arguments'
+refused "a struct by value" 'kinds_point p = { 0, 0, 0 }; return kinds_by_value(p).x;' 'kinds_by_value passes kinds_point by value'
+refused "a function's address" 'return kinds_visitor(0) != 0;' 'kinds_visitor returns a pointer to a function'
+
+# Bad input.
+said "no such header" 'gcc does not understand the headers' "$target/ringfence" bind "$work/nowhere.h" -o "$work"
+echo 'int f(int' >"$work/broken.h"
+said "a header that does not parse" 'expected' "$target/ringfence" bind "$work/broken.h" -o "$work"
+echo '#define NOTHING 1' >"$work/empty.h"
+said "a header without functions" 'declare no functions' "$target/ringfence" bind "$work/empty.h" -o "$work"
+echo 'kinds_sum.valves in(count)' >"$work/bad.bind"
+said "a note of nobody" 'bad.bind:1: the headers have no kinds_sum.valves' "$target/ringfence" bind tests/bind/kinds.h --notes "$work/bad.bind" -o "$work"
+echo 'kinds_sum.values inn(count)' >"$work/bad.bind"
+said "an unknown note" 'bad.bind:1: kinds_sum.values: inn' "$target/ringfence" bind tests/bind/kinds.h --notes "$work/bad.bind" -o "$work"
+said "a module that is none" 'no ELF file' "${bind[@]}" -o "$work/other" --module tests/bind/kinds.h
+said "an unknown language" 'cobol' "${bind[@]}" -o "$work" --lang cobol
+
+totals
