@@ -165,6 +165,9 @@ for recipe in modules/*/recipe.sh; do
     recipe=$(basename "$(dirname "$recipe")")
     step "module-$recipe" modules/make.sh check "$recipe"
 done
+# bindings from headers: every kind of parameter, and three libraries end to end
+step bind tests/bind/run.sh
+step examples examples/run.sh
 # packages of Debian's, unmodified, with their own tests natively and fenced
 if needs apt-get ports; then
     if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi
