@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use addr2line::gimli::{
+use gimli::{
     self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, LittleEndian, Unit, UnitOffset,
 };
 use object::read::elf::ElfFile64;
