@@ -401,12 +401,14 @@ pub unsafe extern "C" fn rf_import_address(domain: *mut c_void, name: *const c_c
             let object = objects::domain(domain)?;
             // SAFETY: the caller's promise.
             let name = unsafe { text(name, "name") }?;
-            let none = || {
-                let message = format!("the domain was given no host function {name:?}");
-                Failure::new(Status::ERROR_NO_FUNCTION, message)
-            };
-            let found = object.domain.import_ptr(name).map_err(DomainError::from)?;
-            Ok(pointer(found.ok_or_else(none)?.address()))
+            let found = object.domain.import_address(name).map_err(|e| match e {
+                DomainError::NoExport { .. } => {
+                    let message = format!("the domain was given no host function {name:?}");
+                    Failure::new(Status::ERROR_NO_FUNCTION, message)
+                }
+                e => e.into(),
+            })?;
+            Ok(pointer(found.address()))
         },
     )
 }

@@ -172,30 +172,6 @@ impl Domain {
         self.instance().space().find(module, name)
     }
 
-    /// A function pointer for the domain's own code: the host function that the domain was given as `name`. It is good for as long as
-    /// the domain, resets included, and every call of it is a call of the host function. Functions that no module needs have one in
-    /// an [extensible](crate::DomainOptions::extensible) domain.
-    ///
-    /// # Errors
-    /// [`Unsupported`] on back ends without [`Feature::Modules`]. A function that it does not have is `None`.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// use ringfence::{DomainOptions, Domain, Imports, Module, Ptr};
-    ///
-    /// let mut options = DomainOptions::default();
-    /// options.extensible = true;
-    /// let imports = Imports::new().func("twice", |n: i32| n.wrapping_mul(2));
-    /// let domain = Domain::instantiate(&[Module::open("list.rf")?], imports, &options)?;
-    /// let twice = domain.import_ptr("twice")?.unwrap_or(Ptr::NULL);
-    /// domain.func::<(Ptr<()>,), ()>("for_each")?.call(twice)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn import_ptr(&self, name: &str) -> Result<Option<Ptr<()>>, Unsupported> {
-        let domain = self.0.window(Feature::Modules)?;
-        Ok(domain.import_address(name).map(Ptr::from_address))
-    }
-
     /// Keeps a number of the host's with the domain, which [`dynamic::current_tag`](crate::dynamic::current_tag) tells to host
     /// functions that get no [`Caller`](crate::Caller). 0 at first.
     pub fn set_tag(&self, tag: u64) {

@@ -5,10 +5,7 @@ mod support;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ringfence::{
-    CallError, Caller, Domain, DomainError, DomainOptions, Error, FaultKind, Func, HostCause, Imports, Ptr,
-    Untrusted,
-};
+use ringfence::{CallError, Caller, DomainError, Error, FaultKind, Func, HostCause, Imports, Ptr, Untrusted};
 use support::Start as _;
 use support::{basic, basic_imports, module};
 
@@ -23,23 +20,6 @@ fn arguments_of_every_kind_arrive() -> Result<(), Error> {
         "two of them on the stack"
     );
     assert_eq!(d.func::<(i32,), i32>("add_many")?.call(10_000)?, 10_000);
-    Ok(())
-}
-
-#[test]
-fn host_functions_are_pointers_for_the_domain() -> Result<(), Error> {
-    needs!(Modules);
-    let mut options = DomainOptions::default();
-    options.extensible = true;
-    let imports = || basic_imports().func("triple", |n: i32| n.wrapping_mul(3));
-    let d = Domain::instantiate(&[module("basic")], imports(), &options)?;
-    let triple = d.import_ptr("triple").unwrap().unwrap();
-    assert!(d.memory().contains(triple, 1));
-    assert_eq!(d.func::<(Ptr<()>, i32), i32>("apply")?.call(triple, 14)?, 42);
-    assert_eq!(d.import_ptr("nobody").unwrap(), None);
-    let d = Domain::instantiate(&[module("basic")], imports(), &DomainOptions::default())?;
-    assert_eq!(d.import_ptr("triple").unwrap(), None, "nobody needs it");
-    assert!(d.import_ptr("host_add").unwrap().is_some());
     Ok(())
 }
 

@@ -44,7 +44,7 @@ typedef struct rf_import {
 /* A function pointer for the domain's own code: the host function that was given to the domain under `name` (an
  * rf_import's, without its type). Each call of it is a call of the host function, good for as long as the domain,
  * resets included. With rf_domain_options.extensible functions that no module needs have one. NULL on failure.
- * Errors: RF_ERROR_NO_FUNCTION: the domain has none of that name; RF_ERROR_UNSUPPORTED (RF_FEATURE_MODULES). */
+ * Errors: RF_ERROR_NO_FUNCTION: the domain has none of that name; RF_ERROR_UNSUPPORTED (RF_FEATURE_CODE). */
 void *rf_import_address(rf_domain *domain, const char *name);
 
 /* What becomes of a domain whose call of another domain failed. */

@@ -4,12 +4,10 @@ use super::{Domain, Entry, Inner};
 use crate::domain::grant::{Grant, Granted};
 use crate::domain::imports::EndCall;
 use crate::domain::regions;
-use crate::domain::relocate::stub_offset;
 use crate::domain::slot::{CalleeFailure, Slot};
 use crate::lanes::lane::Import;
 use crate::lanes::watchdog;
 use ringfence_core::error::{CallError, DomainError, GrantError};
-use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -58,15 +56,6 @@ impl Inner {
 }
 
 impl Domain {
-    /// The address at which the domain's own code calls the host function given as `name`: a function pointer, good for as long as
-    /// the domain. Functions that no module needs have one in an [extensible](crate::DomainOptions::extensible) domain.
-    #[must_use]
-    pub fn import_address(&self, name: &str) -> Option<u64> {
-        let number = self.0.used.iter().position(|used| used.name == name)?;
-        let stub = window::STUB_FIRST_IMPORT + number as u32;
-        Some(self.0.base() + u64::from(stub_offset(stub)))
-    }
-
     fn find_slot(&self, name: &str) -> Result<(&Slot, &Import), GrantError> {
         let found = self.0.slots.iter().find(|(_, slot)| slot.name == name);
         let (number, slot) = found.ok_or_else(|| GrantError::NoSlot { name: name.into() })?;
