@@ -29,6 +29,7 @@ TASKS = {
         "C": "sum(c_inc(i))",
         "plfenced": "sum(f_inc(i))",
         "plfenced, plain C": "sum(f_plain_inc(i))",
+        "plfenced, text": "sum(text_inc(i))",
         "SQL, not inlined": "sum(sql_inc(i))",
         "PL/pgSQL": "sum(p_inc(i))",
         "PL/Python": "sum(py_inc(i))",
@@ -42,6 +43,7 @@ TASKS = {
         "C": "sum(c_fma(x, x))",
         "plfenced": "sum(f_fma_v1(x, x))",
         "plfenced, plain C": "sum(f_fma(x, x))",
+        "plfenced, text": "sum(text_fma(x, x))",
         "PL/pgSQL": "sum(p_fma(x, x))",
         "PL/Python": "sum(py_fma(x, x))",
         "PL/Perl": "sum(perl_fma(x, x))",
@@ -66,6 +68,9 @@ CREATE FUNCTION f_plain_inc(int) RETURNS int AS 'basics:plain_inc' LANGUAGE plfe
 CREATE FUNCTION f_fma(float8, float8) RETURNS float8 AS 'basics:plain_fma' LANGUAGE plfenced STRICT IMMUTABLE;
 CREATE FUNCTION f_fma_v1(float8, float8) RETURNS float8 AS 'basics:fma_v1' LANGUAGE plfenced STRICT IMMUTABLE;
 CREATE FUNCTION f_upper(text) RETURNS text AS 'basics:upper_ascii' LANGUAGE plfenced STRICT IMMUTABLE;
+CREATE FUNCTION text_inc(int) RETURNS int AS 'int text_inc(int x) {{ return x + 1; }}' LANGUAGE plfenced STRICT IMMUTABLE;
+CREATE FUNCTION text_fma(float8, float8) RETURNS float8 AS 'double text_fma(double x, double y) {{ return x * y + 1; }}'
+    LANGUAGE plfenced STRICT IMMUTABLE;
 CREATE FUNCTION c_inc(int) RETURNS int AS '{out}/modules/basics.so', 'inc' LANGUAGE C STRICT IMMUTABLE;
 CREATE FUNCTION c_fma(float8, float8) RETURNS float8 AS '{out}/modules/basics.so', 'fma_v1' LANGUAGE C STRICT IMMUTABLE;
 CREATE FUNCTION c_upper(text) RETURNS text AS '{out}/modules/basics.so', 'upper_ascii' LANGUAGE C STRICT IMMUTABLE;

@@ -1,7 +1,8 @@
 /* Calls: from a row of pg_proc to a function of a domain, and each call of it.
  *
  * A module's function has one of two shapes. With PG_FUNCTION_INFO_V1 it gets a FunctionCallInfo, as functions in C do: the
- * handler lays one into the call area. Without, it is a plain C function whose parameters are the SQL function's. */
+ * handler lays one into the call area. Without, it is a plain C function whose parameters are the SQL function's. So is one that comes
+ * as text, in the SQL function's body. */
 #include "plfenced.h"
 
 #include "access/xact.h"
@@ -24,6 +25,7 @@
 struct plf_function {
 	plf_domain *domain;
 	char *module, *name;
+	char *text; /* NULL: of a module */
 	Oid oid, role;
 	uint32 epoch;
 	MemoryContext context;
@@ -35,7 +37,7 @@ struct plf_function {
 	plf_value_type *args;
 	plf_value_type result;
 	plf_gist *gist;
-	/* The module's FmgrInfo for this one, valid in the domain's generation. */
+	/* The module's FmgrInfo for this one, or a text's thunk: valid in the domain's generation. */
 	uint64 flinfo;
 	uint32 generation;
 };
@@ -129,18 +131,52 @@ check_name(const char *name)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" cannot be the name of a function in C", name)));
 }
 
+/* Whether a function's body is its text. */
+static bool
+is_text(const char *source)
+{
+	return strchr(source, '{') != NULL;
+}
+
 static void
 split(const char *source, char **module, char **name)
 {
 	char *copy = pstrdup(source), *colon = strchr(copy, ':');
 
 	if (!colon)
-		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("a function in language plfenced is AS 'module:function'"),
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("a function in language plfenced is AS 'module:function', or its text in C"),
 			errdetail("This one is '%s'.", source)));
 	*colon = 0;
 	*module = copy;
 	*name = colon + 1;
 	check_name(*name);
+}
+
+/* What the SQL function's body says. */
+static void
+read_source(plf_function *f, HeapTuple tuple)
+{
+	bool isnull;
+	char *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
+
+	f->text = NULL;
+	if (!is_text(source)) {
+		split(source, &f->module, &f->name);
+		return;
+	}
+	f->text = source;
+	f->name = pstrdup(NameStr(((Form_pg_proc) GETSTRUCT(tuple))->proname));
+	check_name(f->name);
+}
+
+/* The pointer to a text's function, of the domain as it is now. */
+static void
+point(plf_function *f)
+{
+	f->thunk = rf_function_pointer(f->domain->function, prototype(f));
+	if (!f->thunk)
+		plf_throw_library(psprintf("function \"%s\"", f->name));
+	f->generation = f->domain->generation;
 }
 
 /* Finds the domain and the function in it. */
@@ -152,10 +188,10 @@ bind(plf_function *f)
 
 	f->role = GetUserId();
 	f->epoch = plf_module_epoch;
-	d = plf_domain_get(plf_module_get(f->module), f->role);
+	d = plf_domain_get(f->text ? plf_module_of_text(f->oid, f->name, f->text) : plf_module_get(f->module), f->role);
 	f->domain = d;
 	d->users++;
-	f->v1 = rf_domain_find_symbol(d->handle, NULL, finfo) != NULL;
+	f->v1 = !f->text && rf_domain_find_symbol(d->handle, NULL, finfo) != NULL;
 	rf_error_clear();
 	if (!f->v1 && !f->strict && f->nargs > 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
@@ -165,6 +201,10 @@ bind(plf_function *f)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 			errmsg("function \"%s\" is a plain C function, which can be neither a trigger nor return a set", f->name),
 			errhint("Write it with PG_FUNCTION_INFO_V1.")));
+	if (f->text) {
+		point(f);
+		return;
+	}
 	if (f->v1 && !d->flinfo_create)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 			errmsg("module \"%s\" is not linked with the library of plfenced", f->module),
@@ -181,7 +221,6 @@ resolve(Oid oid, MemoryContext context, bool trigger)
 	Form_pg_proc p;
 	plf_function *f;
 	MemoryContext before;
-	bool isnull;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", oid);
@@ -194,7 +233,7 @@ resolve(Oid oid, MemoryContext context, bool trigger)
 	f->strict = p->proisstrict;
 	f->retset = p->proretset;
 	f->trigger = trigger;
-	split(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull)), &f->module, &f->name);
+	read_source(f, tuple);
 	f->args = palloc0(sizeof *f->args * Max(f->nargs, 1));
 	f->simple = f->integers = !f->retset && !trigger;
 	for (int i = 0; i < f->nargs; i++) {
@@ -220,13 +259,18 @@ resolve(Oid oid, MemoryContext context, bool trigger)
 	return f;
 }
 
-/* The module was replaced, or somebody else calls. */
+/* The module or the text was replaced, or somebody else calls. */
 static void
 bind_again(plf_function *f)
 {
 	MemoryContext before = MemoryContextSwitchTo(f->context);
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(f->oid));
 
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", f->oid);
 	let_go(f);
+	read_source(f, tuple);
+	ReleaseSysCache(tuple);
 	bind(f);
 	MemoryContextSwitchTo(before);
 }
@@ -626,7 +670,10 @@ context_line(void *function)
 {
 	plf_function *f = function;
 
-	errcontext("fenced function \"%s\" of module \"%s\"", f->name, f->module);
+	if (f->text)
+		errcontext("fenced function \"%s\"", f->name);
+	else
+		errcontext("fenced function \"%s\" of module \"%s\"", f->name, f->module);
 }
 
 Datum
@@ -651,8 +698,13 @@ plf_call_function(FunctionCallInfo fcinfo)
 	line.previous = error_context_stack;
 	error_context_stack = &line;
 	plf_domain_prepare(f->domain);
-	if (unlikely(f->v1 && f->generation != f->domain->generation))
-		make_flinfo(f);
+	if (unlikely(f->generation != f->domain->generation)) {
+		if (f->v1)
+			make_flinfo(f);
+		else if (f->text)
+			point(f);
+		f->generation = f->domain->generation;
+	}
 	result = f->simple ? call_simple(f, fcinfo) : call_full(f, fcinfo);
 	error_context_stack = line.previous;
 	return result;
@@ -663,20 +715,20 @@ plf_validate_function(Oid oid)
 {
 	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
 	Form_pg_proc p;
-	char *module, *name;
-	bool isnull;
+	plf_function f;
 	plf_value_type type;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", oid);
 	p = (Form_pg_proc) GETSTRUCT(tuple);
-	split(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull)), &module, &name);
+	read_source(&f, tuple);
 	if (check_function_bodies) {
 		for (int i = 0; i < p->pronargs; i++)
 			plf_type_resolve(p->proargtypes.values[i], &type);
 		plf_type_resolve(p->prorettype, &type);
 		plf_check_supported(&type);
-		plf_module_check_usage(module);
+		if (!f.text)
+			plf_module_check_usage(f.module);
 		resolve(oid, CurrentMemoryContext, p->prorettype == TRIGGEROID);
 	}
 	ReleaseSysCache(tuple);
@@ -694,8 +746,13 @@ plf_call_block(const char *text)
 		source++;
 	for (char *end = source + strlen(source); end > source && strchr(" \n\t\r", end[-1]); *--end = 0)
 		;
-	split(source, &f->module, &f->name);
-	plf_module_check_usage(f->module);
+	if (is_text(source)) {
+		f->text = source;
+		f->name = "block";
+	} else {
+		split(source, &f->module, &f->name);
+		plf_module_check_usage(f->module);
+	}
 	f->context = CurrentMemoryContext;
 	f->result.way = PLF_WAY_VOID;
 	f->gone.func = gone;

@@ -72,6 +72,40 @@ check_versions(plf_domain *d)
 			errhint("Compile it against this server's headers.")));
 }
 
+/* The domain of a module, or the runtime of a text. */
+static rf_status
+make(plf_domain *d, rf_domain_options *o)
+{
+	const rf_built_in *built_ins;
+	size_t count;
+	rf_status status;
+
+	if (!d->module->text) {
+		o->imports = plf_imports(&o->import_count);
+		return rf_domain_create(d->module->handle, o, &d->handle);
+	}
+	built_ins = plf_built_ins(&count);
+	status = rf_runtime_create(built_ins, count, o, &d->runtime);
+	if (status == RF_OK)
+		status = rf_runtime_create_function(d->runtime, d->module->name, d->module->text, &d->function);
+	if (status == RF_OK)
+		d->handle = rf_runtime_domain(d->runtime);
+	return status;
+}
+
+static void
+destroy(plf_domain *d)
+{
+	rf_function_destroy(d->function);
+	if (d->runtime)
+		rf_runtime_destroy(d->runtime);
+	else
+		rf_domain_destroy(d->handle);
+	rf_region_destroy(d->region);
+	d->module->domains--;
+	pfree(d);
+}
+
 static plf_domain *
 create(plf_module *module, Oid role)
 {
@@ -84,18 +118,18 @@ create(plf_module *module, Oid role)
 	d->module = module;
 	d->generation = 1;
 	dlist_init(&d->garbage);
-	o.imports = plf_imports(&o.import_count);
 	o.memory_limit = (uint64) plf_memory_limit * 1024;
 	o.time_limit = (uint64) plf_time_limit * 1000000;
 	o.cancel = &plf_cancel;
 	/* Constructors run in no call, whatever call is in progress outside: they get nothing of it. */
 	plf_current_call = NULL;
-	status = rf_domain_create(module->handle, &o, &d->handle);
+	module->domains++;
+	status = make(d, &o);
 	plf_current_call = outer;
-	if (status != RF_OK)
-		plf_throw_library(psprintf("module \"%s\"", module->name));
 	PG_TRY();
 	{
+		if (status != RF_OK)
+			plf_throw_library(psprintf(module->text ? "function \"%s\"" : "module \"%s\"", module->name));
 		if (rf_region_create(PLF_AREA_SIZE, NULL, &d->region) != RF_OK ||
 			rf_region_give(d->region, NULL, d->handle, RF_RIGHTS_WRITE) != RF_OK)
 			plf_throw_library(psprintf("module \"%s\"", module->name));
@@ -112,10 +146,8 @@ create(plf_module *module, Oid role)
 	}
 	PG_CATCH();
 	{
-		rf_domain_destroy(d->handle);
-		rf_region_destroy(d->region);
+		destroy(d);
 		rf_error_clear();
-		pfree(d);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -145,7 +177,7 @@ plf_domain_reset(plf_domain *d)
 	rf_status status;
 
 	plf_current_call = NULL;
-	status = rf_domain_reset(d->handle);
+	status = d->runtime ? rf_runtime_reset(d->runtime) : rf_domain_reset(d->handle);
 	plf_current_call = outer;
 
 	d->generation++;
@@ -225,9 +257,8 @@ plf_domain_sweep(void)
 		if (d->module->current || d->depth > 0 || d->users > 0)
 			continue;
 		dlist_delete(&d->link);
-		rf_domain_destroy(d->handle);
-		rf_region_destroy(d->region);
+		destroy(d);
 		rf_error_clear();
-		pfree(d);
 	}
+	plf_module_sweep();
 }

@@ -31,6 +31,17 @@ plf_imports(size_t *count)
 	return imports;
 }
 
+const rf_built_in *
+plf_built_ins(size_t *count)
+{
+#define PLF_BUILT_IN(name, declaration) { declaration, plf_import_##name, NULL },
+	static const rf_built_in built_ins[] = { PLF_BUILT_INS(PLF_BUILT_IN) };
+#undef PLF_BUILT_IN
+
+	*count = lengthof(built_ins);
+	return built_ins;
+}
+
 PG_FUNCTION_INFO_V1(plfenced_call_handler);
 Datum
 plfenced_call_handler(PG_FUNCTION_ARGS)

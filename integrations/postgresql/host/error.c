@@ -25,6 +25,10 @@ code_of(rf_status status)
 	case RF_ERROR_REJECTED:
 	case RF_ERROR_IMPORT:
 		return ERRCODE_INVALID_BINARY_REPRESENTATION;
+	case RF_ERROR_TEXT:
+		return ERRCODE_SYNTAX_ERROR;
+	case RF_ERROR_TYPE:
+		return ERRCODE_INVALID_FUNCTION_DEFINITION;
 	default:
 		return ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
 	}
@@ -35,7 +39,7 @@ static bool
 is_public(rf_status status)
 {
 	return status == RF_ERROR_FORMAT || status == RF_ERROR_REJECTED || status == RF_ERROR_IMPORT || status == RF_ERROR_UNSUPPORTED ||
-		status == RF_ERROR_NO_FUNCTION || status == RF_ERROR_NO_OBJECT || status == RF_ERROR_TYPE;
+		status == RF_ERROR_NO_FUNCTION || status == RF_ERROR_NO_OBJECT || status == RF_ERROR_TYPE || status == RF_ERROR_TEXT;
 }
 
 /* What rf_error tells, in the server's memory. */
@@ -56,7 +60,8 @@ take(struct told *told)
 	told->status = e ? e->status : RF_ERROR_INTERNAL;
 	told->message = pstrdup(!e ? "unknown failure" : is_public(e->status) ? e->message : e->public_message);
 	initStringInfo(&trace);
-	for (uint32 i = 0; e && i < e->frame_count && i < (uint32) plf_trace; i++) {
+	/* Nothing is known of the code of a text. */
+	for (uint32 i = 0; e && e->function && i < e->frame_count && i < (uint32) plf_trace; i++) {
 		const rf_frame *f = &e->frames[i];
 
 		appendStringInfo(&trace, "%s%s", i ? "\n" : "", f->function ? f->function : "(no name)");

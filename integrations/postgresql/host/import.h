@@ -26,8 +26,14 @@ extern void plf_guard(rf_caller *caller, void (*body)(rf_caller *caller, void *c
 	X(set_begin) X(set_put) X(spi_connect) X(spi_finish) X(spi_execute) X(spi_prepare) X(spi_execute_plan) X(spi_free)           \
 	X(spi_cursor_open) X(spi_cursor_fetch) X(spi_cursor_close)
 
+/* What texts may call, and how they declare it. */
+#define PLF_BUILT_INS(X) X(notice, "void notice(const char *)") X(error, "void error(const char *)")
+
 #define PLF_DECLARE(name) extern void plf_import_##name(rf_caller *caller, void *context);
 PLF_IMPORTS(PLF_DECLARE)
+#undef PLF_DECLARE
+#define PLF_DECLARE(name, declaration) extern void plf_import_##name(rf_caller *caller, void *context);
+PLF_BUILT_INS(PLF_DECLARE)
 #undef PLF_DECLARE
 
 #pragma GCC visibility pop

@@ -202,14 +202,17 @@ plf_module_get(const char *name)
 
 	if (stale) {
 		/* Whatever is looked up first finds out whether it still holds. */
-		dlist_foreach(i, &modules)
-			dlist_container(plf_module, link, i.cur)->current = false;
+		dlist_foreach(i, &modules) {
+			plf_module *m = dlist_container(plf_module, link, i.cur);
+
+			m->current = m->current && m->text;
+		}
 		stale = false;
 	}
 	dlist_foreach(i, &modules) {
 		plf_module *m = dlist_container(plf_module, link, i.cur);
 
-		if (m->current && strcmp(m->name, name) == 0)
+		if (m->current && !m->text && strcmp(m->name, name) == 0)
 			return m;
 	}
 	if (!OidIsValid(look_up(name, hash)))
@@ -217,13 +220,74 @@ plf_module_get(const char *name)
 	dlist_foreach(i, &modules) {
 		plf_module *m = dlist_container(plf_module, link, i.cur);
 
-		if (strcmp(m->name, name) == 0 && memcmp(m->hash, hash, sizeof hash) == 0)
+		if (!m->text && strcmp(m->name, name) == 0 && memcmp(m->hash, hash, sizeof hash) == 0)
 			found = m;
 	}
 	if (!found)
 		found = load(name, hash);
 	found->current = true;
 	return found;
+}
+
+/* ----------------------------------------------------------------------------------------------------- texts */
+
+plf_module *
+plf_module_of_text(Oid oid, const char *name, const char *text)
+{
+	static const uint8 none[PG_SHA256_DIGEST_LENGTH];
+	plf_module *found = NULL;
+	dlist_iter i;
+
+	dlist_foreach(i, &modules) {
+		plf_module *m = dlist_container(plf_module, link, i.cur);
+
+		if (!m->text || !m->current)
+			continue;
+		if (m->oid == oid && strcmp(m->text, text) == 0 && strcmp(m->name, name) == 0)
+			found = m;
+		else if (m->oid == oid || (m->changed && !SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(m->oid))))
+			m->current = false;
+		m->changed = false;
+	}
+	if (!found) {
+		found = keep(&modules, name, none, NULL);
+		found->oid = oid;
+		found->text = MemoryContextStrdup(TopMemoryContext, text);
+	}
+	return found;
+}
+
+void
+plf_module_sweep(void)
+{
+	dlist_mutable_iter i;
+
+	dlist_foreach_modify(i, &modules) {
+		plf_module *m = dlist_container(plf_module, link, i.cur);
+
+		if (!m->text || m->domains > 0)
+			continue;
+		dlist_delete(&m->link);
+		pfree(m->text);
+		pfree(m->name);
+		pfree(m);
+	}
+}
+
+/* A function is another one, or gone. */
+static void
+function_changed(Datum unused, int cache, uint32 hash)
+{
+	dlist_iter i;
+
+	dlist_foreach(i, &modules) {
+		plf_module *m = dlist_container(plf_module, link, i.cur);
+
+		if (m->text && (hash == 0 || hash == GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(m->oid)))) {
+			m->changed = true;
+			plf_module_epoch++;
+		}
+	}
 }
 
 /* ---------------------------------------------------------------------------------- fenced.install and the like */
@@ -379,6 +443,7 @@ void
 plf_module_init(void)
 {
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, function_changed, (Datum) 0);
 	if (process_shared_preload_libraries_in_progress && plf_preload && *plf_preload)
 		preload();
 }

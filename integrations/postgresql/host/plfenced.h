@@ -35,18 +35,26 @@ extern int plf_trace; /* frames of a backtrace in DETAIL */
 
 /* ------------------------------------------------------------------------------------------------ modules */
 
-/* A version of an installed module, verified once in a session. Lives as long as the session. */
+/* A version of an installed module, verified once in a session, as long as which it lives; or of a function's text. */
 typedef struct plf_module {
 	dlist_node link;
-	char *name;
+	char *name; /* of a text: the function that it is for */
 	uint8 hash[32]; /* SHA-256 of its bytes */
-	rf_module *handle;
+	rf_module *handle; /* NULL for a text */
+	Oid oid; /* of a text: the function */
+	char *text;
 	bool current; /* false: replaced or removed since; domains of it end with the transaction */
+	bool changed; /* of a text: the function may be another one, or gone */
+	int domains; /* there are of it */
 } plf_module;
 
 /* The module installed under that name; an error if there is none. */
 extern plf_module *plf_module_get(const char *name);
+/* The text of a function; InvalidOid: of a block. */
+extern plf_module *plf_module_of_text(Oid oid, const char *name, const char *text);
 extern void plf_module_init(void);
+/* Forgets texts that no domain is of. */
+extern void plf_module_sweep(void);
 /* Changes when modules may have been replaced or removed. */
 extern uint32 plf_module_epoch;
 /* Whether the present user may make functions of the module: its owner, or a member of the owner's role. */
@@ -74,6 +82,8 @@ typedef struct plf_domain {
 	Oid role;
 	plf_module *module;
 	rf_domain *handle;
+	rf_runtime *runtime; /* of a text: what the domain is of, and the function; NULL otherwise */
+	rf_function *function;
 	rf_region *region;
 	char *view; /* of the call area: the server's address of it */
 	uint64 inside; /* and the domain's */
@@ -223,6 +233,7 @@ extern bool plf_has_abandoned;
 extern void plf_end_abandoned(void);
 
 extern const rf_import *plf_imports(size_t *count);
+extern const rf_built_in *plf_built_ins(size_t *count);
 /* Finishes what the module has left connected. */
 extern void plf_spi_leave(plf_call *call);
 

@@ -123,6 +123,25 @@ GUARDED(report)
 		pg_unreachable();
 }
 
+/* What a text says. */
+static char *
+said(rf_caller *caller)
+{
+	char *text = plf_copy_string(plf_caller_domain(), ARG(0), MESSAGE_MOST);
+
+	return text ? text : "missing text";
+}
+
+GUARDED(notice)
+{
+	ereport(NOTICE, (errmsg_internal("%s", said(caller))));
+}
+
+GUARDED(error)
+{
+	ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION), errmsg_internal("%s", said(caller))));
+}
+
 /* ----------------------------------------------------------------------------------------------------- types */
 
 GUARDED(type_get)
