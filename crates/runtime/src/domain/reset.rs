@@ -6,6 +6,7 @@ use crate::domain::imports::Imports;
 use crate::domain::limits::LimitHit;
 use crate::domain::regions;
 use crate::domain::snapshot::{Area, Frozen, Kind, SnapshotError};
+use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::set::LaneSet;
 use crate::lanes::{watchdog, world};
@@ -28,11 +29,18 @@ impl Inner {
     /// Keeps everybody out, if nobody is in, until the world is unlocked. Calls in progress do not notice.
     fn close(&self, set: &LaneSet) -> Result<(), DomainError> {
         // First nobody can enter, then nobody is in.
+        let me = gate::thread_pointer();
+        let mut others = false;
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's.
-            unsafe { (*lane).attention.fetch_or(attention::HOLD, Ordering::AcqRel) };
+            let lane: &Lane = unsafe { &*lane };
+            lane.attention.fetch_or(attention::HOLD, Ordering::AcqRel);
+            others |= lane.thread.load(Ordering::Relaxed) != me;
         }
-        watchdog::barrier();
+        // A thread sees its own bits, and a new one makes its lane when the world is unlocked: nobody else has to be interrupted.
+        if others {
+            watchdog::barrier();
+        }
         let busy = set
             .lanes
             .iter()
@@ -45,13 +53,12 @@ impl Inner {
         Err(DomainError::Busy { lanes })
     }
 
-    /// Lets threads in again.
+    /// Lets threads in again. The watchdog may set `WAKE` at any moment, and a call that does not find it goes the fast way.
     fn open(&self, set: &LaneSet) {
+        let stays = attention::WAKE | attention::RESERVE_OPEN | attention::COUNTED | attention::PAUSED;
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's.
-            let attention = unsafe { &(*lane).attention };
-            let stays = attention.load(Ordering::Relaxed) & (attention::RESERVE_OPEN | attention::COUNTED);
-            attention.store(attention::WAKE | stays, Ordering::Release);
+            unsafe { (*lane).attention.fetch_and(stays, Ordering::AcqRel) };
         }
     }
 
