@@ -24,7 +24,8 @@ typedef struct rf_process_options {
 
 /* Prepares the process; `options` may be NULL. Nobody has to: what is missing is done when the first domain is
  * made. Early, while there is one thread, it takes microseconds, and milliseconds later. A signal is chosen
- * before the first domain is made.
+ * before the first domain is made. A process that changes its user (a server's child) calls this before: resets
+ * look at the process's page tables, which it may not open any more then, and are slower without.
  *
  * Handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP that the program installs after the library's get
  * the faults of modules, too, unless they pass them on to the handler before them. Call this again after

@@ -1,7 +1,7 @@
 //! What a host may do early: before its own handlers, with a signal of its choice, while there is one thread.
 
 use crate::lanes::{signal, watchdog};
-use crate::os::host;
+use crate::os::{host, pages};
 use ringfence_core::error::HostError;
 
 /// What is decided for the whole process.
@@ -18,6 +18,8 @@ pub struct InitOptions {
 ///
 /// * while the process has one thread, registering it for barriers takes microseconds, and later milliseconds;
 /// * a signal of the host's choice is chosen before the first domain is made;
+/// * a process that changes its user may not look at its own page tables any more, as resets do, unless it has opened them before: then
+///   resets drop what they would copy, which costs their domains page faults. Each process of a server calls this before it does;
 /// * handlers for `SIGSEGV`, `SIGBUS`, `SIGILL`, `SIGFPE` and `SIGTRAP` that the program installs later come before the runtime's, and would get
 ///   the faults of modules: called again after that, this takes the signals back, and passes what is the program's on to the program's handler. (The runtime
 ///   looks by itself when a domain is made, when a thread enters one for the first time, and now and then while calls with limits are in
@@ -35,6 +37,7 @@ pub fn init(options: &InitOptions) -> Result<(), HostError> {
     signal::install()?;
     signal::check_installed();
     signal::unblock();
+    pages::prepare();
     watchdog::barrier();
     // Where the system has no such barrier, adding code to living domains says so.
     let _ = watchdog::serialise();

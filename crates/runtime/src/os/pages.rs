@@ -100,6 +100,11 @@ fn tables() -> Option<i32> {
     (known != NONE).then(|| known as i32 - 1)
 }
 
+/// Opens the page tables, if that can be and is not done: a process that changes its user may not look at its own any more.
+pub(crate) fn prepare() {
+    let _ = tables();
+}
+
 #[cold]
 fn open_tables(word: &AtomicU64) -> u64 {
     // SAFETY: a C string.
