@@ -133,6 +133,12 @@ static rf_status ask(rf_feature feature, rf_domain *d) {
     }
     case RF_FEATURE_UNWIND:
         return jump(d);
+    case RF_FEATURE_PAUSES:
+        status = rf_domain_pause_time(d);
+        CHECK_STATUS(rf_domain_resume_time(d), status);
+        CHECK_STATUS(rf_domain_pause_time(NULL), RF_ERROR_HANDLE);
+        CHECK_STATUS(rf_domain_resume_time(NULL), RF_ERROR_HANDLE);
+        return status;
     case RF_FEATURE_FENCE:
         status = make(fenced, &o);
         return status == RF_ERROR_FORMAT ? RF_ERROR_UNSUPPORTED : status; /* it is the file that is refused */

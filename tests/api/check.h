@@ -26,6 +26,7 @@ static const char *const feature_names[] = {
     "jumps over calls (mark, unwind)",
     "fence (modules of ringfence cc)",
     "calls from signal handlers",
+    "pauses of the time limit (wait, pause_time)",
 };
 
 /* The back end that the tests run on (tests/api/on.c). */

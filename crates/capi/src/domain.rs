@@ -172,6 +172,18 @@ pub extern "C" fn rf_domain_set_time_limit(domain: *mut c_void, nanoseconds: u64
 }
 
 /// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_domain_pause_time(domain: *mut c_void) -> Status {
+    status(|| Ok(objects::domain(domain)?.domain.pause_time()?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_domain_resume_time(domain: *mut c_void) -> Status {
+    status(|| Ok(objects::domain(domain)?.domain.resume_time()?))
+}
+
+/// See the header.
 ///
 /// # Safety
 /// `domain` is null or writable.

@@ -87,11 +87,13 @@ pub enum Feature {
     Fence,
     /// Calls from signal handlers, whatever these have interrupted.
     Handlers,
+    /// Time limits that do not count what host functions wait for: `Caller::wait`, `rf_domain_pause_time`.
+    Pauses,
 }
 
 impl Feature {
     /// All of them, in the order of the page.
-    pub const ALL: [Feature; 17] = [
+    pub const ALL: [Feature; 18] = [
         Feature::Faults,
         Feature::Interrupt,
         Feature::Limits,
@@ -109,6 +111,7 @@ impl Feature {
         Feature::Unwind,
         Feature::Fence,
         Feature::Handlers,
+        Feature::Pauses,
     ];
 
     /// What messages and the page call it.
@@ -132,6 +135,7 @@ impl Feature {
             Feature::Unwind => "jumps over calls (mark, unwind)",
             Feature::Fence => "fence (modules of ringfence cc)",
             Feature::Handlers => "calls from signal handlers",
+            Feature::Pauses => "pauses of the time limit (wait, pause_time)",
         }
     }
 }

@@ -115,6 +115,16 @@ pub trait Space: Send + Sync {
     /// Ends all calls in progress, from any thread.
     fn interrupt(&self);
 
+    /// Stops the clock of the time limit for the calling thread's call in progress, which has called out; nothing happens without one. It
+    /// runs again from [`resume_time`](Self::resume_time) on, or when the thread enters the domain's code. Whether the back end can
+    /// ([`Feature::Pauses`](crate::Feature::Pauses)).
+    fn pause_time(&self) -> bool {
+        false
+    }
+
+    /// Lets that clock run again, if it does not.
+    fn resume_time(&self) {}
+
     /// Tells the host's function for limits that the domain has reached one. The higher limit, if it decides so.
     fn limit_reached(&self, hit: &LimitHit) -> Option<u64>;
 

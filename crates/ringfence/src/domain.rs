@@ -501,6 +501,28 @@ impl Domain {
     pub fn set_time_limit(&self, limit: Option<Duration>) -> Result<(), Unsupported> {
         self.instance().set_time_limit(limit)
     }
+
+    /// From now on time does not count against the limit of the calling thread's call in this domain, which has called a host function: see
+    /// [`Caller::wait`](crate::Caller::wait), which is the safer form. It counts again from [`resume_time`](Self::resume_time) on, or when the
+    /// thread enters the domain's code, whichever comes first. Pauses do not nest. Nothing happens without such a call.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if the [back end](Domain::backend) cannot ([`Feature::Pauses`](crate::Feature::Pauses)).
+    pub fn pause_time(&self) -> Result<(), Unsupported> {
+        self.backend().require(Feature::Pauses)?;
+        self.instance().space().space().pause_time();
+        Ok(())
+    }
+
+    /// Ends what [`pause_time`](Self::pause_time) began. Nothing happens if nothing did.
+    ///
+    /// # Errors
+    /// As for `pause_time`.
+    pub fn resume_time(&self) -> Result<(), Unsupported> {
+        self.backend().require(Feature::Pauses)?;
+        self.instance().space().space().resume_time();
+        Ok(())
+    }
 }
 
 impl Module {

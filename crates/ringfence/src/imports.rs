@@ -246,6 +246,28 @@ impl<'a> Caller<'a> {
     pub fn symbol(&self, module: Option<&str>, name: &str) -> Option<u64> {
         self.domain.find(module, name)
     }
+
+    /// Runs `f`, which waits for somebody else, a slow client for instance: its time does not count against the time limit of the domain's
+    /// call. The domain's own code is always counted: if `f` calls a function of the domain, the time counts from there on. The limit that all
+    /// constructors have together goes on. On back ends without [`Feature::Pauses`](crate::Feature::Pauses) the time counts.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Caller, Imports};
+    /// # fn next_byte_of_client() -> i32 { 0 }
+    /// let imports = Imports::new().func("read_byte", |caller: &Caller| caller.wait(next_byte_of_client));
+    /// ```
+    pub fn wait<T>(&self, f: impl FnOnce() -> T) -> T {
+        struct Paused<'a>(DomainRef<'a>);
+        impl Drop for Paused<'_> {
+            fn drop(&mut self) {
+                self.0.space().resume_time();
+            }
+        }
+        self.domain.space().pause_time();
+        let _paused = Paused(self.domain);
+        f()
+    }
 }
 
 impl fmt::Debug for Caller<'_> {

@@ -83,6 +83,15 @@ rf_status rf_domain_interrupt(rf_domain *domain);
  * 2 ms. */
 rf_status rf_domain_set_time_limit(rf_domain *domain, uint64_t nanoseconds);
 
+/* For host functions that wait for others, a slow client for instance: what passes between the two does not count against the
+ * time limit of the calling thread's call in `domain`. The domain's own code is always counted: the clock runs again, too, when
+ * the host function returns to the domain or calls a function of it. Pauses do not nest. The limit that all constructors have
+ * together goes on. Without a call in progress on this thread nothing happens. How long it waits, the host function bounds
+ * itself.
+ * Errors: RF_ERROR_UNSUPPORTED if the back end cannot (RF_FEATURE_PAUSES). */
+rf_status rf_domain_pause_time(rf_domain *domain);
+rf_status rf_domain_resume_time(rf_domain *domain);
+
 /* RF_OK if the domain takes calls, RF_ERROR_FAULTED if it waits for rf_domain_reset, RF_ERROR_HANDLE. Leaves
  * rf_error as it is. */
 rf_status rf_domain_state(rf_domain *domain);

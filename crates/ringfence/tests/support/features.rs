@@ -126,6 +126,7 @@ pub fn ask(backend: Backend, feature: Feature) -> Result<(), Unsupported> {
         // (`tests/api/backends.c` jumps).
         Feature::Faults | Feature::Unwind | Feature::Handlers => backend.require(feature),
         Feature::Interrupt => domain().interrupt(),
+        Feature::Pauses => domain().pause_time().and_then(|()| domain().resume_time()),
         Feature::Limits => {
             let mut limited = usual.clone();
             limited.call_limit = Some(5);

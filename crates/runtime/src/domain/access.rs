@@ -1,7 +1,7 @@
 //! A domain's memory, as the host uses it.
 
 use super::{Domain, Inner};
-use crate::lanes::lane::attention;
+use crate::lanes::lane::{Lane, attention};
 use crate::lanes::signal;
 use crate::os::guarded;
 use crate::place::memory::{self, SLICE};
@@ -68,6 +68,19 @@ impl Space for Inner {
 
     fn interrupt(&self) {
         self.interrupt();
+    }
+
+    fn pause_time(&self) -> bool {
+        self.with_own_lane(|lane| {
+            if lane.active() && lane.depth.load(Ordering::Relaxed) > 0 {
+                lane.pause();
+            }
+        });
+        true
+    }
+
+    fn resume_time(&self) {
+        self.with_own_lane(Lane::resume);
     }
 
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {

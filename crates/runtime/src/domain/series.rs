@@ -69,12 +69,17 @@ impl Drop for Series<'_> {
 impl Inner {
     /// For the calls to come on the calling thread's lane. It has none before its first call here, which has the whole time.
     fn set_deadline(&self, deadline: u64) {
+        self.with_own_lane(|lane| lane.deadline.store(deadline, Ordering::Relaxed));
+    }
+
+    /// Shows `f` the calling thread's lane, if it has one.
+    pub(super) fn with_own_lane(&self, f: impl Fn(&Lane)) {
         let me = gate::thread_pointer();
         for &lane in &self.lanes().lanes {
             // SAFETY: lanes in the list are this domain's; only atomics are used.
             let lane: &Lane = unsafe { &*lane };
             if lane.thread.load(Ordering::Relaxed) == me {
-                lane.deadline.store(deadline, Ordering::Relaxed);
+                f(lane);
             }
         }
     }

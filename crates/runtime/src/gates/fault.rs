@@ -379,6 +379,9 @@ pub(crate) unsafe extern "C" fn attention(lane: *const Lane) -> u32 {
     // SAFETY: the gate passes its lane.
     let lane = unsafe { &*lane };
     let bits = lane.attention.load(Ordering::Acquire);
+    if bits & attention::PAUSED != 0 {
+        lane.resume();
+    }
     let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
     let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
     if bits & attention::FAULTED == 0 && !current {

@@ -275,6 +275,9 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         if bits & attention::DEEP != 0 {
             lane.attention.fetch_and(!attention::DEEP, Ordering::AcqRel);
         }
+        if bits & attention::PAUSED != 0 {
+            lane.resume();
+        }
         if bits & attention::HOLD != 0 {
             // Whoever unlinks or resets holds the world. Afterwards the gate starts again, and finds out whether its target still is one.
             let Some(_world) = world::lock() else {

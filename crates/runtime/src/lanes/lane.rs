@@ -31,6 +31,9 @@ pub(crate) mod attention {
     /// As many calls out are in progress as may be, or were since the last call in: whoever enters has to look.
     pub const DEEP: u32 = 256;
 
+    /// The clock of the call in progress stands still, or did when the last one was left: see [`pause`](crate::lanes::pause).
+    pub const PAUSED: u32 = 512;
+
     /// What does not keep a host function from returning into the domain.
     pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED | DEEP;
 }
@@ -93,6 +96,11 @@ pub(crate) struct Lane {
     /// The watchdog's own: which call it saw last, and since when.
     pub seen: AtomicU64,
     pub since: AtomicU64,
+    /// Since when the call's clock stands still, 0 if it runs; and for how long, all calls together, it has. In nanoseconds.
+    pub paused: AtomicU64,
+    pub waited: AtomicU64,
+    /// The watchdog's own: how much of that was before the call that it saw last.
+    pub waited_before: AtomicU64,
     /// The watchdog's own: which call it has sent ticks to, how often it has looked at that since, and whether one was waiting for
     /// the thread the last time that it asked; and whether because the thread blocks the signal.
     pub ticked: AtomicU64,
@@ -372,6 +380,7 @@ impl Lane {
         self.depth.store(0, Ordering::Relaxed);
         self.call_status.store(0, Ordering::Relaxed);
         self.in_callee.store(0, Ordering::Relaxed);
+        self.paused.store(0, Ordering::Relaxed);
         // SAFETY: nobody is in the lane.
         unsafe { (*self.records.get()).clear() };
         self.host_sp.store(0, Ordering::Relaxed);

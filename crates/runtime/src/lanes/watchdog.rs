@@ -155,11 +155,20 @@ fn look_at(lane: &Lane, shared: &Lanes, now: u64, this: Look) -> Option<u64> {
         }
     }
     if limit != 0 {
+        let Some(stood) = lane.stood_still(now) else {
+            return Some(now + AGAIN_NS);
+        };
         if lane.seen.load(Ordering::Relaxed) != sequence {
             lane.seen.store(sequence, Ordering::Relaxed);
             lane.since.store(now, Ordering::Relaxed);
+            lane.waited_before.store(stood, Ordering::Relaxed);
         }
-        let alone = lane.since.load(Ordering::Relaxed).saturating_add(limit);
+        let stood = stood.saturating_sub(lane.waited_before.load(Ordering::Relaxed));
+        let alone = lane
+            .since
+            .load(Ordering::Relaxed)
+            .saturating_add(limit)
+            .saturating_add(stood);
         let deadline = match lane.deadline.load(Ordering::Relaxed) {
             0 => alone,
             together => alone.min(together),
