@@ -105,6 +105,11 @@ test-httpd: build ## The tests of Apache's module mod_fenced, on private servers
 	@scripts/setup.sh httpd
 	@integrations/httpd/test/run.sh
 
+.PHONY: bench-httpd
+bench-httpd: build ## What a page costs: fenced beside static files, plain modules, FastCGI and CGI; and what faults cost others
+	@scripts/setup.sh httpd
+	@integrations/httpd/bench.py $(BENCH)
+
 .PHONY: install-httpd
 install-httpd: ## Install mod_fenced into the Apache of apxs (after `make install`)
 	@scripts/setup.sh httpd

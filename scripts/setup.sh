@@ -82,6 +82,13 @@ if [[ $what == test || $what == httpd ]]; then
     want apxs apache2-dev
     want curl curl
 fi
+# what loads a server, and FastCGI, whose absence is no failure: for `make bench-httpd`
+if [[ $what == httpd ]]; then
+    want ab apache2-utils
+    peers=()
+    [[ -e /usr/lib/apache2/modules/mod_fcgid.so ]] || peers+=(libapache2-mod-fcgid)
+    [[ -e /usr/include/fcgi_stdio.h ]] || peers+=(libfcgi-dev)
+fi
 
 as_root=()
 need_root() {
@@ -125,7 +132,7 @@ if [[ ${peers[*]:-} ]]; then
     fetch_peers() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${peers[@]}" >/dev/null 2>&1; }
     if ! have apt-get || ! need_root ||
         ! { fetch_peers || { "${as_root[@]}" apt-get update -qq && fetch_peers; }; }; then
-        say "cannot install ${peers[*]}: the columns of wasm2c and Wasmtime are left out"
+        say "cannot install ${peers[*]}: what needs them is left out"
     fi
 fi
 

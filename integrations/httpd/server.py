@@ -33,6 +33,9 @@ LoadModule status_module {modules}/mod_status.so
 LoadModule fenced_module {out}/mod_fenced.so
 TypesConfig /dev/null
 DocumentRoot docs
+<Directory />
+  AllowOverride None
+</Directory>
 ErrorLog error.log
 LogLevel warn
 ErrorLogFormat "[%l] %E: %M"

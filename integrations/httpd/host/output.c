@@ -4,15 +4,19 @@
 #include "apr_lib.h"
 
 /* Whatever waits for the client does not count as the module's time. */
-static void wait_begin(mf_request *q, apr_uint64_t *since)
+static apr_uint64_t wait_begin(mf_request *q)
 {
-    *since = mf_now();
-    (void)q;
+    if (q->slot->request)
+        rf_domain_pause_time(q->slot->domain);
+    return mf_now();
 }
 
 static void wait_end(mf_request *q, apr_uint64_t since)
 {
+    if (!q->slot->request)
+        return;
     q->waited += mf_now() - since;
+    rf_domain_resume_time(q->slot->domain);
 }
 
 void mf_refuse(mf_request *q, int status, const char *why)
@@ -44,7 +48,7 @@ static int pass(mf_request *q)
 
     q->begun = 1;
     q->waiting = 0;
-    wait_begin(q, &since);
+    since = wait_begin(q);
     status = ap_pass_brigade(q->r->output_filters, q->out);
     wait_end(q, since);
     apr_brigade_cleanup(q->out);
@@ -161,7 +165,7 @@ long mf_read(mf_request *q, void *to, apr_size_t capacity)
     }
     if (q->body != MF_BODY_READING || capacity == 0)
         return q->body == MF_BODY_BROKEN ? -1 : 0;
-    wait_begin(q, &since);
+    since = wait_begin(q);
     n = ap_get_client_block(q->r, to, capacity);
     wait_end(q, since);
     if (n <= 0)

@@ -52,7 +52,7 @@ FencedTimeLimit 20
 </Location>
 <Location /short>
   SetHandler fenced:page
-  FencedTimeLimit 100ms
+  FencedTimeLimit 1
   FencedMemoryLimit 16M
 </Location>
 <Location /program>
@@ -243,6 +243,21 @@ def large_answers(server):
     equal(a.text, "".join(f"line {i}\n" for i in range(100000)))
     a = client.get("/page/fill?100000", Range="bytes=10-19")
     equal((a.status, a.body), (206, b"x" * 10) if a.status == 206 else (200, b"x" * 100000))
+
+
+@test
+def waits_for_slow_clients_do_not_count(server):
+    """The limit is a second, the client takes more."""
+    body = [b"%d" % i * 100 for i in range(10)]
+    whole = b"".join(body)
+    got = raw(server, close(b"/short/echo", b"Content-Length: %d\r\n" % len(whole), b"POST"), [(0.15, b) for b in body])
+    expect(got.startswith(b"HTTP/1.1 200") and got.endswith(whole), got)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as s:
+        s.sendall(close(b"/short/fill?20000000,100000"))
+        time.sleep(1.5)
+        response = http.client.HTTPResponse(s)
+        response.begin()
+        equal(len(response.read()), 20000000)
 
 
 @test

@@ -1,0 +1,25 @@
+/* The fenced handler. */
+#include <fenced.h>
+
+#include "body.h"
+
+static void put(void *to, const char *from, size_t length)
+{
+    (void)to;
+    fenced_write(from, length);
+}
+
+int fenced_handle(const fenced_request *r)
+{
+    if (strstr(r->uri, "crash"))
+        return *(volatile int *)8;
+    if (strstr(r->uri, "spin"))
+        for (;;)
+            __asm__ volatile("");
+    if (strstr(r->uri, "eat"))
+        for (;;)
+            memset(malloc(1 << 20), 1, 1 << 20);
+    fenced_set_header("Content-Type", "text/plain");
+    make_body(r->query, put, NULL);
+    return 0;
+}

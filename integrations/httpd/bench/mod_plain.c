@@ -1,0 +1,28 @@
+/* An ordinary module of the server, without a fence. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_protocol.h"
+
+#include "body.h"
+
+static void put(void *to, const char *from, size_t length)
+{
+    ap_rwrite(from, (int)length, to);
+}
+
+static int handler(request_rec *r)
+{
+    if (!r->handler || strcmp(r->handler, "plain") != 0)
+        return DECLINED;
+    ap_set_content_type(r, "text/plain");
+    make_body(r->args, put, r);
+    return OK;
+}
+
+static void hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+module AP_MODULE_DECLARE_DATA plain_module = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks, 0 };
