@@ -154,6 +154,42 @@ int main(void)
     run(&d, "--threads 1 --time-limit 60s", source).ok();
 }
 
+/// Calls that move bytes and memory about, from the library.
+#[test]
+fn bytes_and_memory_are_moved() {
+    let d = Dir::new();
+    d.write("data/file", "0123456789");
+    let source = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+int main(void)
+{
+	int from = open("/data/file", O_RDONLY), to = open("/data/copy", O_CREAT | O_RDWR, 0600);
+	off_t at = 8;
+	if (sendfile(to, from, 0, 100) != 10 || sendfile(to, from, &at, 100) != 2 || at != 10) return 1;
+	at = 0;
+	if (copy_file_range(from, &at, to, 0, 3, 0) != 3) return 2;
+	char b[32] = "";
+	if (pread(to, b, sizeof b, 0) != 15 || strcmp(b, "012345678989012")) return 3;
+	if (sendfile(1, from, 0, 1) != -1 || errno != EINVAL) return 4;
+	char *p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	strcpy(p + 8000, "moved");
+	mprotect(p + 4096, 4096, PROT_READ);
+	char *q = mremap(p + 4096, 4096, 1 << 24, MREMAP_MAYMOVE);
+	if (q == MAP_FAILED || strcmp(q + 3904, "moved") || q[(1 << 24) - 1]) return 5;
+	if (mremap(p, 8192, 4096, 0) != MAP_FAILED || errno != EFAULT) return 6;
+	if (mremap(q, 1 << 24, 4096, MREMAP_FIXED | MREMAP_MAYMOVE, p) != MAP_FAILED || errno != EINVAL) return 7;
+	return 0;
+}
+"#;
+    run(&d, "--dir data:/data", source).ok();
+}
+
 /// The parts of the library that data files, tables or odd types stand behind; natively the same program prints the same.
 #[test]
 fn corners_of_the_library() {

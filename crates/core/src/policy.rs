@@ -41,7 +41,7 @@ pub trait SyscallHandler: Send + Sync {
 
 /// Knows memory and exit, denies the rest with `ENOSYS`. What a domain without a policy gets.
 ///
-/// `brk`, `mmap` (anonymous, private, not executable), `munmap`, `mprotect`, `madvise` within the domain's heap limit,
+/// `brk`, `mmap` (anonymous, private, not executable), `munmap`, `mremap`, `mprotect`, `madvise` within the domain's heap limit,
 /// `exit`, `exit_group`. Clocks are `EPERM`: a libc takes `ENOSYS` for an old kernel, and gives a time that nobody told it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPolicy;

@@ -104,7 +104,7 @@ pub trait Space: Send + Sync {
     /// Bytes of heap, anonymous maps and host allocations in use.
     fn memory_used(&self) -> u64;
 
-    /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory, and tells
+    /// Performs the call if it is one of `brk mmap munmap mremap mprotect madvise` on the domain's own anonymous memory, and tells
     /// its value (or `-errno`).
     fn memory_call(&self, call: &Syscall) -> Option<i64>;
 
@@ -326,7 +326,7 @@ impl<'a> DomainRef<'a> {
         self.0.memory_used()
     }
 
-    /// Performs the call if it is one of `brk mmap munmap mprotect madvise` on the domain's own anonymous memory, and tells
+    /// Performs the call if it is one of `brk mmap munmap mremap mprotect madvise` on the domain's own anonymous memory, and tells
     /// its value (or `-errno`).
     #[must_use]
     pub fn memory_call(&self, call: &Syscall) -> Option<i64> {

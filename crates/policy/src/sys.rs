@@ -11,6 +11,7 @@ use libc::c_long;
 
 use crate::span::Span;
 
+pub mod copy;
 pub mod events;
 
 /// A system call's result: a value, or the positive errno.

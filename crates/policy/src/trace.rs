@@ -163,6 +163,8 @@ table! {
     SYS_clock_gettime "clock_gettime" [Clock, TimeTold];
     SYS_clock_getres "clock_getres" [Clock, TimeTold];
     SYS_clock_nanosleep "clock_nanosleep" [Clock, Num, Time, Ptr];
+    SYS_sendfile "sendfile" [Fd, Fd, Ptr, Num];
+    SYS_copy_file_range "copy_file_range" [Fd, Ptr, Fd, Ptr, Num, Hex];
     SYS_epoll_create "epoll_create" [Num];
     SYS_epoll_wait "epoll_wait" [Fd, Ptr, Num, Num];
     SYS_epoll_ctl "epoll_ctl" [Fd, Operation, Fd, Ptr];
@@ -208,8 +210,8 @@ macro_rules! others {
 // The name only.
 others! {
     SYS_signalfd "signalfd"; SYS_signalfd4 "signalfd4";
-    SYS_inotify_init "inotify_init"; SYS_inotify_init1 "inotify_init1"; SYS_sendfile "sendfile"; SYS_splice "splice";
-    SYS_tee "tee"; SYS_copy_file_range "copy_file_range"; SYS_memfd_create "memfd_create"; SYS_accept "accept";
+    SYS_inotify_init "inotify_init"; SYS_inotify_init1 "inotify_init1"; SYS_splice "splice";
+    SYS_tee "tee"; SYS_memfd_create "memfd_create"; SYS_accept "accept";
     SYS_accept4 "accept4"; SYS_socketpair "socketpair"; SYS_sendmsg "sendmsg"; SYS_recvmsg "recvmsg";
     SYS_sendmmsg "sendmmsg"; SYS_recvmmsg "recvmmsg"; SYS_getsockname "getsockname"; SYS_getpeername "getpeername";
     SYS_mlock "mlock"; SYS_munlock "munlock"; SYS_mlockall "mlockall"; SYS_munlockall "munlockall"; SYS_msync "msync";
@@ -362,7 +364,12 @@ fn told(number: u64, answer: &Result<i64, EndCall>) -> String {
             let text = error.split(" (os error").next().unwrap_or("");
             format!("-1 {} ({text})", errno_name(-value as i32))
         }
-        Ok(value) if matches!(number as libc::c_long, libc::SYS_mmap | libc::SYS_brk) => {
+        Ok(value)
+            if matches!(
+                number as libc::c_long,
+                libc::SYS_mmap | libc::SYS_brk | libc::SYS_mremap
+            ) =>
+        {
             address(*value as u64)
         }
         Ok(value) => value.to_string(),

@@ -1,6 +1,7 @@
 //! Which handler answers which call. What is not here is denied.
 
 pub(crate) mod context;
+mod copy;
 mod events;
 mod files;
 mod map;
@@ -78,6 +79,8 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_pipe | libc::SYS_pipe2 => files::pipe(cx, number),
         libc::SYS_poll | libc::SYS_ppoll => ready::poll(cx, number),
         libc::SYS_select | libc::SYS_pselect6 => ready::select(cx, number),
+        libc::SYS_sendfile => copy::send(cx),
+        libc::SYS_copy_file_range => copy::range(cx),
         libc::SYS_eventfd | libc::SYS_eventfd2 => events::event(cx, number),
         libc::SYS_epoll_create | libc::SYS_epoll_create1 => events::create(cx, number),
         libc::SYS_epoll_ctl => events::change(cx),

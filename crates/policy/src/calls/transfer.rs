@@ -63,7 +63,7 @@ pub(crate) fn fast(state: &State, memory: Memory<'_>, call: &Syscall) -> Option<
 }
 
 /// Why nothing was written.
-enum Refused {
+pub(super) enum Refused {
     Errno(i32),
     /// The domain's limit of bytes on disk.
     Full {
@@ -77,13 +77,30 @@ impl From<i32> for Refused {
     }
 }
 
-/// Writes to a file, as much as the domain may. Counted are the bytes, a block where it does not go on from the last write, and
-/// the gap behind the file's end that it jumps over.
+/// Writes to a file, as much as the domain may.
 fn write_once(state: &State, file: &File, spans: &[Span], at: Option<u64>) -> Result<i64, Refused> {
-    let fd = file.fd.as_raw_fd() as u64;
     let len = total(spans);
+    counted(state, file, len, at, |may| {
+        if may == len {
+            sys::vectored(true, file.fd.as_fd(), spans, at)
+        } else {
+            sys::vectored(true, file.fd.as_fd(), &Slices::new(spans).next(may), at)
+        }
+    })
+}
+
+/// Has `write` put `len` bytes into a file, or as many as the domain may. Counted are the bytes, a block where it does not go on
+/// from the last write, and the gap behind the file's end that it jumps over.
+pub(super) fn counted(
+    state: &State,
+    file: &File,
+    len: u64,
+    at: Option<u64>,
+    write: impl FnOnce(u64) -> Outcome,
+) -> Result<i64, Refused> {
+    let fd = file.fd.as_raw_fd() as u64;
     if len == 0 || at.is_some_and(|at| at > i64::MAX as u64) {
-        return Ok(sys::vectored(true, file.fd.as_fd(), spans, at)?);
+        return Ok(write(len)?);
     }
     let mut place = file.place.lock().unwrap_or_else(PoisonError::into_inner);
     let begin = if file.appends.load(Ordering::Relaxed) {
@@ -103,12 +120,12 @@ fn write_once(state: &State, file: &File, spans: &[Span], at: Option<u64>) -> Re
         let wanted = extra.saturating_add(len);
         return Err(Refused::Full { wanted });
     };
-    let result = if may == len {
-        sys::vectored(true, file.fd.as_fd(), spans, at)
-    } else {
-        sys::vectored(true, file.fd.as_fd(), &Slices::new(spans).next(may), at)
-    };
-    match result {
+    match write(may) {
+        // Nothing to be copied.
+        Ok(0) => {
+            state.disk.give_back(extra + may);
+            Ok(0)
+        }
         Ok(n) => {
             state.disk.give_back(may - n as u64);
             *place = match begin {
@@ -126,7 +143,7 @@ fn write_once(state: &State, file: &File, spans: &[Span], at: Option<u64>) -> Re
 
 impl Context<'_> {
     /// Writes what is on disk afterwards; the host is asked for more when there may be no more.
-    fn write_to_disk(&self, mut write: impl FnMut() -> Result<i64, Refused>) -> Outcome {
+    pub(super) fn write_to_disk(&self, mut write: impl FnMut() -> Result<i64, Refused>) -> Outcome {
         loop {
             match write() {
                 Ok(n) => return Ok(n),

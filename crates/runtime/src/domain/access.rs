@@ -169,6 +169,9 @@ impl Space for Inner {
                 }
             }
         }
+        if call.number == libc::SYS_mremap as u64 {
+            return Some(self.remap(call.args));
+        }
         let mut value = None;
         for (n, slice) in memory::slices(call).enumerate() {
             // Without the heap's lock: who looks takes that of the lanes, which comes first.

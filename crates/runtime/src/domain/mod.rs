@@ -42,6 +42,7 @@ pub(crate) mod limits;
 mod quiet;
 pub(crate) mod regions;
 pub(crate) mod relocate;
+mod remap;
 mod reset;
 mod retire;
 mod series;

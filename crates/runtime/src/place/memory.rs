@@ -92,7 +92,8 @@ impl Heap {
     }
 }
 
-fn pages(len: u64) -> Option<u32> {
+/// A length in whole pages, if it is neither 0 nor more than the heap area.
+pub(crate) fn pages(len: u64) -> Option<u32> {
     let len = len.checked_add(PAGE - 1)? & !(PAGE - 1);
     u32::try_from(len)
         .ok()

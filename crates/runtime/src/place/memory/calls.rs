@@ -50,14 +50,13 @@ pub(crate) fn slices(call: &Syscall) -> impl Iterator<Item = Syscall> + use<> {
     (0..if large { count } else { 0 }).map(slice).chain(whole)
 }
 
-/// The memory calls of Linux on a domain's own anonymous memory. `None`: another call.
+/// The memory calls of Linux on a domain's own anonymous memory, of which `mremap` is made. `None`: another call.
 pub(crate) fn system_call(memory: &mut Memory, base: u64, call: &Syscall) -> Option<i64> {
     const BRK: u64 = libc::SYS_brk as u64;
     const MMAP: u64 = libc::SYS_mmap as u64;
     const MUNMAP: u64 = libc::SYS_munmap as u64;
     const MPROTECT: u64 = libc::SYS_mprotect as u64;
     const MADVISE: u64 = libc::SYS_madvise as u64;
-    const MREMAP: u64 = libc::SYS_mremap as u64;
     let [address, len, third, flags, ..] = call.args;
     // Addresses are rebased, as everything that a domain passes.
     let offset = address as u32;
@@ -115,7 +114,6 @@ pub(crate) fn system_call(memory: &mut Memory, base: u64, call: &Syscall) -> Opt
         },
         MADVISE if third == libc::MADV_DONTNEED as u64 => done(memory.discard(offset, len)),
         MADVISE => 0,
-        MREMAP => error(libc::ENOMEM),
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! What is mapped in a domain's heap, and where there is room.
 
-use super::{BREAK_AREA, Memory, Piece};
+use super::{BREAK_AREA, Memory, Piece, Protection};
 use ringfence_isa::{PAGE, window};
 
 impl Memory {
@@ -41,6 +41,13 @@ impl Memory {
                 piece_end.min(end).saturating_sub(u64::from(start.max(at)))
             })
             .sum()
+    }
+
+    /// The rights of a range that lies in one piece.
+    pub(crate) fn rights_of(&self, at: u32, len: u32) -> Option<Protection> {
+        let (start, piece) = self.pieces.range(..=at).next_back()?;
+        let end = at.checked_add(len)?;
+        (end <= start + piece.len).then_some(piece.rights)
     }
 
     /// Something is about to be mapped over a range, or its rights change.
