@@ -73,6 +73,18 @@ docs: ## Build the book of all pages, with search, into build/book, and check it
 	@scripts/setup.sh docs
 	@scripts/book.sh
 
+.PHONY: demo-functions
+demo-functions: build ## Functions from text, typed in, called, replaced, deleted; filters beside libpcap (docs/functions.md)
+	@scripts/setup.sh functions
+	@$(CARGO) build --release --quiet -p ringfence-packet-filter --examples
+	@integrations/packet-filter/demo.sh "$(RELEASE)"
+
+.PHONY: bench-functions
+bench-functions: ## What functions from text and packet filters cost, beside gcc -O2 and libpcap (docs/functions.md)
+	@scripts/setup.sh functions
+	@$(CARGO) run --release --quiet -p ringfence-functions --example functions
+	@$(CARGO) run --release --quiet -p ringfence-packet-filter --example filters
+
 .PHONY: demo-postgresql
 demo-postgresql: build ## Functions of PostgreSQL in a temporary cluster: a call, a crash, an endless loop (docs/postgresql.md)
 	@scripts/setup.sh postgresql

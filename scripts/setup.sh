@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test or measure Ringfence on Debian 12.
-#   scripts/setup.sh [build|test|bench|docs|postgresql|httpd]
+#   scripts/setup.sh [build|test|bench|docs|functions|postgresql|httpd]
 # Does nothing, quickly and without a network, when everything is there.
 set -euo pipefail
 
@@ -62,13 +62,17 @@ test)
     want libtoolize libtool
     want dpkg-source dpkg-dev
     [[ -e /usr/include/csmith/csmith.h ]] || missing+=(libcsmith-dev)
-    [[ -e /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 ]] || missing+=(libpcap0.8)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
     ;;
-docs | postgresql | httpd) ;;
-*) die "usage: setup.sh [build|test|bench|docs|postgresql|httpd]" ;;
+docs | functions | postgresql | httpd) ;;
+*) die "usage: setup.sh [build|test|bench|docs|functions|postgresql|httpd]" ;;
 esac
+
+# what compiles expressions of packet filters
+if [[ $what == test || $what == functions ]]; then
+    [[ -e /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 ]] || missing+=(libpcap0.8)
+fi
 
 # the server, its headers, and the command that runs it as its own user
 if [[ $what == test || $what == postgresql ]]; then

@@ -52,11 +52,15 @@ step() {
     printf -- '-- %s: %d passed, %d failed (%d s)\n\n' "$name" "$p" "$f" $((SECONDS - begin))
 }
 
-# needs COMMAND NAME…: whether it is there; if not, says which steps are left out, and fails where nothing may be (CI)
+# needs COMMAND-OR-FILE NAME…: whether it is there; if not, says which steps are left out, and fails where nothing may be (CI)
 needs() {
     local command=$1
     shift
-    command -v "$command" >/dev/null && return
+    if [[ $command == /* ]]; then
+        [[ -e $command ]] && return
+    else
+        command -v "$command" >/dev/null && return
+    fi
     echo "== $*: skipped, there is no $command (scripts/setup.sh test installs it)"
     if [[ ${CI:-} == true ]]; then
         failed=$((failed + 1))
@@ -180,6 +184,10 @@ if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
 fi
 # pages of Apache, on servers of its own
 if needs apxs httpd; then step httpd integrations/httpd/test/run.sh; fi
+# functions from text, and packet filters, as people meet them
+if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 demo-functions; then
+    step demo-functions bash -c 'cargo build --release --quiet -p ringfence-packet-filter --examples && integrations/packet-filter/demo.sh'
+fi
 step demo apps/demo/run.sh --smoke
 # a thousandth of the work: whether everything is built and agrees, not how fast it is
 step bench bench/run.sh --smoke --json "$logs/bench.json"
