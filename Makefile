@@ -98,9 +98,10 @@ test-postgresql: build ## The tests of the language plfenced, in a private copy 
 	@integrations/postgresql/test/contrib.sh check
 
 .PHONY: bench-postgresql
-bench-postgresql: build ## What a call in a query costs: plfenced beside C and the other languages
+bench-postgresql: build ## What a call in a query costs: plfenced beside C and the other languages; queries over polygons
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/bench.py
+	@integrations/postgresql/sequoia.py
 
 .PHONY: install-postgresql
 install-postgresql: ## Install the language plfenced into the PostgreSQL of pg_config (after `make install`)

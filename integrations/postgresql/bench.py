@@ -8,6 +8,7 @@ and by plfenced-cc. Languages whose packages are not installed are left out, vis
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -107,6 +108,28 @@ def psql(cluster, text):
     return run(TREE, "psql", cluster, "-At", "-v", "ON_ERROR_STOP=1", "-f", "-", input=text)
 
 
+def compile_module(out, name):
+    """test/modules/NAME.c below OUT/modules: NAME.rf for plfenced, NAME.so for C."""
+    os.makedirs(f"{out}/modules", exist_ok=True)
+    source = str(HERE / f"test/modules/{name}.c")
+    include = run("pg_config", "--includedir-server").strip()
+    library = run(TREE, "library").strip()
+    run(f"{library}/plfenced-cc", "-O2", "-o", f"{out}/modules/{name}.rf", source)
+    run("gcc", "-O2", "-fPIC", "-shared", f"-I{include}", "-o", f"{out}/modules/{name}.so", source)
+
+
+@contextlib.contextmanager
+def cluster(place):
+    """A new cluster in that directory, until the block ends."""
+    subprocess.run([TREE, "stop", place], stderr=subprocess.DEVNULL, check=False)
+    shutil.rmtree(place, ignore_errors=True)
+    run(TREE, "start", place, "jit = off", "max_parallel_workers_per_gather = 0", "shared_buffers = 256MB")
+    try:
+        yield place
+    finally:
+        run(TREE, "stop", place)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=7)
@@ -115,28 +138,18 @@ def main():
     options = options.parse_args()
 
     run(TREE, "make")
-    out, library = run(TREE, "out").strip(), run(TREE, "library").strip()
-    os.makedirs(f"{out}/modules", exist_ok=True)
-    source = str(HERE / "test/modules/basics.c")
-    include = run("pg_config", "--includedir-server").strip()
-    run(f"{library}/plfenced-cc", "-O2", "-o", f"{out}/modules/basics.rf", source)
-    run("gcc", "-O2", "-fPIC", "-shared", f"-I{include}", "-o", f"{out}/modules/basics.so", source)
-    cluster = f"{out}/bench"
-    subprocess.run([TREE, "stop", cluster], stderr=subprocess.DEVNULL, check=False)
-    shutil.rmtree(cluster, ignore_errors=True)
-    run(TREE, "start", cluster, "jit = off", "max_parallel_workers_per_gather = 0", "shared_buffers = 256MB")
-    try:
-        measure(options, cluster, out)
-    finally:
-        run(TREE, "stop", cluster)
+    out = run(TREE, "out").strip()
+    compile_module(out, "basics")
+    with cluster(f"{out}/bench") as place:
+        measure(options, place, out)
 
 
-def measure(options, cluster, out):
-    psql(cluster, SETUP.format(out=out, rows=options.rows))
+def measure(options, place, out):
+    psql(place, SETUP.format(out=out, rows=options.rows))
     absent = []
     for language, text in LANGUAGES.items():
         try:
-            run(TREE, "psql", cluster, "-v", "ON_ERROR_STOP=1", "-f", "-", stderr=subprocess.DEVNULL,
+            run(TREE, "psql", place, "-v", "ON_ERROR_STOP=1", "-f", "-", stderr=subprocess.DEVNULL,
                 input=f"CREATE EXTENSION {language};{text}")
         except subprocess.CalledProcessError:
             absent.append(language)
@@ -148,7 +161,7 @@ def measure(options, cluster, out):
     for name, task in TASKS.items():
         ways = {way: e for way, e in task.items() if way != "table" and prefix.get(way) not in absent}
         queries = "".join(f"SELECT {e} FROM {task['table']};\n" for e in ways.values())
-        text = psql(cluster, "\\timing on\n" + queries * (options.rounds + 1))
+        text = psql(place, "\\timing on\n" + queries * (options.rounds + 1))
         times = [float(t) for t in re.findall(r"^Time: ([\d.]+) ms", text, re.M)]
         rounds = [times[i : i + len(ways)] for i in range(len(ways), len(times), len(ways))]
         medians = {way: statistics.median(r[k] for r in rounds) * 1e6 / options.rows for k, way in enumerate(ways)}

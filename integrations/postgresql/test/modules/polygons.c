@@ -301,14 +301,6 @@ square_around(PG_FUNCTION_ARGS)
 	PG_RETURN_BOX_P(b);
 }
 
-/* What a call with a shape costs that does nothing with it. */
-PG_FUNCTION_INFO_V1(shape_nothing);
-Datum
-shape_nothing(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(GET_SHAPE(0)->npts < 0);
-}
-
 /* Any bytes as a shape: what an author does who means harm, and makes the other functions trust it. */
 PG_FUNCTION_INFO_V1(shape_forged);
 Datum
