@@ -43,6 +43,29 @@ said "bind: another module's struct" 'kinds_point.weight is at 8 in the headers 
     "${bind[@]}" -o "$work/other" --module "$work/other.rf"
 check "host" "$work/host" "$work/kinds.rf" "$work/other.rf"
 
+# The other languages.
+check "bind: all languages" "${bind[@]}" -o "$work" --lang c,c++,rust,python
+check "C++: compile" g++ -std=c++17 -O1 -g -Wall -Wextra -Werror -Iinclude -I"$work" tests/bind/host.cc -L"$work/lib" -lringfence -o "$work/host-cc"
+check "C++" "$work/host-cc" "$work/kinds.rf"
+check "Python: the library" gcc "${warnings[@]}" -shared -fPIC -I"$work" "$work/kinds_fenced.c" -L"$work/lib" -lringfence -pthread \
+    -o "$work/libkinds_fenced.so"
+check "Python" python3 tests/bind/host.py "$work" "$work/kinds.rf"
+cp tests/bind/host.rs "$work/host.rs"
+check "Rust: compile" rustc --edition 2024 -L "$work" -L "$work/lib" -l kinds_fenced -l ringfence "$work/host.rs" -o "$work/host-rs"
+check "Rust" env LD_LIBRARY_PATH="$work/lib:$work" "$work/host-rs" "$work/kinds.rf"
+
+# What is tainted cannot be used: each line of refused.txt does not compile, and the compiler says what to do.
+while IFS='|' read -r snippet pattern; do
+    if [[ -z $snippet || $snippet == '#'* ]]; then continue; fi
+    # shellcheck disable=SC2016 # C++
+    printf '#include "kinds_fenced.hpp"\nstruct unknown { int x; };\nint plain(int);\nvoid f(ringfence::sandbox &box, ringfence::tainted<int> n, ringfence::tainted<kinds_point *> p, ringfence::tainted<unknown *> u, int *host) {\n(void)box, (void)n, (void)p, (void)u, (void)host;\n%s\n}\n' "$snippet" >"$work/snippet.cc"
+    if [[ -z ${pattern// /} ]]; then
+        check "C++ takes: $snippet" g++ -std=c++17 -Iinclude -I"$work" -fsyntax-only "$work/snippet.cc"
+    else
+        said "C++ refuses: $snippet" "${pattern# }" g++ -std=c++17 -Iinclude -I"$work" -fsyntax-only "$work/snippet.cc"
+    fi
+done <tests/bind/refused.txt
+
 # What cannot be bound does not compile, and the compiler says why.
 refused() { # FUNCTION CALL PATTERN
     printf '#include "kinds_fenced.h"\n#include <stdarg.h>\nint f(va_list l) { (void)l; %s }\n' "$2" >"$work/refused.c"

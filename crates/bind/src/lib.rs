@@ -117,6 +117,7 @@ pub fn bind(request: &Request, languages: &[Language]) -> Result<Binding, Error>
     let library = write::Library {
         request,
         types: &probed.types,
+        constants: &probed.constants,
         plan: &plan,
     };
     Ok(Binding {

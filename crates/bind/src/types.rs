@@ -169,6 +169,20 @@ impl Types {
         }
     }
 
+    /// The one number of a struct that typedefs and qualifiers lead to: its own, or that of the typedef that names it.
+    pub(crate) fn record_id(&self, mut id: Id) -> Id {
+        let mut named = id;
+        for _ in 0..64 {
+            match self.get(id) {
+                Type::Typedef(_, to) => (named, id) = (id, *to),
+                Type::Const(to) => id = *to,
+                Type::Record(record) if record.name.is_some() => return id,
+                _ => break,
+            }
+        }
+        named
+    }
+
     /// Whether a typedef of this name is on the way.
     pub(crate) fn is_named(&self, mut id: Id, wanted: &str) -> bool {
         for _ in 0..64 {

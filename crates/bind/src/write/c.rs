@@ -2,18 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Library;
+use super::{Library, line};
 use crate::plan::{Bound, Give, Hook, Parameter, Pass, TwinField};
 use crate::probe;
 use crate::types::{Id, Type};
-
-/// A line of C with this depth.
-macro_rules! line {
-    ($out:expr, $($text:tt)*) => {
-        // Into a string nothing fails.
-        let _ = writeln!($out, $($text)*);
-    };
-}
 
 pub(crate) fn write(library: &Library<'_>) -> Vec<(String, String)> {
     let name = &library.request.name;
@@ -70,6 +62,11 @@ fn header(library: &Library<'_>) -> String {
     line!(out, "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n");
     line!(out, "/* The library: rfb_open, rfb_reset, rfb_close. */");
     line!(out, "extern rfb_library {name}_fence;\n");
+    line!(out, "/* The same for other languages. */");
+    for declaration in for_others(name) {
+        line!(out, "{declaration};");
+    }
+    line!(out, "");
     line!(out, "#ifndef RFB_WITHOUT_REFUSALS");
     for (function, why) in &library.plan.refused {
         let text = quote(&format!("{function} {why}"));
@@ -80,6 +77,16 @@ fn header(library: &Library<'_>) -> String {
     }
     line!(out, "#endif\n\n#ifdef __cplusplus\n}}\n#endif\n#endif");
     out
+}
+
+/// Functions that do with the library what `ringfence/bound.h` does in C.
+fn for_others(name: &str) -> [String; 4] {
+    [
+        format!("rf_status {name}_fence_open(const char *path)"),
+        format!("rf_status {name}_fence_reset(void)"),
+        format!("void {name}_fence_close(void)"),
+        format!("void {name}_fence_on_failure(void (*told)(const rf_error_info *))"),
+    ]
 }
 
 /// Sizes and offsets: expressions.
@@ -147,6 +154,16 @@ fn source(library: &Library<'_>) -> String {
         write_hook(&mut out, library, number, hook);
     }
     tables(&mut out, library);
+    let bodies = [
+        "return rfb_open(RFB, path, NULL)",
+        "return rfb_reset(RFB)",
+        "rfb_close(RFB)",
+        "RFB->on_failure = told",
+    ];
+    for (declaration, body) in for_others(name).iter().zip(bodies) {
+        line!(out, "{declaration} {{ {body}; }}");
+    }
+    line!(out, "");
     for (number, function) in plan.functions.iter().enumerate() {
         write_function(&mut out, library, number, function);
     }
