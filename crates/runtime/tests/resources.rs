@@ -6,7 +6,7 @@ use ringfence_runtime::{
     CallError, Domain, DomainError, DomainOptions, FaultKind, HostError, LoadError, LoadOptions, Module,
 };
 use std::time::Duration;
-use support::{call, domain, fault, imports, in_child};
+use support::{call, domain, fault, imports, in_child, refuse, wait_until_begun};
 
 /// A soft limit of this process.
 fn set_limit(what: libc::__rlimit_resource_t, value: u64) {
@@ -139,5 +139,58 @@ fn where_no_signal_is_sent_calls_with_limits_are_errors() {
         }
         d.set_time_limit(None);
         assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
+    });
+}
+
+/// Ends this process if it hangs: that would be a call that nobody ends.
+fn no_hang() {
+    // SAFETY: no pointers.
+    unsafe { libc::alarm(30) };
+}
+
+/// The watchdog's thread cannot be made: no call with a limit begins, however often it is tried. Once it can, calls end by it.
+#[test]
+fn without_a_watchdog_no_call_with_a_limit_begins() {
+    in_child("without_a_watchdog_no_call_with_a_limit_begins", || {
+        no_hang();
+        let refused = std::thread::spawn(|| {
+            // The lane is there before there is a limit; a second one would start the watchdog.
+            let d = domain();
+            assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
+            refuse::calls(&[libc::SYS_clone, libc::SYS_clone3]);
+            d.set_time_limit(Some(Duration::from_millis(20)));
+            for _ in 0..3 {
+                let refused = call(&d, "forever", &[]);
+                assert!(
+                    matches!(&refused, Err(CallError::Lane(why)) if why.contains("starting the watchdog")),
+                    "{refused:?}"
+                );
+            }
+            assert!(!d.faulted());
+            d
+        });
+        let d = refused.join().unwrap();
+        let fault = fault(&d, "forever", &[]);
+        assert!(matches!(fault.kind, FaultKind::TimeLimit), "{fault}");
+    });
+}
+
+/// Who interrupts a domain whose calls have no limit does what the watchdog would, if that cannot be made.
+#[test]
+fn an_interrupt_needs_no_watchdog() {
+    in_child("an_interrupt_needs_no_watchdog", || {
+        no_hang();
+        let d = domain();
+        std::thread::scope(|scope| {
+            let caller = scope.spawn(|| fault(&d, "announced", &[]));
+            wait_until_begun(&d);
+            let refused = scope.spawn(|| {
+                refuse::calls(&[libc::SYS_clone, libc::SYS_clone3]);
+                d.interrupt();
+            });
+            refused.join().unwrap();
+            let fault = caller.join().unwrap();
+            assert!(matches!(fault.kind, FaultKind::Interrupted), "{fault}");
+        });
     });
 }

@@ -218,8 +218,8 @@ impl Inner {
                 any = true;
             }
         }
-        if any {
-            let _ = watchdog::wake();
+        if any && watchdog::wake().is_err() {
+            watchdog::instead();
         }
     }
 

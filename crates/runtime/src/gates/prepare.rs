@@ -327,6 +327,8 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             if lane.watched()
                 && let Err(e) = watchdog::wake()
             {
+                // The next call tries it again: without a watchdog none may begin.
+                lane.attention.fetch_or(attention::WAKE, Ordering::AcqRel);
                 return fail_with(CallError::Lane(e.to_string()));
             }
         }
