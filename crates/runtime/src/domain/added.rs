@@ -395,7 +395,7 @@ impl Domain {
             let number = first + others.len();
             let all = inner.layout.placed.iter().chain(others.iter().copied());
             let mut linker = Resolver::later(all.chain([&placed]).collect(), &inner.used);
-            let mut values = Vec::with_capacity(module.0.parsed.relocations.len());
+            let mut values = host::vec(module.0.parsed.relocations.len())?;
             for relocation in &module.0.parsed.relocations {
                 let value =
                     linker

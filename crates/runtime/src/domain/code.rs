@@ -145,7 +145,7 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
         });
     }
     let size = Arena::size(len) as usize;
-    let mut bytes = Vec::with_capacity(size);
+    let mut bytes = host::vec(size)?;
     bytes.extend_from_slice(code.bytes);
     bytes.resize(size, 0xCC);
     let segment = ringfence_verify::Segment {
@@ -192,13 +192,11 @@ fn check(domain: &Inner, name: &str, code: &Code<'_>) -> Result<Checked, CodeErr
             remedy: "set DomainOptions::x87",
         });
     }
-    let functions = report.functions().map(|f| f.entry).collect();
+    let mut functions = host::vec(report.functions().len())?;
+    functions.extend(report.functions().map(|f| f.entry));
     // Every marker of a function is an entry, reachable or not, and the verifier lets no other dword look like one.
-    let markers: Vec<u32> = report
-        .functions()
-        .filter(|f| f.marked)
-        .map(|f| f.entry + 4)
-        .collect();
+    let mut markers: Vec<u32> = host::vec(report.functions().len())?;
+    markers.extend(report.functions().filter(|f| f.marked).map(|f| f.entry + 4));
     Ok(Checked {
         bytes,
         functions,
@@ -262,8 +260,10 @@ impl Domain {
             arena.give(place, size);
             return Err(e.into());
         }
-        for &at in &checked.markers {
-            arena.set(place + at, identifier::FUNCTION);
+        let mut markers = checked.markers;
+        for at in &mut markers {
+            *at += place;
+            arena.set(*at, identifier::FUNCTION);
         }
         *used += size;
         let piece = Arc::new(Piece {
@@ -271,7 +271,7 @@ impl Domain {
             size,
             entry: code.entry,
             functions: checked.functions,
-            markers: checked.markers.iter().map(|at| place + at).collect(),
+            markers,
             handles: Arc::default(),
         });
         added.names.insert(name.into(), piece.clone());

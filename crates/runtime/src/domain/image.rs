@@ -1,13 +1,13 @@
 //! Modules in a window: mapping, relocating, restoring, and the table of imports.
 
-use super::{Inner, PristinePages, Signature, avx};
+use super::{Inner, Signature, avx};
 use crate::domain::imports::Binding;
 use crate::domain::relocate::{self, Layout, Resolver, Used};
 use crate::domain::slot::Slot;
 use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
 use crate::load::elf::{Load, Parsed};
-use crate::os::{pages, sys};
+use crate::os::{host, pages, sys};
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
@@ -134,13 +134,34 @@ pub(super) fn protect_relocated(p: &relocate::Placed, base: u64) -> Result<(), H
     }
 }
 
+/// Pages of modules' data as they are after relocation.
+#[derive(Default)]
+pub(super) struct Pristine {
+    /// Their addresses, ascending.
+    pages: Vec<u64>,
+    /// Their bytes, in the same order.
+    bytes: Vec<u8>,
+}
+
+impl Pristine {
+    /// Those from `from` to `to`.
+    fn within(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let first = self.pages.partition_point(|&page| page < from);
+        let pages = self.pages[first..]
+            .iter()
+            .copied()
+            .take_while(move |&page| page < to);
+        pages.zip(self.bytes[first * sys::PAGE..].chunks_exact(sys::PAGE))
+    }
+}
+
 /// Writes all relocations, makes read-only what is to be, and keeps copies of the writable pages that have any.
 pub(super) fn relocate_all(
     layout: &Layout,
     linker: &mut Resolver<'_>,
     base: u64,
-) -> Result<PristinePages, DomainError> {
-    let mut pristine = Vec::new();
+) -> Result<Pristine, DomainError> {
+    let mut pristine = Pristine::default();
     for (number, p) in layout.placed.iter().enumerate() {
         let parsed = &p.module.0.parsed;
         let image = base + u64::from(p.offset);
@@ -154,16 +175,22 @@ pub(super) fn relocate_all(
             for page in [sys::page_down(at), sys::page_down(at + 7)] {
                 let offset = (page - image) as u32;
                 if !(relro.0..relro.1).contains(&offset) && pages.last() != Some(&page) {
-                    pages.push(page);
+                    host::push(&mut pages, page)?;
                 }
             }
         }
         pages.sort_unstable();
         pages.dedup();
-        for page in pages {
+        let more = pages.len() * sys::PAGE;
+        pristine
+            .bytes
+            .try_reserve_exact(more)
+            .map_err(|_| HostError::NoMemory)?;
+        for &page in &pages {
             // SAFETY: a mapped page of the module's data.
             let bytes = unsafe { std::slice::from_raw_parts(page as *const u8, sys::PAGE) };
-            pristine.push((page, bytes.into()));
+            pristine.bytes.extend_from_slice(bytes);
+            host::push(&mut pristine.pages, page)?;
         }
         protect_relocated(p, base)?;
     }
@@ -215,11 +242,6 @@ fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Re
         .map_or(end, |l| l.file_page_end());
     let image = inner.base() + u64::from(p.offset);
     let (from, to) = (image + u64::from(start), image + u64::from(end));
-    let relocated = |from: u64, to: u64| {
-        let first = inner.pristine.partition_point(|(page, _)| *page < from);
-        let count = inner.pristine[first..].partition_point(|(page, _)| *page < to);
-        &inner.pristine[first..first + count]
-    };
     let mut ranges = pages::Ranges::none();
     if let Some(own) = pages::own(from, to, &mut ranges)
         && p.module.0.pristine(start, 0).is_some()
@@ -228,7 +250,7 @@ fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Re
             let offset = (page - image) as u32;
             // SAFETY: a writable page of a module's data, in which nobody is.
             let to = unsafe { std::slice::from_raw_parts_mut(page as *mut u8, sys::PAGE) };
-            if let [(_, bytes)] = relocated(page, page + 1) {
+            if let Some((_, bytes)) = inner.pristine.within(page, page + 1).next() {
                 to.copy_from_slice(bytes);
             } else if offset >= file_end {
                 to.fill(0);
@@ -243,9 +265,9 @@ fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Re
         let known = u64::from(file_end.clamp(start, end) - start);
         sys::drop_to_file(from, to - from, &p.module.0.file, start.into(), known)?;
     }
-    for (page, bytes) in relocated(from, to) {
+    for (page, bytes) in inner.pristine.within(from, to) {
         // SAFETY: a mapped, writable page of a module's data.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), *page as *mut u8, bytes.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), page as *mut u8, bytes.len()) };
     }
     Ok(())
 }

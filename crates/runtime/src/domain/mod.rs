@@ -121,7 +121,7 @@ pub(crate) struct Inner {
     /// Whether one of them can learn how its calls of other domains went.
     asks_later: AtomicBool,
     /// Writable pages as they are after relocation.
-    pristine: Vec<(u64, Box<[u8]>)>,
+    pristine: image::Pristine,
     uses_vectors: bool,
     uses_x87: bool,
     mappings: u64,
@@ -582,9 +582,6 @@ impl std::fmt::Debug for Domain {
 
 /// What is inaccessible between a lane's thread block and its data stack at least, so that a stack's end is a fault.
 const DATA_STACK_GAP: u64 = 64 << 10;
-
-/// Addresses of pages and what they hold before the domain runs.
-type PristinePages = Vec<(u64, Box<[u8]>)>;
 
 fn nanoseconds(limit: Option<Duration>) -> u64 {
     limit.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX).max(1))

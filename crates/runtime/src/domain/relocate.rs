@@ -4,7 +4,8 @@ use crate::domain::imports::{Binding, Imports};
 use crate::load::elf::{Relocation, RelocationKind, Symbol};
 use crate::load::module::{ExportKind, Module};
 use crate::load::names::plain;
-use ringfence_core::error::DomainError;
+use crate::os::host;
+use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::{PAGE, note, window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,12 +93,6 @@ pub(crate) struct Used {
     pub binding: Binding,
 }
 
-/// What a symbol comes to, as an offset in the window.
-enum Meaning {
-    Address(u32),
-    Nothing,
-}
-
 /// Finds out what every undefined symbol is.
 pub(crate) struct Resolver<'a> {
     placed: Vec<&'a Placed>,
@@ -110,6 +105,48 @@ pub(crate) struct Resolver<'a> {
     /// Whether a module can learn how its calls of other domains went.
     pub asks_call_status: bool,
     stubs: BTreeMap<String, u32>,
+    known: Known,
+}
+
+/// What the symbols that one module needs from elsewhere have come to: a name is looked up once, and not for each relocation.
+#[derive(Default)]
+struct Known {
+    module: usize,
+    /// For each of its foreign symbols, as an address and as a thread-local variable.
+    values: Vec<[Value; 2]>,
+}
+
+/// What a foreign symbol comes to.
+#[derive(Clone, Copy)]
+enum Value {
+    Unknown,
+    /// Offset in the window.
+    Address(u32),
+    /// A weak symbol that nobody defines.
+    Nothing,
+    /// Of a thread-local variable: its module's block, and the place there.
+    ThreadLocal(u32, u32),
+}
+
+impl Known {
+    /// Where the value of a symbol of module number `module` stands.
+    fn place(
+        &mut self,
+        module: usize,
+        of: &Module,
+        relocation: &Relocation,
+    ) -> Result<&mut Value, HostError> {
+        let foreign = &of.0.foreign;
+        if self.module != module || self.values.is_empty() {
+            self.module = module;
+            self.values = host::vec(foreign.len())?;
+            self.values.resize(foreign.len(), [Value::Unknown; 2]);
+        }
+        let number = foreign.binary_search(&relocation.symbol);
+        let number = number.expect("all that relocations name are there");
+        let thread_local = relocation.kind == RelocationKind::ThreadPointer;
+        Ok(&mut self.values[number][usize::from(thread_local)])
+    }
 }
 
 impl<'a> Resolver<'a> {
@@ -130,6 +167,7 @@ impl<'a> Resolver<'a> {
             needs: BTreeSet::new(),
             asks_call_status: false,
             stubs: BTreeMap::new(),
+            known: Known::default(),
         }
     }
 
@@ -144,32 +182,53 @@ impl<'a> Resolver<'a> {
         let image = base + u64::from(placed.offset);
         let addend = relocation.addend as u64;
         let symbol = placed.module.0.parsed.symbols.get(relocation.symbol as usize);
-        let name = |s: &Symbol| s.name(&placed.module.0.original);
-        Ok(match relocation.kind {
-            RelocationKind::Relative => image.wrapping_add(addend),
-            RelocationKind::ThreadPointer => {
-                let (below, value) = match symbol.filter(|_| relocation.symbol != 0) {
-                    None => (placed.tls, 0),
-                    Some(s) if s.defined => (placed.tls, s.value),
-                    Some(s) => self
-                        .find(name(s), |k| k == ExportKind::ThreadLocal)
-                        .map(|(p, value)| (p.tls, value))
-                        .ok_or_else(|| self.unresolved(module, name(s)))?,
-                };
+        let symbol = symbol.filter(|_| relocation.symbol != 0);
+        let value = match symbol {
+            Some(s) if !s.defined && relocation.kind != RelocationKind::Relative => {
+                self.foreign(module, relocation, s)?
+            }
+            _ => Value::Unknown,
+        };
+        Ok(match (relocation.kind, value) {
+            (RelocationKind::Relative, _) => image.wrapping_add(addend),
+            (_, Value::Nothing) => 0,
+            (_, Value::Address(offset)) => (base + u64::from(offset)).wrapping_add(addend),
+            (_, Value::ThreadLocal(below, value)) => {
                 u64::from(value).wrapping_add(addend).wrapping_sub(below.into())
             }
-            RelocationKind::Symbol => {
-                let symbol = symbol.expect("checked by the parser");
-                if symbol.defined {
-                    image.wrapping_add(symbol.value.into()).wrapping_add(addend)
-                } else {
-                    match self.meaning(module, name(symbol), symbol.weak)? {
-                        Meaning::Address(offset) => (base + u64::from(offset)).wrapping_add(addend),
-                        Meaning::Nothing => 0,
-                    }
+            (kind, Value::Unknown) => {
+                let own = symbol.map_or(0, |s| u64::from(s.value)).wrapping_add(addend);
+                match kind {
+                    RelocationKind::ThreadPointer => own.wrapping_sub(placed.tls.into()),
+                    _ => image.wrapping_add(own),
                 }
             }
         })
+    }
+
+    /// What an undefined symbol comes to.
+    fn foreign(
+        &mut self,
+        module: usize,
+        relocation: &Relocation,
+        symbol: &Symbol,
+    ) -> Result<Value, DomainError> {
+        let placed = self.placed[module];
+        let of = &placed.module;
+        match *self.known.place(module, of, relocation)? {
+            Value::Unknown => {}
+            known => return Ok(known),
+        }
+        let name = symbol.name(&of.0.original);
+        let found = match relocation.kind {
+            RelocationKind::ThreadPointer => self
+                .find(name, |k| k == ExportKind::ThreadLocal)
+                .map(|(p, value)| Value::ThreadLocal(p.tls, value))
+                .ok_or_else(|| self.unresolved(module, name))?,
+            _ => self.meaning(module, name, symbol.weak)?,
+        };
+        *self.known.place(module, of, relocation)? = found;
+        Ok(found)
     }
 
     fn unresolved(&self, module: usize, symbol: &str) -> DomainError {
@@ -224,8 +283,8 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    fn meaning(&mut self, module: usize, name: &str, weak: bool) -> Result<Meaning, DomainError> {
-        let address = |(p, offset): (&Placed, u32)| Meaning::Address(p.offset + offset);
+    fn meaning(&mut self, module: usize, name: &str, weak: bool) -> Result<Value, DomainError> {
+        let address = |(p, offset): (&Placed, u32)| Value::Address(p.offset + offset);
         let function = name.strip_prefix(note::IMPORT_PREFIX);
         let wanted = |kind| match function {
             Some(_) => kind == ExportKind::Function,
@@ -240,8 +299,8 @@ impl<'a> Resolver<'a> {
             None => None,
         };
         match stub {
-            Some(stub) => Ok(Meaning::Address(stub_offset(stub))),
-            None if weak => Ok(Meaning::Nothing),
+            Some(stub) => Ok(Value::Address(stub_offset(stub))),
+            None if weak => Ok(Value::Nothing),
             None => Err(self.unresolved(module, function.unwrap_or(name))),
         }
     }

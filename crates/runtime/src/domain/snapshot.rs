@@ -14,6 +14,7 @@
 use crate::domain::Domain;
 use crate::domain::imports::Imports;
 use crate::load::module::Module;
+use crate::os::host;
 use crate::os::sys::{self, View};
 use crate::place::memory::Heap;
 use ringfence_core::error::DomainError;
@@ -196,7 +197,7 @@ fn compare(domain: &Domain, a: &Frozen, b: &Frozen) -> Result<Vec<u32>, Snapshot
                         second: y,
                     });
                 }
-                moves.push(offset);
+                host::push(&mut moves, offset)?;
             }
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Loaded {
     pub report: Report,
     pub exports: Vec<Export>,
     pub by_name: Names,
+    /// What relocations need from elsewhere: numbers of symbols, ascending; and the same as imports.
+    pub foreign: Vec<u32>,
     pub imports: Vec<Import>,
     pub isolation: Isolation,
     /// Keeps the numbers of its labels from being handed out again.
@@ -52,13 +54,15 @@ pub(crate) fn load(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Lo
     step.accept_features(report.features, host.features)?;
     let exports = step.bounded(|b| exports(&parsed, &report, bytes, b))?;
     let by_name = step.bounded(|b| Names::new(&exports, b))?;
-    let imports = step.bounded(|b| imports(&parsed, bytes, b))?;
+    let foreign = step.bounded(|b| foreign(&parsed, b))?;
+    let imports = step.bounded(|b| imports(&parsed, &foreign, bytes, b))?;
     Ok(Loaded {
         parsed,
         file,
         report,
         exports,
         by_name,
+        foreign,
         imports,
         isolation,
         _labels: labels,
@@ -288,7 +292,7 @@ fn exports(
     Ok(exports)
 }
 
-fn imports(parsed: &Parsed, file: &[u8], budget: &mut Budget) -> Result<Vec<Import>, Exceeded> {
+fn foreign(parsed: &Parsed, budget: &mut Budget) -> Result<Vec<u32>, Exceeded> {
     let foreign = |r: &&Relocation| {
         r.kind != RelocationKind::Relative && r.symbol != 0 && !parsed.symbols[r.symbol as usize].defined
     };
@@ -296,8 +300,17 @@ fn imports(parsed: &Parsed, file: &[u8], budget: &mut Budget) -> Result<Vec<Impo
     used.extend(parsed.relocations.iter().filter(foreign).map(|r| r.symbol));
     used.sort_unstable();
     used.dedup();
-    let mut imports = budget.vec(used.len())?;
-    for symbol in used {
+    Ok(used)
+}
+
+fn imports(
+    parsed: &Parsed,
+    foreign: &[u32],
+    file: &[u8],
+    budget: &mut Budget,
+) -> Result<Vec<Import>, Exceeded> {
+    let mut imports = budget.vec(foreign.len())?;
+    for &symbol in foreign {
         let symbol = &parsed.symbols[symbol as usize];
         let name = symbol.name(file);
         let function = name.strip_prefix(note::IMPORT_PREFIX);

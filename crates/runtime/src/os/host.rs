@@ -55,6 +55,20 @@ pub(crate) fn begin() -> Result<Host, HostError> {
     check()
 }
 
+/// An empty vector with room for `count`, for what modules decide the size of.
+pub(crate) fn vec<T>(count: usize) -> Result<Vec<T>, HostError> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(count).map_err(|_| HostError::NoMemory)?;
+    Ok(vec)
+}
+
+/// One more at the end of such a vector, which grows as it needs to.
+pub(crate) fn push<T>(vec: &mut Vec<T>, value: T) -> Result<(), HostError> {
+    vec.try_reserve(1).map_err(|_| HostError::NoMemory)?;
+    vec.push(value);
+    Ok(())
+}
+
 /// One runtime in a process: this one, or an error.
 fn claim() -> Result<(), HostError> {
     if mark::is_claimed() {

@@ -39,7 +39,7 @@ pub const SHAPES: &[Shape] = shapes! {
     "name" (0, 16), LARGE;
     "symbols" LARGE, LARGE, (0, 35);
     "symtab" LARGE, LARGE, (0, 7);
-    "relocations" LARGE, (0, 24);
+    "relocations" LARGE, (0, 34);
     "constructors" (0, 100_000), (0, 4);
     "destructors" (0, 100_000), (0, 4);
     "notes" (0, 2000), (0, 4);

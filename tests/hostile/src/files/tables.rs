@@ -146,7 +146,10 @@ fn relocations(spec: &mut Spec, count: u64, how: u64) {
             1 => (n % symbols) << 32 | 1,
             2 => (n % symbols) << 32 | 6,
             3 => (n % symbols) << 32 | 18,
-            _ => rng.bits(),
+            4 => rng.bits(),
+            // Never the first, which is none.
+            5 => (1 + n % (symbols - 1).max(1)) << 32 | 6,
+            _ => (1 + n % (symbols - 1).max(1)) << 32 | 18,
         };
         let addend = if how.is_multiple_of(2) { n } else { TEXT + CRASH };
         spec.relocations.push([data + offset, info, addend]);
