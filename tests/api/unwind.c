@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <ringfence.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,6 +25,7 @@ struct plan {
     sigjmp_buf at[DEEP + 1];
     int marked;      /* the level that takes the jump inside of a host function */
     int caught;
+    int blocking;    /* whether it jumps with all signals blocked, as out of a handler */
 };
 static _Thread_local struct plan plan;
 
@@ -32,8 +34,14 @@ static int host_add(int a, int b) {
     if (p->deepest == 0)
         return a + b;
     int level = ++p->level;
-    if (level == p->deepest)
+    if (level == p->deepest) {
+        if (p->blocking) {
+            sigset_t all;
+            sigfillset(&all);
+            pthread_sigmask(SIG_BLOCK, &all, NULL);
+        }
         siglongjmp(p->at[p->to], 1);
+    }
     int result = -1;
     if (level == p->marked) {
         /* Again and again in one call out: what its nested calls take is given back each time. */
@@ -185,6 +193,25 @@ static void limits(void) {
     CHECK_STATUS(rf_domain_set_time_limit(domains[0], 0), RF_OK);
 }
 
+/* The jump left a part of the host that blocks all signals, and puts no mask back: calls still end by their limits. */
+static void blocked(void) {
+    sigset_t before, after;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    CHECK_STATUS(rf_domain_set_time_limit(domains[0], 20 * 1000 * 1000), RF_OK);
+    plan.blocking = 1;
+    to_main(1, 1);
+    plan.blocking = 0;
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    CHECK(!sigismember(&after, SIGURG) && !sigismember(&after, SIGSEGV));
+    CHECK(sigismember(&after, SIGUSR1));
+    spin_for(1000ul * 1000 * 1000 * 1000);
+    CHECK_STATUS(rf_call_status(), RF_FAULT_TIME);
+    rf_error_clear();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    CHECK_STATUS(rf_domain_set_time_limit(domains[0], 0), RF_OK);
+    CHECK_STATUS(rf_domain_reset(domains[0]), RF_OK);
+}
+
 int main(int argc, char **argv) {
     if (!HAS(UNWIND))
         return FINISH("unwind");
@@ -225,6 +252,7 @@ int main(int argc, char **argv) {
     idle();
     CHECK(usage(domains[0]).lanes <= 2);
 
+    blocked();
     /* Nothing is busy: they can be reset, and they end. */
     for (int i = 0; i < 2; i++) {
         CHECK_STATUS(rf_domain_reset(domains[i]), RF_OK);

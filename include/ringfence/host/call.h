@@ -84,6 +84,7 @@ typedef struct rf_mark {
 rf_mark rf_call_mark(void) RF_WARN_UNUSED;
 
 /* Ends the calls that the thread has begun since the mark was taken and has left by a jump to where it was taken. None is an answer, too: RF_OK.
+ * If there were any, the signals of faults and the one that ends calls are not blocked afterwards: the jump may have left a handler.
  * RF_ERROR_ARGUMENT: the call in whose host function the mark was taken has ended; nothing has happened.
  * RF_ERROR_UNSUPPORTED: a call of a domain in a process of its own was left (RF_FEATURE_UNWIND). It stays in progress there; destroy the
  * domain.

@@ -13,7 +13,7 @@
 
 use crate::lanes::gate::{self, OutWords, Tail, kind};
 use crate::lanes::lane::Lane;
-use crate::lanes::world;
+use crate::lanes::{signal, world};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where a thread stands among its calls; see [`mark`].
@@ -141,6 +141,7 @@ fn leave(lane: &Lane, rest: &Rest<'_>) -> u32 {
 /// A call that is ended so has no result and no error, and its domain has not faulted: it takes calls at once. What the module was about to
 /// do stays undone, as with any function that `longjmp` leaves, so the caller decides whether the domain is good for more calls or for a reset.
 /// Lanes, both their stacks, records of `setjmp`, limits of time and what counts calls in progress are as if the calls had returned.
+/// If there were any, the signals of faults and the watchdog's are not blocked afterwards, whatever mask the jump left behind.
 ///
 /// Async-signal-safe, as long as no domain whose calls are ended has called `setjmp`.
 ///
@@ -172,6 +173,8 @@ pub unsafe fn unwind(mark: Mark) -> Result<u32, StaleMark> {
         }
     }
     if ended != 0 {
+        // The jump may have left a handler, or what the host had blocked all signals for: without the tick later calls would not end.
+        signal::unblock();
         // How they ended, nobody told.
         // SAFETY: our own thread's words.
         unsafe { (*gate::tls()).status = 0 };
