@@ -377,7 +377,9 @@ fn fiber(domain: &Domain) {
             return;
         }
         let fiber: *mut libc::ucontext_t = FIBER.0.get().cast();
-        libc::getcontext(fiber);
+        if libc::getcontext(fiber) != 0 {
+            return;
+        }
         (*fiber).uc_stack.ss_sp = stack;
         (*fiber).uc_stack.ss_size = STACK;
         (*fiber).uc_link = MAIN.0.get().cast();

@@ -86,6 +86,15 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().chain(table::KINDS).find(|k| k.name == name)
 }
 
+/// What is told of a case that never came to what it is for begins with one of these.
+const NOT_TRIED: &[&str] = &["refused", "no domain", "not assembled", "not thrown", "too large"];
+
+/// Whether a case came to what it is for, by what [`Kind::run`] told.
+#[must_use]
+pub fn was_tried(told: &str) -> bool {
+    !NOT_TRIED.iter().any(|start| told.starts_with(start))
+}
+
 impl Kind {
     /// What was kept.
     ///

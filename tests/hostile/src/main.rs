@@ -2,7 +2,8 @@
 
 use ringfence_attack::rng::Rng;
 use ringfence_hostile::case::Case;
-use ringfence_hostile::{KINDS, Kind, children, kind, table};
+use ringfence_hostile::{KINDS, Kind, children, kind, table, was_tried};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -150,21 +151,26 @@ fn hunt(options: &Options) -> ExitCode {
             Err(e) => return usage(&e),
         };
         let mut ends = BTreeMap::new();
+        // Cases that came to what they are for.
+        let tried = Cell::new(0);
         let mut count = |cases: &[Case], ends: &mut BTreeMap<String, u64>| {
             for (case, told) in cases.iter().zip(children::run(kind, cases)) {
                 match told {
                     Ok(told) => {
                         passed += 1;
+                        tried.set(tried.get() + usize::from(was_tried(&told)));
                         *ends.entry(sort(&told)).or_default() += 1;
                     }
                     Err(why) => {
                         failed += 1;
+                        tried.set(tried.get() + 1);
                         tell(kind, case, &why);
                     }
                 }
             }
         };
         count(&kept, &mut ends);
+        let of_kept = tried.get();
         let end = Instant::now() + share;
         let mut next = 0;
         while Instant::now() < end && next < options.cases {
@@ -174,11 +180,17 @@ fn hunt(options: &Options) -> ExitCode {
             next = last;
         }
         println!(
-            "{}: {} kept, {next} random cases of seed {}",
+            "{}: {} kept, of which {of_kept} were tried, {next} random cases of seed {}, of which {} were",
             kind.name,
             kept.len(),
-            options.seed
+            options.seed,
+            tried.get() - of_kept
         );
+        // What every case is refused for finds nothing any more: limits and formats change.
+        if of_kept * 4 < kept.len() * 3 || next >= 20 && tried.get() == of_kept {
+            failed += 1;
+            println!("FAILED {}: too few cases were tried", kind.name);
+        }
         for (end, count) in ends {
             println!("  {end}: {count}");
         }

@@ -68,7 +68,7 @@ pub const SHAPES: &[Shape] = &[
 
 const SOURCE: &str = include_str!("../modules/throws.cc");
 
-/// The memory that the domain may have.
+/// The memory that the domain may have besides a thread's stacks, which count as they are reserved.
 const MEMORY: u64 = 8 << 20;
 
 /// The module as the compiler made it, once in a process.
@@ -185,7 +185,8 @@ fn once(file: &[u8], case: &Case, figures: &mut Figures) -> Result<String, Wrong
     let mut options = DomainOptions::default();
     let limit = Duration::from_millis(of("limit").next_back().map_or(20, |op| op.n(0).clamp(1, 50)));
     options.time_limit = Some(limit);
-    options.memory_limit = MEMORY;
+    let stacks = u64::from(options.data_stack) + u64::from(options.control_stack) + (64 << 10);
+    options.memory_limit = MEMORY + stacks;
     let domain = match module.domain(&options) {
         Ok(domain) => domain,
         Err(e) => return Ok(format!("no domain: {e}")),
@@ -229,7 +230,7 @@ fn once(file: &[u8], case: &Case, figures: &mut Figures) -> Result<String, Wrong
     let (heap, resident) = memory.most();
     figures.note("heap", heap);
     figures.note("resident", resident);
-    let most = bounds::memory(file.len() as u64) + MEMORY;
+    let most = bounds::memory(file.len() as u64) + options.memory_limit;
     if heap > most || resident > most {
         return Err(Wrong::Bad(format!(
             "throws took {heap} bytes of heap, {resident} of the system; {most} are allowed"
@@ -239,7 +240,12 @@ fn once(file: &[u8], case: &Case, figures: &mut Figures) -> Result<String, Wrong
     neighbour()?;
     let word = |n: i32, word| if n > 0 { word } else { "" };
     Ok(format!(
-        "thrown{}{}{}",
+        "{}{}{}{}",
+        if returned + faults > 0 {
+            "thrown"
+        } else {
+            "not thrown"
+        },
         word(returned, ", returned"),
         word(faults, ", faults"),
         word(reports, ", errors")
