@@ -36,6 +36,7 @@ pub use load::module;
 pub use load::names::plain;
 pub use os::backed;
 pub use os::guarded;
+pub use os::kept::KeptFile;
 pub use os::reserve::Reserve;
 pub use place::twin::Twin;
 pub use share::{rights, supervisor};

@@ -14,11 +14,11 @@ use ringfence_core::{
     OutFrame, Reporting, Returned, Signature, SnapshotError, Space, Unsupported, Usage,
 };
 use ringfence_isa::Isolation;
-use ringfence_runtime::{Module, Twin, supervisor};
+use ringfence_runtime::{KeptFile, Module, Twin, supervisor};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::io::{Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -41,10 +41,10 @@ pub(crate) struct Shared {
     first: Mutex<()>,
     setup: Vec<u8>,
     /// What the worker has too: the window, what the domain may do there, and the channels.
-    file: OwnedFd,
+    file: KeptFile,
     pub(crate) twin: Twin,
     /// The worker's socket, by which it gets files.
-    pub(crate) socket: Mutex<Option<OwnedFd>>,
+    pub(crate) socket: Mutex<Option<KeptFile>>,
     confinement: Mutex<Confinement>,
     /// Nanoseconds; 0 is for ever.
     time_limit: AtomicU64,
@@ -109,6 +109,7 @@ impl Domain {
         };
         let channels = Channels::map(file.as_raw_fd(), shared::CHANNELS_AT)
             .map_err(os("mapping memory for the domain's process"))?;
+        let file = KeptFile::new(file)?;
         let name = modules.first().map_or("", Module::name).to_owned();
         let link = Link::new(
             channels,
@@ -193,11 +194,12 @@ impl Shared {
             .and_then(|()| file.rewind())
             .map_err(os("a memory file for the domain's process"))?;
         let (mine, theirs) = shared::socket()?;
-        shared::send(&mine, file.as_fd())?;
-        *lock(&self.socket) = Some(mine);
+        shared::send(mine.as_fd(), file.as_fd())?;
+        *lock(&self.socket) = Some(KeptFile::new(mine)?);
         let channels = self
             .file
-            .try_clone()
+            .get()?
+            .try_clone_to_owned()
             .map_err(os("a descriptor for the domain's process"))?;
         // The worker waits for the first turn; its first message is what became of the domain, or what it wants meanwhile.
         *lock(&self.taken) = 0;
@@ -357,7 +359,7 @@ impl Shared {
         }
         self.link.end("it was replaced");
         // The one before has ended: nobody else has the file.
-        shared::empty(&self.file)?;
+        shared::empty(self.file.get()?)?;
         if let Some(policy) = &self.link.policy {
             policy.reset();
         }

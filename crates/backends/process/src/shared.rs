@@ -49,7 +49,7 @@ pub(crate) fn file() -> Result<OwnedFd, HostError> {
 }
 
 /// All zeroes again, for another worker.
-pub(crate) fn empty(file: &OwnedFd) -> Result<(), HostError> {
+pub(crate) fn empty(file: BorrowedFd<'_>) -> Result<(), HostError> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: our own file.
     match unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, SIZE as i64) } {
@@ -90,7 +90,7 @@ fn message(byte: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
 }
 
 /// Hands a file over. The worker takes it when it is told to.
-pub(crate) fn send(socket: &OwnedFd, file: BorrowedFd<'_>) -> Result<(), HostError> {
+pub(crate) fn send(socket: BorrowedFd<'_>, file: BorrowedFd<'_>) -> Result<(), HostError> {
     let (mut word, mut control) = (0u8, Control([0; 64]));
     let mut byte = libc::iovec {
         iov_base: (&raw mut word).cast(),

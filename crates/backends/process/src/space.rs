@@ -199,7 +199,7 @@ impl Elsewhere for Shared {
         // One file on the way at a time.
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = match (&*socket, file) {
-            (Some(socket), Some(file)) => shared::send(socket, file),
+            (Some(socket), Some(file)) => socket.get().and_then(|socket| shared::send(socket, file)),
             _ => Ok(()),
         };
         let ask = Ask::Region {

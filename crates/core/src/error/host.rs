@@ -36,6 +36,12 @@ pub enum HostError {
     /// The system has no memory for the runtime's records.
     #[error("the system has no memory left for the runtime's records")]
     NoMemory,
+    /// A descriptor of the runtime's is closed, or another file has got its number.
+    #[error(
+        "a descriptor of the runtime's was closed by the host (closefrom, close_range, a loop over all numbers): \
+         a program that closes all descriptors does so before it loads modules"
+    )]
+    Descriptor,
     /// Nowhere to note for other copies of the runtime that this one is at work.
     #[error("all places are taken at which copies of Ringfence in one process find each other")]
     NoMark,

@@ -12,6 +12,7 @@ use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Zeroed data up to this size is mapped from the module's file, which has holes there, so that it is one mapping with the data
@@ -95,26 +96,26 @@ pub(super) fn map_image(
     base: u64,
     data: impl FnOnce() -> Result<(), HostError>,
 ) -> Result<(), HostError> {
-    let pieces = pieces(&p.module.0.parsed, false);
+    let (pieces, file) = (pieces(&p.module.0.parsed, false), p.module.0.file.get()?);
     let text = |piece: &&Piece| piece.prot & libc::PROT_EXEC != 0;
     pieces
         .iter()
         .filter(|p| !text(p))
-        .try_for_each(|piece| map_piece(p, base, piece))?;
+        .try_for_each(|piece| map_piece(p, file, base, piece))?;
     data()?;
     pieces
         .iter()
         .filter(text)
-        .try_for_each(|piece| map_piece(p, base, piece))
+        .try_for_each(|piece| map_piece(p, file, base, piece))
 }
 
-fn map_piece(p: &relocate::Placed, base: u64, piece: &Piece) -> Result<(), HostError> {
+fn map_piece(p: &relocate::Placed, file: BorrowedFd<'_>, base: u64, piece: &Piece) -> Result<(), HostError> {
     let at = base + u64::from(p.offset) + u64::from(piece.start);
     let len = u64::from(piece.end - piece.start);
     // SAFETY: inside our own window, in the part that is for this image.
     unsafe {
         if piece.from_file {
-            sys::map_file(at, len, piece.prot, &p.module.0.file, piece.start.into())
+            sys::map_file(at, len, piece.prot, file, piece.start.into())
         } else {
             sys::map_anonymous(at, len, piece.prot, true).map(drop)
         }

@@ -11,6 +11,7 @@ use crate::lanes::lane::{Lane, attention};
 use crate::lanes::set::LaneSet;
 use crate::lanes::{watchdog, world};
 use crate::load::module::{ExportKind, Module};
+use crate::os::kept::KeptFile;
 use crate::os::sys::{self, View};
 use crate::os::{guarded, pages, reserve};
 use ringfence_core::error::{DomainError, HostError};
@@ -182,7 +183,8 @@ impl Inner {
             .map(|a| u64::from(a.len))
             .sum::<u64>()
             .max(sys::PAGE as u64);
-        let view = View::new(&file, 0, len)?;
+        let file = KeptFile::new(file)?;
+        let view = View::new(file.get()?, 0, len)?;
         Ok(Frozen {
             base,
             areas,
@@ -210,7 +212,7 @@ impl Inner {
         );
         // SAFETY: data or heap of a window that nobody is in.
         unsafe {
-            sys::map_file(at, area.len.into(), rw, &frozen.file, area.file)?;
+            sys::map_file(at, area.len.into(), rw, frozen.file.get()?, area.file)?;
             frozen.relocate(area.offset, area.len, self.base());
             if area.rights != rw {
                 sys::protect(at, area.len.into(), area.rights)?;

@@ -15,10 +15,10 @@ use crate::domain::Domain;
 use crate::domain::imports::Imports;
 use crate::load::module::Module;
 use crate::os::host;
+use crate::os::kept::KeptFile;
 use crate::os::sys::{self, View};
 use crate::place::memory::Heap;
 use ringfence_core::error::DomainError;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 pub use ringfence_core::SnapshotError;
@@ -52,7 +52,7 @@ pub(crate) struct Frozen {
     /// Base of the window that it was taken of.
     pub base: u64,
     pub areas: Vec<Area>,
-    pub file: OwnedFd,
+    pub file: KeptFile,
     pub view: View,
     pub heap: Heap,
     /// Offsets in the window of all words that hold the upper half of `base`. `None`: not known.

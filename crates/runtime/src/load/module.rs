@@ -197,9 +197,9 @@ impl Inner {
     pub(crate) fn pristine(&self, offset: u32, len: usize) -> Option<&[u8]> {
         let view = self.image.get_or_init(|| {
             host::take_mappings(1).ok()?;
-            View::new(&self.file, 0, self.parsed.image_len.into())
-                .inspect_err(|_| host::give_mappings(1))
-                .ok()
+            let view = |file| View::new(file, 0, self.parsed.image_len.into());
+            let made = self.file.get().and_then(view);
+            made.inspect_err(|_| host::give_mappings(1)).ok()
         });
         view.as_ref()?.bytes().get(offset as usize..offset as usize + len)
     }

@@ -10,19 +10,20 @@ use crate::load::names::{Names, plain};
 use crate::load::options::LoadOptions;
 use crate::load::symbols::{Export, ExportKind, Import};
 use crate::os::host;
+use crate::os::kept::KeptFile;
 use crate::os::sys::{self, View};
 use object::elf as e;
 use ringfence_core::error::{HostError, LoadError};
 use ringfence_core::work::{Budget, Exceeded};
 use ringfence_isa::{Isolation, identifier, note};
 use ringfence_verify::{Image, Report, Rules, SegmentKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// What loading a file leaves.
 pub(crate) struct Loaded {
     pub parsed: Parsed,
     /// The sealed image.
-    pub file: OwnedFd,
+    pub file: KeptFile,
     pub report: Report,
     pub exports: Vec<Export>,
     pub by_name: Names,
@@ -58,7 +59,7 @@ pub(crate) fn load(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Lo
     let imports = step.bounded(|b| imports(&parsed, &foreign, bytes, b))?;
     Ok(Loaded {
         parsed,
-        file,
+        file: KeptFile::new(file)?,
         report,
         exports,
         by_name,
@@ -232,7 +233,11 @@ impl Text {
         if code.len() <= Self::COPIED {
             return Ok(Text::Copy(code.into()));
         }
-        Ok(Text::View(View::new(file, start.into(), code.len() as u64)?))
+        Ok(Text::View(View::new(
+            file.as_fd(),
+            start.into(),
+            code.len() as u64,
+        )?))
     }
 
     fn bytes(&self) -> &[u8] {

@@ -4,6 +4,7 @@
 //! sealed file over that, and the file has a copy of it to read. Behind the window's bytes the file has a byte for each of its pages
 //! that tells what the domain may do there: the other process maps everything, and looks there first.
 
+use crate::os::kept::KeptFile;
 use crate::os::sys;
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
@@ -123,7 +124,7 @@ impl Backed {
     }
 
     /// Writes bytes of a file to the window's, and zeroes behind them to the end of the page.
-    fn copy(&self, at: u64, len: u64, file: &OwnedFd, offset: u64) -> Result<(), HostError> {
+    fn copy(&self, at: u64, len: u64, file: BorrowedFd<'_>, offset: u64) -> Result<(), HostError> {
         let failed = |source| HostError::Os {
             what: "copying a module",
             source,
@@ -217,7 +218,7 @@ pub(crate) unsafe fn map_file(
     at: u64,
     len: u64,
     prot: i32,
-    file: &OwnedFd,
+    file: BorrowedFd<'_>,
     offset: u64,
 ) -> Option<Result<bool, HostError>> {
     let backed = of(at)?;
@@ -245,13 +246,17 @@ pub(crate) fn note(at: u64, len: u64, prot: i32) {
 
 /// Has `known` bytes of a file in the range, and zeroes behind them. `None` if it is in no such window. What is as it is to be stays so all the
 /// time: the host reads the range meanwhile.
-pub(crate) fn renew(at: u64, len: u64, known: Option<(&OwnedFd, u64, u64)>) -> Option<Result<(), HostError>> {
+pub(crate) fn renew(
+    at: u64,
+    len: u64,
+    known: Option<(&KeptFile, u64, u64)>,
+) -> Option<Result<(), HostError>> {
     let backed = of(at)?;
     let renewed = || {
         let known = match known {
             Some((file, offset, known)) => {
                 let known = known.min(len);
-                backed.copy(at, known, file, offset)?;
+                backed.copy(at, known, file.get()?, offset)?;
                 sys::page_up(known)
             }
             None => 0,

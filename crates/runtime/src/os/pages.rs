@@ -240,7 +240,8 @@ mod tests {
         let file = sys::sealed_file(c"ringfence-test", 8 * PAGE as u64, |b| b.fill(7)).expect("file");
         let at = fresh(8);
         // SAFETY: over the test's own mapping.
-        unsafe { sys::map_file(at, 8 * PAGE as u64, RW, &file, 0) }.expect("mapped");
+        unsafe { sys::map_file(at, 8 * PAGE as u64, RW, std::os::fd::AsFd::as_fd(&file), 0) }
+            .expect("mapped");
         assert_eq!(read(at, 2), 7);
         write(at, 5, 1);
         if let Some(told) = own(at, at + 8 * PAGE as u64, &mut Ranges::none()) {

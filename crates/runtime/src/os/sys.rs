@@ -1,9 +1,10 @@
 //! The few system calls the runtime lives on, with their errors as values.
 
 use crate::os::backed;
+use crate::os::kept::KeptFile;
 use ringfence_core::error::HostError;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 pub(crate) const PAGE: usize = ringfence_isa::PAGE as usize;
@@ -73,7 +74,7 @@ pub(crate) unsafe fn map_file(
     at: u64,
     len: u64,
     prot: i32,
-    file: &OwnedFd,
+    file: BorrowedFd<'_>,
     offset: u64,
 ) -> Result<(), HostError> {
     exact(prot)?;
@@ -133,7 +134,7 @@ pub(crate) unsafe fn drop_pages(at: u64, len: u64) -> Result<(), HostError> {
 pub(crate) unsafe fn drop_to_file(
     at: u64,
     len: u64,
-    file: &OwnedFd,
+    file: &KeptFile,
     offset: u64,
     known: u64,
 ) -> Result<(), HostError> {
@@ -143,7 +144,7 @@ pub(crate) unsafe fn drop_to_file(
 
 /// # Safety
 /// As for those above.
-unsafe fn drop_copies(at: u64, len: u64, known: Option<(&OwnedFd, u64, u64)>) -> Result<(), HostError> {
+unsafe fn drop_copies(at: u64, len: u64, known: Option<(&KeptFile, u64, u64)>) -> Result<(), HostError> {
     if len == 0 {
         return Ok(());
     }
@@ -281,7 +282,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(file: &OwnedFd, offset: u64, len: u64) -> Result<View, HostError> {
+    pub(crate) fn new(file: BorrowedFd<'_>, offset: u64, len: u64) -> Result<View, HostError> {
         if refused() {
             return Err(HostError::last("mapping a module to verify it"));
         }

@@ -4,11 +4,12 @@
 //! What is not in use is `int3`. A fork would leave both processes with the same file, so it freezes arenas: whichever
 //! process wants to change one then makes a file of its own first, with the same bytes, and maps that in its place.
 
+use crate::os::kept::KeptFile;
 use crate::os::{host, sys};
 use crate::place::room::Room;
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Places are multiples of it: a line of the cache, so that no two pieces share one.
@@ -50,14 +51,15 @@ pub(crate) struct Arena {
 
 /// The writable view.
 struct View {
-    file: OwnedFd,
+    file: KeptFile,
     at: u64,
     len: u32,
 }
 
 impl View {
     fn new(len: u32) -> Result<View, HostError> {
-        let file = sys::memory_file(c"ringfence-code", len.into())?;
+        let file = KeptFile::new(sys::memory_file(c"ringfence-code", len.into())?)?;
+        let fd = file.get()?.as_raw_fd();
         // SAFETY: a fresh mapping at an address that the kernel chooses.
         let at = unsafe {
             libc::mmap(
@@ -65,7 +67,7 @@ impl View {
                 len as usize,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
-                file.as_raw_fd(),
+                fd,
                 0,
             )
         };
@@ -82,6 +84,7 @@ impl View {
     /// Maps a part of the file executable into the window.
     fn map(&self, base: u64, start: u32, len: u32) -> Result<(), HostError> {
         let at = base + u64::from(window::ARENA) + u64::from(start);
+        let file = self.file.get()?;
         // SAFETY: inside the part of our own window that is for nothing else; over it either nothing was mapped, or the same
         // bytes.
         let p = unsafe {
@@ -90,7 +93,7 @@ impl View {
                 len as usize,
                 libc::PROT_READ | libc::PROT_EXEC,
                 libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE,
-                self.file.as_raw_fd(),
+                file.as_raw_fd(),
                 i64::from(start),
             )
         };

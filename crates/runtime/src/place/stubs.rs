@@ -1,10 +1,11 @@
 //! Gate stubs: the code pages through which every domain leaves, the same in every window.
 
 use crate::lanes::gate;
+use crate::os::kept::KeptFile;
 use crate::os::sys;
 use ringfence_core::error::HostError;
 use ringfence_isa::{identifier, window};
-use std::os::fd::OwnedFd;
+use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 
 /// The bytes of stub `index`, which jumps through the word at `%fs:offset`.
@@ -19,10 +20,10 @@ pub(crate) fn encode(index: u32, offset: i32) -> [u8; window::STUB_SIZE as usize
 }
 
 /// The sealed file with all of them.
-pub(crate) fn file() -> Result<&'static OwnedFd, HostError> {
-    static FILE: OnceLock<OwnedFd> = OnceLock::new();
+pub(crate) fn file() -> Result<BorrowedFd<'static>, HostError> {
+    static FILE: OnceLock<KeptFile> = OnceLock::new();
     if let Some(file) = FILE.get() {
-        return Ok(file);
+        return file.get();
     }
     let len = u64::from(window::STUBS_END - window::STUBS);
     let made = sys::sealed_file(c"ringfence-stubs", len, |bytes| {
@@ -30,7 +31,8 @@ pub(crate) fn file() -> Result<&'static OwnedFd, HostError> {
             stub.copy_from_slice(&encode(index as u32, gate::tls_offset()));
         }
     })?;
-    Ok(FILE.get_or_init(|| made))
+    let made = KeptFile::new(made)?;
+    FILE.get_or_init(|| made).get()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 
 use crate::domain::{DomainRef, fork as fork_of_domains, regions};
 use crate::lanes::signal;
+use crate::os::kept::KeptFile;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{guarded, host, sys};
 use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
@@ -18,7 +19,7 @@ use ringfence_core::{Elsewhere, Unsupported};
 use ringfence_isa::{PAGE, window};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Weak};
 
 mod files;
@@ -101,8 +102,8 @@ struct Backing {
     offset: u32,
     len: u64,
     /// `None` if nobody can have more than to read.
-    writable: Option<OwnedFd>,
-    readable: OwnedFd,
+    writable: Option<KeptFile>,
+    readable: KeptFile,
     handle: Weak<Held>,
     /// Keeps regions alive that a domain owns.
     _kept: Option<Arc<Held>>,
@@ -201,8 +202,9 @@ impl State {
             (Rights::Write, Some(file)) => (libc::PROT_READ | libc::PROT_WRITE, Some(file)),
             _ => (libc::PROT_READ, Some(&region.readable)),
         };
+        let file = file.map(KeptFile::get).transpose()?;
         if let Some(elsewhere) = &elsewhere {
-            elsewhere.map_region(at, len, rights, file.map(AsFd::as_fd))?;
+            elsewhere.map_region(at, len, rights, file)?;
         }
         // SAFETY: the area for regions of a window holds nothing else; the file is sealed against shrinking.
         let mapped = unsafe {
@@ -375,8 +377,10 @@ impl Region {
                 file
             }
         };
-        let readable = read_only(&file)?;
+        let readable = KeptFile::new(read_only(&file)?)?;
+        let file = KeptFile::new(file)?;
         let host_writes = most == Rights::Write;
+        let shown = if host_writes { file.get()? } else { readable.get()? };
         let prot = if host_writes {
             libc::PROT_READ | libc::PROT_WRITE
         } else {
@@ -384,16 +388,8 @@ impl Region {
         };
         host::take_mappings(1)?;
         // SAFETY: a fresh mapping at an address the kernel chooses.
-        let view = unsafe {
-            map_shared(
-                0,
-                sys::page_up(len),
-                prot,
-                if host_writes { &file } else { &readable },
-                false,
-            )
-        }
-        .inspect_err(|_| host::give_mappings(1))?;
+        let view = unsafe { map_shared(0, sys::page_up(len), prot, shown, false) }
+            .inspect_err(|_| host::give_mappings(1))?;
         // Unmapped again, and the offset given back, if anything fails from here on.
         let mut held = Held {
             id: RegionId(0),

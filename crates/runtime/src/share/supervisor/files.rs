@@ -2,7 +2,7 @@
 
 use crate::os::sys;
 use ringfence_core::error::HostError;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Maps a file shared.
 ///
@@ -12,7 +12,7 @@ pub(super) unsafe fn map_shared(
     at: u64,
     len: u64,
     prot: i32,
-    file: &OwnedFd,
+    file: BorrowedFd<'_>,
     fixed: bool,
 ) -> Result<u64, HostError> {
     sys::exact(prot)?;
