@@ -6,6 +6,7 @@ use ringfence_runtime::domain::DomainRef;
 use ringfence_runtime::{
     CallError, Domain, DomainOptions, FaultKind, FramesError, Imports, LoadOptions, Module,
 };
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use support::{build_file, call, fault};
 
@@ -217,6 +218,42 @@ fn words_far_up_are_told_by_distance() {
     call(&d, "deep", &[1000]).unwrap();
     let v = last.lock().unwrap().clone();
     assert_eq!((v.words.len(), v.distance), (64, 8 + 8 + 1001 * 16 - 8));
+}
+
+/// What a domain sees of its frames is the same however many calls of its own are around the one that it is in.
+#[test]
+fn outer_calls_do_not_show() {
+    let slot: Arc<OnceLock<Domain>> = Arc::default();
+    let views = Arc::new(Mutex::new(Vec::new()));
+    let around = Arc::new(AtomicU32::new(0));
+    let (inner, into, left) = (slot.clone(), views.clone(), around.clone());
+    let d = domain_with(
+        move |v| {
+            into.lock().unwrap().push(v.clone());
+            Some(record(v, CATCHER, Pad::Catcher))
+        },
+        move || {
+            let d = inner.get().unwrap();
+            match left.fetch_sub(1, Ordering::Relaxed) {
+                1 => call(d, "catcher", &[]),
+                _ => call(d, "between", &[]),
+            }
+            .unwrap();
+        },
+    );
+    assert!(slot.set(d.clone()).is_ok());
+    for depth in [0, 1, 2, 7] {
+        around.store(depth, Ordering::Relaxed);
+        let outermost = if depth == 0 { "catcher" } else { "between" };
+        call(&d, outermost, &[]).unwrap();
+    }
+    let views = views.lock().unwrap();
+    assert_eq!(views.len(), 4);
+    // All but the data stack, which is the domain's own.
+    let seen = |v: &View| (v.distance, v.words.clone(), v.registers[..4].to_vec());
+    for v in &views[1..] {
+        assert_eq!(seen(v), seen(&views[0]));
+    }
 }
 
 #[test]
