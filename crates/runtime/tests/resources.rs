@@ -145,7 +145,7 @@ fn where_no_signal_is_sent_calls_with_limits_are_errors() {
 /// Ends this process if it hangs: that would be a call that nobody ends.
 fn no_hang() {
     // SAFETY: no pointers.
-    unsafe { libc::alarm(30) };
+    unsafe { libc::alarm(300) };
 }
 
 /// The watchdog's thread cannot be made: no call with a limit begins, however often it is tried. Once it can, calls end by it.
