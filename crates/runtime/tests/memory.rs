@@ -2,13 +2,10 @@
 
 mod support;
 
-#[path = "support/elf.rs"]
-mod elf;
-
-use elf::{File, Symbol};
 use ringfence_runtime::{Code, Domain, DomainOptions, Imports, LoadOptions, Module};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use support::elf::{File, Symbol};
 use support::in_child;
 
 /// Allocations that are so large are a file's doing: the runtime's own records are not.
