@@ -255,7 +255,6 @@ impl From<FunctionError> for Failure {
     fn from(e: FunctionError) -> Self {
         let status = match e {
             FunctionError::Call(e) => return e.into(),
-            FunctionError::Batch(e) => return e.into(),
             FunctionError::Code(e) => return e.into(),
             FunctionError::Domain(e) => return e.into(),
             FunctionError::Memory(e) => return e.into(),

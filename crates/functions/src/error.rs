@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use ringfence::{BatchError, CallError, CodeError, DomainError, MemoryError};
+use ringfence::{CallError, CodeError, DomainError, MemoryError};
 use ringfence_text::Errors;
 
 /// Why a function was not made, found or called.
@@ -103,9 +103,6 @@ pub enum FunctionError {
     /// The call failed; the runtime refuses calls until it is reset.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// A batch of calls has not reached its end.
-    #[error(transparent)]
-    Batch(#[from] BatchError),
     /// The code was not added, or not removed.
     #[error(transparent)]
     Code(#[from] CodeError),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ringfence::dynamic::{Argument, Type};
 use ringfence::{CallError, HostCause, Untrusted, Value as Scalar};
 
+use crate::FunctionError;
 use crate::slots::{CalledDeleted, Slot};
 use crate::value::{self, Prototype, Value};
-use crate::{FunctionError, Kind};
 
 /// A function of a [`Runtime`](crate::Runtime). Cheap to clone, usable from any thread; it stays what it is when the function is
 /// replaced or the runtime is reset. Once the function is deleted, calls fail with [`FunctionError::Deleted`], also when
@@ -167,12 +167,6 @@ impl<A: ringfence::Arguments, R: ringfence::Return> TypedFunc<A, R> {
             true => Ok(self.target.clone()),
             false => Ok(self.func.slot.entry().try_typed()?),
         }
-    }
-
-    /// What the function returns, as a text has it.
-    #[must_use]
-    pub fn result(&self) -> Kind {
-        self.func.slot.prototype.result
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ringfence::{Domain, DomainOptions, Memory};
+use ringfence::{CodeError, Domain, DomainOptions, Memory};
 use ringfence_text::{Compiled, compile};
 
 use crate::slots::{DELETED, Names, Slot, Slots};
@@ -401,10 +401,17 @@ impl State {
 
     /// Takes away what nobody is in and nobody holds any more.
     fn tidy(&mut self, shared: &Shared) {
-        if !self.leaving.is_empty() {
-            self.leaving
-                .retain(|(piece, _)| piece.unlink(&shared.domain).is_err());
-        }
+        // Where others stay in the domain nothing can go, and each try would wait for them.
+        let mut busy = false;
+        self.leaving.retain(|(piece, _)| {
+            let left = if busy {
+                None
+            } else {
+                piece.unlink(&shared.domain).err()
+            };
+            busy |= matches!(left, Some(CodeError::Busy { .. }));
+            busy || left.is_some()
+        });
         let slots = &mut self.slots;
         self.deleted.retain(|slot| {
             let held = Arc::strong_count(slot) > 1;

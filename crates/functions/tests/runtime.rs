@@ -521,3 +521,78 @@ fn batches_go_through_the_same_slot() {
     f.target().unwrap().call_batch(3, columns, results.ptr()).unwrap();
     assert_eq!(results.to_vec().unwrap().into_inner_unchecked(), [11, 12, 13]);
 }
+
+#[test]
+fn a_function_that_writes_over_all_memory_misleads_itself_only() {
+    let r = runtime();
+    let other = runtime();
+    let safe = other.create("f", "long f(long n) { return n + 1; }").unwrap();
+    let f = r
+        .create("f", "static long n = 5; long f(long by) { return n += by; }")
+        .unwrap();
+    let g = r
+        .create("g", "long f(long); long g(long n) { return f(n) + f(n); }")
+        .unwrap();
+    // The words of all slots and the data; each becomes the address of something that is no function.
+    let text = "
+        long scribble(long from) {
+            for (long *at = (long *)from; at < (long *)(from + 4096); at++) *at = from + 8;
+            return 1;
+        }
+    ";
+    let scribble = r.create("scribble", text).unwrap();
+    // The first page of the heap, where they are.
+    let heap = r.memory().alloc::<u64>().unwrap().ptr().address() & !0xFFF;
+    assert_eq!(long(&scribble, heap as i64).unwrap(), 1);
+    assert!(matches!(
+        fault(long(&g, 1)),
+        FaultKind::BadTarget | FaultKind::BadAccess { .. }
+    ));
+    // Verbs do what they can.
+    let _ = r.replace("f", "long f(long by) { return by; }");
+    let _ = r.delete("scribble");
+    let _ = r.create("h", "long h(long n) { return n; }");
+    assert_eq!(long(&safe, 1).unwrap(), 2);
+    r.reset().unwrap();
+    assert_eq!(long(&f, 2).unwrap(), 2, "as it was replaced");
+    assert_eq!(long(&g, 2).unwrap(), 4);
+}
+
+#[test]
+fn functions_are_replaced_while_a_thread_stays_inside() {
+    let (inside, go_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (tell, wait) = (inside.clone(), go_on.clone());
+    let built_ins = BuiltIns::new().func("stay", move || {
+        tell.store(true, Ordering::SeqCst);
+        while !wait.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+    });
+    let r = Runtime::new(built_ins, &DomainOptions::default()).unwrap();
+    let f = r
+        .create("f", "void stay(void); long f(long n) { stay(); return n + 1; }")
+        .unwrap();
+    r.create("g", "long g(long n) { return n; }").unwrap();
+    let before = r.domain().usage().code;
+    std::thread::scope(|scope| {
+        let staying = scope.spawn(|| long(&f, 1));
+        while !inside.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        for i in 0..50 {
+            r.replace("g", &format!("long g(long n) {{ return n + {i}; }}"))
+                .unwrap();
+        }
+        r.replace("f", "long f(long n) { return n + 100; }").unwrap();
+        assert_eq!(long(&f, 1).unwrap(), 101);
+        assert_eq!(long(&r.lookup("g").unwrap(), 1).unwrap(), 50);
+        go_on.store(true, Ordering::SeqCst);
+        assert_eq!(
+            staying.join().unwrap().unwrap(),
+            2,
+            "a call in progress finishes in the old one"
+        );
+    });
+    assert_eq!(r.kept(), 2);
+    assert!(r.domain().usage().code <= before, "all old code has gone");
+}

@@ -405,3 +405,45 @@ fn batches_take_what_fits() {
     }
     assert_eq!(engine.runtime().domain().usage().code, used);
 }
+
+/// A table of connections in the heap: the first packet of each pair of addresses.
+const CONNECTIONS: &str = "
+void *malloc(unsigned long);
+struct connection { struct connection *next; unsigned from, to; };
+static struct connection *table[256];
+static unsigned word(const unsigned char *p) { return p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+int filter(const unsigned char *packet, unsigned length, unsigned wire)
+{
+	if (length < 34 || packet[12] != 8 || packet[13] != 0)
+		return 0;
+	unsigned from = word(packet + 26), to = word(packet + 30);
+	struct connection **at = &table[(from * 31 ^ to) & 255];
+	for (struct connection *c = *at; c; c = c->next)
+		if (c->from == from && c->to == to)
+			return 0;
+	struct connection *c = malloc(sizeof *c);
+	if (!c)
+		return 0;
+	c->next = *at;
+	c->from = from;
+	c->to = to;
+	*at = c;
+	return 1;
+}
+";
+
+#[test]
+fn filters_in_c_have_tables_in_the_heap() {
+    let (engine, packets) = (engine(), packets(4, 5000));
+    let filter = engine.function(CONNECTIONS).unwrap();
+    let mut seen = std::collections::HashSet::new();
+    let is_first = |(bytes, _): &(Vec<u8>, u32)| {
+        bytes.len() >= 34 && bytes[12..14] == [8, 0] && seen.insert(bytes[26..34].to_vec())
+    };
+    let expected: Vec<bool> = packets.iter().map(is_first).collect();
+    let expected: Vec<u32> = (0..).zip(expected).filter(|e| e.1).map(|e| e.0).collect();
+    let mut all = batch(&engine, &packets);
+    assert!(expected.len() > 20);
+    assert_eq!(filter.run(&mut all).unwrap(), expected);
+    assert_eq!(filter.run(&mut all).unwrap(), [0_u32; 0], "all are known now");
+}
