@@ -105,8 +105,10 @@ class Server:
 
     def answers(self):
         for _ in range(600):
-            with contextlib.suppress(OSError):
+            # The file comes after the socket.
+            with contextlib.suppress(OSError, ValueError):
                 socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
+                self.pid()
                 return True
             time.sleep(0.05)
         return False

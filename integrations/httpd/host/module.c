@@ -54,7 +54,7 @@ int mf_module_open(mf_module *m, apr_pool_t *pool, server_rec *s)
 
     if (status != RF_OK)
         return wrong(m, s, rf_error()->message, advice(status));
-    apr_pool_cleanup_register(pool, m->handle, close_module, close_module);
+    apr_pool_cleanup_register(pool, m->handle, close_module, apr_pool_cleanup_null);
     if (rf_module_visit(m->handle, look, &f) != RF_OK)
         return wrong(m, s, rf_error()->message, "the module cannot be used here");
     if (f.missing)
