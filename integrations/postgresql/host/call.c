@@ -32,6 +32,7 @@ struct plf_function {
 	MemoryContextCallback gone;
 	void *thunk;
 	bool v1, strict, retset, simple, trigger, internal;
+	bool flat; /* arguments and result are simple, or bytes to copy */
 	bool integers; /* arguments and result are, and simple */
 	int nargs;
 	plf_value_type *args;
@@ -214,6 +215,18 @@ bind(plf_function *f)
 		plf_throw_library(psprintf("function \"%s\" of module \"%s\"", f->name, f->module));
 }
 
+static bool
+in_register(const plf_value_type *t)
+{
+	return t->way == PLF_WAY_VALUE || t->way == PLF_WAY_FLOAT4 || t->way == PLF_WAY_FLOAT8;
+}
+
+static bool
+is_bytes(const plf_value_type *t)
+{
+	return (t->way == PLF_WAY_VARLENA || t->way == PLF_WAY_FIXED) && !t->composite;
+}
+
 static plf_function *
 resolve(Oid oid, MemoryContext context, bool trigger)
 {
@@ -235,17 +248,17 @@ resolve(Oid oid, MemoryContext context, bool trigger)
 	f->trigger = trigger;
 	read_source(f, tuple);
 	f->args = palloc0(sizeof *f->args * Max(f->nargs, 1));
-	f->simple = f->integers = !f->retset && !trigger;
+	f->simple = f->flat = f->integers = !f->retset && !trigger;
 	for (int i = 0; i < f->nargs; i++) {
 		plf_type_resolve(p->proargtypes.values[i], &f->args[i]);
 		f->internal |= f->args[i].way == PLF_WAY_INTERNAL;
-		if (f->args[i].way != PLF_WAY_VALUE && f->args[i].way != PLF_WAY_FLOAT4 && f->args[i].way != PLF_WAY_FLOAT8)
-			f->simple = false;
+		f->simple &= in_register(&f->args[i]);
+		f->flat &= in_register(&f->args[i]) || is_bytes(&f->args[i]);
 		f->integers &= f->args[i].way == PLF_WAY_VALUE;
 	}
 	plf_type_resolve(p->prorettype, &f->result);
-	if (f->result.way != PLF_WAY_VALUE && f->result.way != PLF_WAY_FLOAT4 && f->result.way != PLF_WAY_FLOAT8)
-		f->simple = false;
+	f->simple &= in_register(&f->result);
+	f->flat &= in_register(&f->result) || is_bytes(&f->result);
 	f->integers &= f->result.way == PLF_WAY_VALUE;
 	f->gone.func = gone;
 	f->gone.arg = f;
@@ -613,7 +626,7 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 	return isnull ? (Datum) 0 : result;
 }
 
-/* Only values in registers, and no NULL among them. */
+/* Values in registers; for functions that are given their arguments in memory, also bytes that fit into the call area. */
 static inline Datum
 call_simple(plf_function *f, FunctionCallInfo fcinfo)
 {
@@ -626,6 +639,7 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 	at = MAXALIGN(frame_base(d));
 	if (f->v1) {
 		Size size = MAXALIGN(SizeForFunctionCallInfo(f->nargs));
+		uint64 top = at + size;
 
 		if (unlikely(at > PLF_AREA_SIZE - size))
 			return call_full(f, fcinfo);
@@ -637,13 +651,19 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 		in->nargs = f->nargs;
 		for (int k = 0; k < f->nargs; k++) {
 			bool isnull = fcinfo->args[k].isnull;
+			Datum value = isnull ? (Datum) 0 : fcinfo->args[k].value;
 
+			if (!isnull && is_bytes(&f->args[k])) {
+				value = plf_lay(d, &f->args[k], value, &top);
+				if (unlikely(value == 0))
+					return call_full(f, fcinfo);
+			}
 			/* Nothing but the value: neither what stands in place of a NULL nor what is between the two. */
-			in->args[k].value = isnull ? (Datum) 0 : fcinfo->args[k].value;
+			in->args[k].value = value;
 			*(uint64 *) &in->args[k].isnull = isnull;
 		}
 		enter(&call, d, fcinfo);
-		plf_area_of(d)->top = d->base = at + size;
+		plf_area_of(d)->top = d->base = top;
 		result = ((call_v1) f->thunk)(d->inside + at);
 	} else {
 		enter(&call, d, fcinfo);
@@ -705,7 +725,7 @@ plf_call_function(FunctionCallInfo fcinfo)
 			point(f);
 		f->generation = f->domain->generation;
 	}
-	result = f->simple ? call_simple(f, fcinfo) : call_full(f, fcinfo);
+	result = f->simple || (f->flat && f->v1) ? call_simple(f, fcinfo) : call_full(f, fcinfo);
 	error_context_stack = line.previous;
 	return result;
 }

@@ -4,6 +4,8 @@
 
 #include "access/detoast.h"
 #include "access/heaptoast.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -201,6 +203,44 @@ plf_put_datum(plf_writer *w, const plf_value_type *type, Datum value)
 	default:
 		elog(ERROR, "value of type %s cannot be passed", format_type_be(type->oid));
 	}
+}
+
+Datum
+plf_lay(plf_domain *d, const plf_value_type *type, Datum value, uint64 *top)
+{
+	struct varlena *given = (struct varlena *) DatumGetPointer(value);
+	uint64 at = *top, room = PLF_AREA_SIZE - at, size;
+	char *to = d->view + at;
+
+	if (type->way == PLF_WAY_FIXED) {
+		size = type->length;
+		if (size > room)
+			return 0;
+		memcpy(to, given, size);
+	} else if (VARATT_IS_EXTERNAL_ONDISK(given)) {
+		struct varatt_external out;
+		Relation rel;
+
+		VARATT_EXTERNAL_GET_POINTER(out, given);
+		size = (uint64) VARATT_EXTERNAL_GET_EXTSIZE(out) + VARHDRSZ;
+		if (VARATT_EXTERNAL_IS_COMPRESSED(out) || size == VARHDRSZ || size > room)
+			return 0;
+		/* Straight to where the module reads it: the server writes there, and reads nothing back. */
+		rel = table_open(out.va_toastrelid, AccessShareLock);
+		table_relation_fetch_toast_slice(rel, out.va_valueid, size - VARHDRSZ, 0, size - VARHDRSZ, (struct varlena *) to);
+		table_close(rel, AccessShareLock);
+		SET_VARSIZE(to, size);
+	} else if (VARATT_IS_EXTERNAL(given) || VARATT_IS_COMPRESSED(given)) {
+		return 0;
+	} else {
+		size = (uint64) VARSIZE_ANY_EXHDR(given) + VARHDRSZ;
+		if (size > room)
+			return 0;
+		SET_VARSIZE(to, size);
+		memcpy(to + VARHDRSZ, VARDATA_ANY(given), size - VARHDRSZ);
+	}
+	*top = at + MAXALIGN(size);
+	return d->inside + at;
 }
 
 void

@@ -181,6 +181,9 @@ extern char *plf_reserve(plf_writer *writer, uint64 size, uint64 *address);
 extern uint64 plf_put(plf_writer *writer, const void *from, uint64 size);
 /* A value as the module sees it. */
 extern Datum plf_put_datum(plf_writer *writer, const plf_value_type *type, Datum value);
+/* The same for bytes, without a writer: into the area at *top, which moves behind them. 0 if that is not enough: compressed values,
+ * large ones, and those that only the server knows. */
+extern Datum plf_lay(plf_domain *domain, const plf_value_type *type, Datum value, uint64 *top);
 extern void plf_writer_begin(plf_writer *writer, plf_domain *domain, uint64 top);
 /* Gives back what plf_reserve took from the domain's heap. After an error the domain's next call does. */
 extern void plf_writer_end(plf_writer *writer);
