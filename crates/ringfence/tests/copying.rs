@@ -193,14 +193,14 @@ fn sending_ends_with_the_call() {
     needs!(Policy);
     let scratch = Scratch::new("copying-ends");
     let host = std::fs::File::create(scratch.0.join("holes")).unwrap();
-    host.set_len(1 << 42).unwrap();
+    host.set_len(1 << 40).unwrap();
     let policy = Policy::new().dir(&scratch.0, "/d", Rights::Read);
     let g = Guest::new(policy);
     let holes = open(&g, "/d/holes", libc::O_RDONLY);
     let [_read, write] = g.pipe();
     g.domain.set_time_limit(Some(Duration::from_millis(40))).unwrap();
     let error = g
-        .raw(libc::SYS_sendfile, &[write, holes, 0, 1 << 42])
+        .raw(libc::SYS_sendfile, &[write, holes, 0, 1 << 40])
         .unwrap_err();
     assert!(
         matches!(error.fault().map(|f| &f.kind), Some(FaultKind::TimeLimit)),

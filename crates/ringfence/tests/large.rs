@@ -80,6 +80,22 @@ fn large_transfers_end_with_the_limit() {
     let at = room();
     let many: Vec<i64> = (0..700).flat_map(|i| [at + (i << 20), 1 << 20]).collect();
     ends(&guest, "writev", libc::SYS_writev, &[fd, guest.words(&many), 700]);
+    let from = open("/d/sparse", libc::O_RDONLY);
+    let to = open("/d/new", libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY);
+    ends(&guest, "sendfile", libc::SYS_sendfile, &[to, from, 0, LARGE]);
+    // What lies behind it cannot be part of it.
+    let half = LARGE / 2;
+    let at = room();
+    assert_eq!(guest.sys(libc::SYS_munmap, &[at + half, half]), 0);
+    let behind = guest.sys(libc::SYS_mmap, &[at + half, 4096, 1, 0x22, -1, 0]);
+    assert_eq!(behind, at + half);
+    let moves = libc::MREMAP_MAYMOVE.into();
+    ends(
+        &guest,
+        "mremap",
+        libc::SYS_mremap,
+        &[at, half, half + 4096, moves],
+    );
     let fd = open("/dev/zero", libc::O_RDONLY);
     ends(&guest, "zeros", libc::SYS_read, &[fd, room(), LARGE]);
     let fd = open("/dev/urandom", libc::O_RDONLY);
