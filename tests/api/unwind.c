@@ -197,7 +197,7 @@ static void limits(void) {
 static void blocked(void) {
     sigset_t before, after;
     pthread_sigmask(SIG_BLOCK, NULL, &before);
-    CHECK_STATUS(rf_domain_set_time_limit(domains[0], 20 * 1000 * 1000), RF_OK);
+    CHECK_STATUS(rf_domain_set_time_limit(domains[0], 500 * 1000 * 1000), RF_OK);
     plan.blocking = 1;
     to_main(1, 1);
     plan.blocking = 0;
