@@ -140,6 +140,10 @@ lint: ## rustfmt, clippy and shellcheck without the tests
 install: build ## Install below PREFIX (default /usr/local); DESTDIR is respected
 	@scripts/install.sh "$(RELEASE)" "$(DESTDIR)" "$(PREFIX)"
 
+.PHONY: deb
+deb: build ## Make a Debian package of what `make install` installs: build/deb/ringfence_VERSION_amd64.deb
+	@scripts/deb.sh "$(RELEASE)"
+
 .PHONY: clean
 clean: ## Remove what was built
 	@$(CARGO) clean --quiet

@@ -172,6 +172,8 @@ done
 # bindings from headers: every kind of parameter, and three libraries end to end
 step bind tests/bind/run.sh
 step examples examples/run.sh
+# a package, installed in a root of its own, and docs/start.md followed to the letter
+if needs dpkg-deb package; then step package tests/package/run.sh; fi
 # packages of Debian's, unmodified, with their own tests natively and fenced
 if needs apt-get ports; then
     if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi

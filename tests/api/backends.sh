@@ -14,20 +14,7 @@ ln -s "$target/libringfence_c.so" "$work/lib/$soname"
 ln -s "$soname" "$work/lib/libringfence.so"
 export LD_LIBRARY_PATH=$work/lib RINGFENCE_WORKER=$target/ringfence-worker
 
-passed=0 failed=0
-# check NAME COMMAND…
-check() {
-    local name=$1 log=$work/log status=0
-    shift
-    timeout 120 "$@" >"$log" 2>&1 || status=$?
-    if ((status == 0)); then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED  $name (status $status): $*"
-        sed 's/^/    /' "$log"
-    fi
-}
+source tests/checks.sh
 
 # Each module fenced, and as an ordinary shared object.
 fence=(-O1 -g -ffreestanding -nostdlib -Iinclude)
@@ -83,5 +70,4 @@ for t in backends process; do
     check "$t" "$work/$t" "$work/basic.rf" "$work/basic.so"
 done
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+totals

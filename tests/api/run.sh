@@ -27,21 +27,7 @@ version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Carg
 sed -e "s|@PREFIX@|$work|" -e "s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$work/ringfence.pc"
 private=$(sed -n 's/^Libs.private: //p' "$work/ringfence.pc")
 
-passed=0 failed=0
-# check NAME COMMAND…
-check() {
-    local name=$1 log=$work/log status=0
-    shift
-    timeout 120 "$@" >"$log" 2>&1 || status=$?
-    if ((status == 0)); then
-        passed=$((passed + 1))
-        echo "ok      $name"
-    else
-        failed=$((failed + 1))
-        echo "FAILED  $name (status $status): $*"
-        sed 's/^/    /' "$log"
-    fi
-}
+source tests/checks.sh
 
 build() {
     check "build $1.rf" "$target/ringfence" cc -O1 -g -ffreestanding -nostdlib -Iinclude -o "$work/$1.rf" "tests/api/modules/$1.c"
@@ -117,7 +103,7 @@ check "refused" "$work/refused" "$work/basic.rf" "$([[ ${RINGFENCE_SOAK:-0} == 1
 if unshare -m true 2>/dev/null; then
     check "exhaust: mappings" "$work/exhaust" "$work/basic.rf" "$work/limit"
 else
-    echo "skipped exhaust: mappings (no mount namespaces here)"
+    skip "exhaust: mappings" "no mount namespaces here"
 fi
 
 # A host with gcc's ThreadSanitizer and the library as it is: windows have room between the sanitizer's areas, limits and interrupts
@@ -215,5 +201,4 @@ if command -v cmake >/dev/null; then
     check "toolchain file, old project: build" make -C "$work/old/b"
 fi
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+totals
