@@ -180,17 +180,21 @@ fn without_a_watchdog_no_call_with_a_limit_begins() {
 fn an_interrupt_needs_no_watchdog() {
     in_child("an_interrupt_needs_no_watchdog", || {
         no_hang();
-        let d = domain();
-        std::thread::scope(|scope| {
-            let caller = scope.spawn(|| fault(&d, "announced", &[]));
-            wait_until_begun(&d);
-            let refused = scope.spawn(|| {
-                refuse::calls(&[libc::SYS_clone, libc::SYS_clone3]);
-                d.interrupt();
-            });
-            refused.join().unwrap();
-            let fault = caller.join().unwrap();
-            assert!(matches!(fault.kind, FaultKind::Interrupted), "{fault}");
+        // One lane in all: a second one would start the watchdog.
+        let (tell, told) = std::sync::mpsc::channel();
+        let caller = std::thread::spawn(move || {
+            let d = domain();
+            tell.send(d.clone()).unwrap();
+            fault(&d, "announced", &[])
         });
+        let d = told.recv().unwrap();
+        wait_until_begun(&d);
+        let refused = std::thread::spawn(move || {
+            refuse::calls(&[libc::SYS_clone, libc::SYS_clone3]);
+            d.interrupt();
+        });
+        refused.join().unwrap();
+        let fault = caller.join().unwrap();
+        assert!(matches!(fault.kind, FaultKind::Interrupted), "{fault}");
     });
 }
