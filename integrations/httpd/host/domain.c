@@ -222,7 +222,8 @@ void mf_slot_give(mf_slot *slot, int faulted, request_rec *r)
 
     slot->busy = 0;
     slot->request = NULL;
-    measure(slot);
+    if (faulted || slot->requests++ % 16 == 0)
+        measure(slot);
     if (slot->reset == MF_RESET_NEVER) {
         slot->down |= faulted;
         return;

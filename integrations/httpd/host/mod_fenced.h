@@ -80,7 +80,7 @@ typedef struct mf_slot {
     rf_domain *domain;
     int (*serve)(const void *);
     char *block;  /* in the domain: for requests up to MF_BLOCK; NULL if a reset takes such memory away */
-    apr_uint64_t time_limit, memory;
+    apr_uint64_t time_limit, requests;
     int busy, down; /* a request is in it; it stays faulted (FencedReset never) */
     struct mf_request *request;
 } mf_slot;
