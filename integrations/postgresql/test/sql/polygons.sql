@@ -52,6 +52,23 @@ CREATE TEMP TABLE by_index (query, id, other) AS :again;
 RESET enable_seqscan;
 RESET enable_indexscan;
 SELECT count(*) AS different FROM ((TABLE by_c EXCEPT ALL TABLE by_index) UNION ALL (TABLE by_index EXCEPT ALL TABLE by_c)) d;
+-- However a value is stored: in the row, out of line, compressed, both; the largest does not fit into the call area.
+CREATE TABLE public.rings AS
+    SELECT n, '(' || string_agg(format('(%s,%s)', k % 1009, k / 7 + k % 13), ',' ORDER BY k) || ')' AS ring
+    FROM unnest(ARRAY[3, 5, 100, 500, 5000, 70000]) n, LATERAL generate_series(1, n) k GROUP BY n;
+CREATE TABLE in_c.stored (n int, plain in_c.shape, outside in_c.shape, packed in_c.shape);
+CREATE TABLE in_fence.stored (n int, plain in_fence.shape, outside in_fence.shape, packed in_fence.shape);
+ALTER TABLE in_c.stored ALTER plain SET STORAGE main, ALTER outside SET STORAGE external;
+ALTER TABLE in_fence.stored ALTER plain SET STORAGE main, ALTER outside SET STORAGE external;
+INSERT INTO in_c.stored SELECT n, ring::in_c.shape, ring::in_c.shape, ring::in_c.shape FROM rings;
+INSERT INTO in_fence.stored SELECT n, ring::shape, ring::shape, ring::shape FROM rings;
+SELECT n, in_c.area(a.plain) = area(b.plain) AS plain, in_c.area(a.outside) = area(b.outside) AS outside,
+    in_c.area(a.packed) = area(b.packed) AS packed, shape_meets(b.outside, b.packed) AS meets
+    FROM in_c.stored a JOIN in_fence.stored b USING (n) WHERE n < 70000 ORDER BY n;
+SELECT in_c.area(a.plain) = area(b.plain) AS plain, in_c.area(a.outside) = area(b.outside) AS outside,
+    in_c.area(a.packed) = area(b.packed) AS packed, pg_column_compression(b.packed) IS NOT NULL AS is_packed,
+    pg_column_size(b.outside) > 1100000 AS is_outside
+    FROM in_c.stored a JOIN in_fence.stored b USING (n) WHERE n = 70000;
 -- What the type refuses: cut bytes, impossible counts, numbers that are none.
 SELECT '((0,0),(1,0),(0,1))'::shape, '( (0, 0), (1e3,0),(0,1.5) )'::shape;
 SELECT ''::shape;
