@@ -423,7 +423,7 @@ class sandbox {
     rf_domain *domain() const { return domain_; }
 
     // Calls the function `name` of type F; sandbox_invoke writes both.
-    template <typename F, typename... X> auto invoke_sandbox_function(const char *name, const X &...arguments) {
+    template <typename F, typename... X> auto invoke(const char *name, const X &...arguments) {
         return caller<std::remove_pointer_t<F>>::call(*this, name, arguments...);
     }
 
@@ -450,40 +450,52 @@ class sandbox {
     // Lets the domain call `function(sandbox &, tainted<A>...)`; false if it has most_callbacks already.
     template <typename R, typename... A> auto register_callback(R (*function)(sandbox &, tainted<A>...)) {
         using result = typename detail::returned<R>::type;
-        std::lock_guard<std::mutex> lock(mutex_);
-        for (std::size_t i = 0; i < most_callbacks; i++) {
-            if (slots_[i])
-                continue;
-            void *address = rf_import_address(domain_, names_[i].c_str());
-            if (!address)
-                break;
-            slots_[i] = [this, function](rf_caller *caller) {
-                detail::arguments in{domain_, caller};
-                std::tuple<tainted<A>...> list{in.template next<A>()...};
-                auto call = [&](auto &...a) { return function(*this, a...); };
-                if constexpr (std::is_void_v<R>)
-                    std::apply(call, list);
-                else
-                    detail::give_back<result>(caller, detail::returned<R>::get(std::apply(call, list)));
-            };
-            return sandbox_callback<result (*)(A...)>(&slots_[i], detail::place{domain_, reinterpret_cast<std::uintptr_t>(address)});
-        }
-        return sandbox_callback<result (*)(A...)>();
+        auto [slot, address] = lend([this, function](rf_caller *caller) {
+            detail::arguments in{domain_, caller};
+            std::tuple<tainted<A>...> list{in.template next<A>()...};
+            auto call = [&](auto &...a) { return function(*this, a...); };
+            if constexpr (std::is_void_v<R>)
+                std::apply(call, list);
+            else
+                detail::give_back<result>(caller, detail::returned<R>::get(std::apply(call, list)));
+        });
+        return sandbox_callback<result (*)(A...)>(slot, detail::place{domain_, reinterpret_cast<std::uintptr_t>(address)});
     }
     template <typename F> auto register_callback(F) {
         static_assert(detail::never<F>, "a callback is R f(sandbox &, tainted<A>...): what the domain gives it is tainted, too");
     }
 
-  private:
+    // The general form: what is called, until the function behind the first is set to nullptr; and the domain's address for it.
     using slot = std::function<void(rf_caller *)>;
+    std::pair<slot *, void *> lend(slot function) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (std::size_t i = 0; i < most_callbacks; i++) {
+            void *address = slots_[i] ? nullptr : rf_import_address(domain_, names_[i].c_str());
+            if (!address)
+                continue;
+            slots_[i] = std::move(function);
+            return {&slots_[i], address};
+        }
+        return {nullptr, nullptr};
+    }
 
+    // The function of type F that is called by this name, nullptr if there is none.
+    template <typename F> F *find(const std::string &name) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        void *&known = functions_[name];
+        if (!known)
+            known = reinterpret_cast<void *>(dlsym<F>(handle_, name));
+        return reinterpret_cast<F *>(known);
+    }
+
+  private:
     template <typename F> struct caller {
         static_assert(detail::never<F>, "this is no function that passes a gate");
     };
     template <typename R, typename... A> struct caller<R(A...)> {
         template <typename... X> static auto call(sandbox &box, const char *name, const X &...arguments) {
             static_assert(sizeof...(X) == sizeof...(A), "another number of arguments than the function takes");
-            auto function = reinterpret_cast<R (*)(A...)>(box.find<R(A...)>(name));
+            auto function = box.find<R(A...)>(name);
             if constexpr (std::is_void_v<R>) {
                 if (function)
                     function(detail::argument<A, std::decay_t<X>>::get(arguments)...);
@@ -494,13 +506,6 @@ class sandbox {
     };
     template <typename R, typename... A> struct caller<R(A...) noexcept> : caller<R(A...)> {};
 
-    template <typename F> void *find(const char *name) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        void *&known = functions_[name];
-        if (!known)
-            known = reinterpret_cast<void *>(dlsym<F>(handle_, name));
-        return known;
-    }
     static void call_back(rf_caller *caller, void *context) {
         slot function = *static_cast<slot *>(context); // a copy: it may be taken back by what it calls
         if (function)
@@ -520,6 +525,6 @@ class sandbox {
 } // namespace ringfence
 
 // A call of `function`, which the library's header declares, in the domain.
-#define sandbox_invoke(box, function, ...) ((box).template invoke_sandbox_function<decltype(function)>(#function, ##__VA_ARGS__))
+#define sandbox_invoke(box, function, ...) ((box).template invoke<decltype(function)>(#function, ##__VA_ARGS__))
 
 #endif

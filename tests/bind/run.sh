@@ -54,6 +54,15 @@ cp tests/bind/host.rs "$work/host.rs"
 check "Rust: compile" rustc --edition 2024 -L "$work" -L "$work/lib" -l kinds_fenced -l ringfence "$work/host.rs" -o "$work/host-rs"
 check "Rust" env LD_LIBRARY_PATH="$work/lib:$work" "$work/host-rs" "$work/kinds.rf"
 
+# RLBox on top: where there is a checkout of it.
+if [[ ${RLBOX:-} ]]; then
+    check "RLBox: compile" g++ -std=c++17 -O1 -g -w -Iinclude -Itests/bind -I"$RLBOX/code/include" tests/bind/rlbox.cc \
+        -L"$work/lib" -lringfence -pthread -o "$work/rlbox"
+    check "RLBox" "$work/rlbox" "$work/kinds.rf"
+else
+    skip "RLBox" "RLBOX names no checkout of it"
+fi
+
 # What is tainted cannot be used: each line of refused.txt does not compile, and the compiler says what to do.
 while IFS='|' read -r snippet pattern; do
     if [[ -z $snippet || $snippet == '#'* ]]; then continue; fi
