@@ -333,9 +333,10 @@ fn write_function(out: &mut String, library: &Library<'_>, number: usize, functi
     } else {
         list.join(", ")
     };
+    // By its frame a call tells what a jump has left: a note's expression may call another function of the library.
     line!(
         out,
-        "{} {{",
+        "__attribute__((noinline)) {} {{",
         types.declare(function.result, &format!("{}({list})", function.name))
     );
     let nothing = function.give == Give::Nothing;
