@@ -27,6 +27,9 @@ mkdir -p "$logs"
 
 passed=0 failed=0 broken=()
 
+# Whether a step is one of those that are asked for.
+selected() { [[ -z $only || ,$only, == *",$1,"* ]]; }
+
 # step NAME COMMAND…
 step() {
     local name=$1 log=$logs/$1.log status=0 begin=$SECONDS p f
@@ -34,7 +37,7 @@ step() {
     if ((list)); then
         echo "$name" && return
     fi
-    [[ -z $only || ,$only, == *",$name,"* ]] || return 0
+    selected "$name" || return 0
     printf '== %s: %s\n' "$name" "$*"
     "$@" 2>&1 </dev/null | tee "$log" || status=$?
     # each line of totals contributes; ANSI colours never reach a pipe
