@@ -276,6 +276,20 @@ impl Planner<'_> {
         matches!(self.types.bare(inner), Type::Integer { name, bytes: 1, .. } if name == "char")
     }
 
+    /// What a pointer to a number, or to bytes, is without a note.
+    fn usual_number(&self, inner: Id) -> Pass {
+        match (self.types.bare(inner), self.types.constant(inner)) {
+            (Type::Integer { bytes: 1, name, .. }, constant) if name != "_Bool" => {
+                match self.is_text(inner) && constant {
+                    true => Pass::Text,
+                    false => Pass::Address,
+                }
+            }
+            (_, true) => Pass::In("1".into()),
+            (_, false) => Pass::InOut("1".into()),
+        }
+    }
+
     /// What a parameter is without a note.
     fn usual(&mut self, target: &str, to: Id) -> Result<Pass, Error> {
         let types = self.types;
@@ -285,16 +299,7 @@ impl Planner<'_> {
         let constant = types.constant(inner);
         Ok(match types.bare(inner) {
             Type::Function(_) => Pass::Hook(self.hook(target, to, SLOTS)?),
-            Type::Integer { bytes: 1, name, .. } if name != "_Bool" => {
-                match self.is_text(inner) && constant {
-                    true => Pass::Text,
-                    false => Pass::Address,
-                }
-            }
-            Type::Integer { .. } | Type::Float { .. } | Type::Enumeration { .. } => match constant {
-                true => Pass::In("1".into()),
-                false => Pass::InOut("1".into()),
-            },
+            Type::Integer { .. } | Type::Float { .. } | Type::Enumeration { .. } => self.usual_number(inner),
             Type::Pointer(last) if !constant => match self.is_text(*last) {
                 true => Pass::Place(Give::Copy(None, None)),
                 false => Pass::Place(Give::Address),
@@ -462,16 +467,7 @@ impl Planner<'_> {
                 *user = true;
                 Pass::User
             }
-            Type::Integer { bytes: 1, name, .. } if name != "_Bool" => {
-                match self.is_text(inner) && constant {
-                    true => Pass::Text,
-                    false => Pass::Address,
-                }
-            }
-            Type::Integer { .. } | Type::Float { .. } | Type::Enumeration { .. } => match constant {
-                true => Pass::In("1".into()),
-                false => Pass::InOut("1".into()),
-            },
+            Type::Integer { .. } | Type::Float { .. } | Type::Enumeration { .. } => self.usual_number(inner),
             Type::Record(Record { size: Some(_), .. }) => Pass::Twin {
                 record: self.twin(inner)?,
                 read: true,

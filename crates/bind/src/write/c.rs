@@ -321,18 +321,21 @@ fn given(library: &Library<'_>, to: Id, give: &Give, from: &str) -> String {
     }
 }
 
+/// The list of parameters of a declaration.
+fn parameters(library: &Library<'_>, list: &[Parameter]) -> String {
+    if list.is_empty() {
+        return "void".to_owned();
+    }
+    let list: Vec<String> = list
+        .iter()
+        .map(|p| library.types.declare(p.to, &p.name))
+        .collect();
+    list.join(", ")
+}
+
 fn write_function(out: &mut String, library: &Library<'_>, number: usize, function: &Bound) {
     let types = library.types;
-    let list: Vec<String> = function
-        .parameters
-        .iter()
-        .map(|p| types.declare(p.to, &p.name))
-        .collect();
-    let list = if list.is_empty() {
-        "void".to_owned()
-    } else {
-        list.join(", ")
-    };
+    let list = parameters(library, &function.parameters);
     // By its frame a call tells what a jump has left: a note's expression may call another function of the library.
     line!(
         out,
@@ -496,20 +499,11 @@ fn write_hook(out: &mut String, library: &Library<'_>, number: usize, hook: &Hoo
     }
     let nothing = matches!(types.bare(hook.result), Type::Void);
     line!(out, "/* {} */", hook.name);
-    let unnamed: Vec<String> = hook
-        .parameters
-        .iter()
-        .map(|p| types.declare(p.to, &p.name))
-        .collect();
-    let unnamed = if unnamed.is_empty() {
-        "void".to_owned()
-    } else {
-        unnamed.join(", ")
-    };
+    let list = parameters(library, &hook.parameters);
     line!(
         out,
         "static {} {{",
-        types.declare(hook.result, &format!("rfb_refuse_{number}({unnamed})"))
+        types.declare(hook.result, &format!("rfb_refuse_{number}({list})"))
     );
     for p in &hook.parameters {
         line!(out, "    (void){};", p.name);
