@@ -1,7 +1,7 @@
 //! A domain's memory, as the host uses it.
 
 use super::{Domain, Inner};
-use crate::lanes::lane::{Lane, attention};
+use crate::lanes::lane::Lane;
 use crate::lanes::signal;
 use crate::os::guarded;
 use crate::place::memory::{self, SLICE};
@@ -56,13 +56,10 @@ impl Space for Inner {
     fn ending(&self) -> bool {
         // SAFETY: no arguments.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
-        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
         self.lanes().lanes.iter().any(|&lane| {
             // SAFETY: lanes are never unmapped; only atomics are used.
             let lane = unsafe { &*lane };
-            lane.tid.load(Ordering::Relaxed) == tid
-                && lane.attention.load(Ordering::Acquire) & ending != 0
-                && lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Acquire)
+            lane.tid.load(Ordering::Relaxed) == tid && lane.ending() != 0
         })
     }
 

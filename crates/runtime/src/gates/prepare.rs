@@ -294,13 +294,14 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
             last_error::refuse(lane);
             return 0;
         }
-        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-        if bits & ending != 0 {
-            if lane.active() && lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed)
-            {
+        if bits & attention::ENDING != 0 {
+            if !lane.active() {
+                lane.attention.fetch_and(!attention::ENDING, Ordering::AcqRel);
+            } else if lane.ending() != 0 {
                 return fail(status::ENDING);
+            } else {
+                lane.forget_ending();
             }
-            lane.attention.fetch_and(!ending, Ordering::AcqRel);
         }
         if bits & attention::RESERVE_OPEN != 0 {
             let Some(world) = world::lock() else {

@@ -21,6 +21,8 @@ pub(crate) mod attention {
     pub const INTERRUPT: u32 = 8;
     /// The call whose number is in `expired` has to go because another thread's call faulted.
     pub const ELSEWHERE: u32 = 16;
+    /// The call whose number is in `expired` has to end.
+    pub const ENDING: u32 = TIME | INTERRUPT | ELSEWHERE;
     /// A host signal handler needed the reserve of the control stack; the page before it is open.
     pub const RESERVE_OPEN: u32 = 32;
     /// Code is being removed or the domain reset, or was since the last call in: wait for that to end, then look at the target
@@ -356,10 +358,30 @@ impl Lane {
 
     /// Attention bits for which the call in progress has to end; 0 if it need not.
     pub(crate) fn ending(&self) -> u32 {
+        // In this order: who marks a call stores its number before the bit.
         let bits = self.attention.load(Ordering::Acquire);
-        let current = self.expired.load(Ordering::Acquire) == self.sequence.load(Ordering::Relaxed);
-        let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-        if current { bits & ending } else { 0 }
+        if self.is_marked() {
+            bits & attention::ENDING
+        } else {
+            0
+        }
+    }
+
+    /// Whether the call in progress has to end, or is about to be told so.
+    fn is_marked(&self) -> bool {
+        self.expired.load(Ordering::Acquire) == self.sequence.load(Ordering::Acquire)
+    }
+
+    /// Takes away the bits that earlier calls had to end for. One that comes for the call in progress meanwhile stays.
+    pub(crate) fn forget_ending(&self) {
+        if self.is_marked() {
+            return;
+        }
+        let bits = self.attention.fetch_and(!attention::ENDING, Ordering::AcqRel);
+        if self.is_marked() {
+            self.attention
+                .fetch_or(bits & attention::ENDING, Ordering::AcqRel);
+        }
     }
 
     /// Whether the watchdog must be awake while a call is in progress.
@@ -393,4 +415,37 @@ impl Lane {
 pub(crate) unsafe extern "C" fn tell_leaving(lane: *const Lane) {
     // SAFETY: the gate passes its lane.
     unsafe { (*lane).host_sp.fetch_or(0, Ordering::Release) };
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A lane that is nobody's, as it is mapped, whose call `expired` was marked with `bits`.
+    pub(crate) fn marked(sequence: u64, expired: u64, bits: u32) -> Box<Lane> {
+        // SAFETY: lanes begin as zeroed memory.
+        let lane: Box<Lane> = unsafe { Box::new_zeroed().assume_init() };
+        lane.sequence.store(sequence, Ordering::Relaxed);
+        lane.expired.store(expired, Ordering::Relaxed);
+        lane.attention.store(bits, Ordering::Relaxed);
+        lane
+    }
+
+    #[test]
+    fn marks_are_of_one_call() {
+        assert_eq!(marked(7, 7, attention::TIME).ending(), attention::TIME);
+        assert_eq!(marked(7, 6, attention::TIME).ending(), 0);
+        assert_eq!(marked(7, 7, attention::WAKE).ending(), 0);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_of_earlier_calls() {
+        let lane = marked(7, 6, attention::TIME | attention::WAKE);
+        lane.forget_ending();
+        assert_eq!(lane.attention.load(Ordering::Relaxed), attention::WAKE);
+        // The number has come, its bit is on the way, or there.
+        let lane = marked(7, 7, attention::INTERRUPT);
+        lane.forget_ending();
+        assert_eq!(lane.ending(), attention::INTERRUPT);
+    }
 }

@@ -533,10 +533,8 @@ fn end_call(signal: i32, i: &libc::siginfo_t, c: &mut libc::ucontext_t) -> bool 
         take_reserve_back(lane, c);
     }
     let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
-    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-    let bits = lane.attention.load(Ordering::Acquire) & ending;
-    let current = lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Relaxed);
-    let ends = bits != 0 && current && rip & !(window::SIZE - 1) == lane.base;
+    let bits = lane.ending();
+    let ends = bits != 0 && rip & !(window::SIZE - 1) == lane.base;
     if ends {
         leave(lane, c, signal, i, bits);
     }

@@ -79,11 +79,7 @@ pub(crate) fn instead() {
     // The mark is before the gate's look at it, or the gate's call before ours.
     barrier();
     for _ in 0..INSTEAD {
-        let marked = all::all().filter(|lane| lane.active()).any(|lane| {
-            let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-            lane.attention.load(Ordering::Acquire) & ending != 0
-                && lane.expired.load(Ordering::Acquire) == lane.sequence.load(Ordering::Acquire)
-        });
+        let marked = all::all().any(|lane| lane.active() && lane.ending() != 0);
         if !marked || STATE.load(Ordering::Acquire) != NONE {
             return;
         }
@@ -202,8 +198,7 @@ fn look_at(lane: &Lane, shared: &Lanes, now: u64, this: Look) -> Option<u64> {
             at(deadline);
         }
     }
-    let ending = attention::TIME | attention::INTERRUPT | attention::ELSEWHERE;
-    if lane.attention.load(Ordering::Acquire) & ending != 0
+    if lane.attention.load(Ordering::Acquire) & attention::ENDING != 0
         && lane.expired.load(Ordering::Acquire) == sequence
     {
         at(now + TICK_NS);
