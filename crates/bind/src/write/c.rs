@@ -321,6 +321,14 @@ fn given(library: &Library<'_>, to: Id, give: &Give, from: &str) -> String {
     }
 }
 
+/// The call of the other side, whose result is kept if there is one.
+fn write_call(out: &mut String, library: &Library<'_>, result: Option<Id>, arguments: &str) {
+    let kept = result.map_or(String::new(), |to| {
+        format!("{} = ", library.types.declare(strip(library, to), "rfb_result"))
+    });
+    line!(out, "    {kept}rfb_call({arguments});");
+}
+
 /// The list of parameters of a declaration.
 fn parameters(library: &Library<'_>, list: &[Parameter]) -> String {
     if list.is_empty() {
@@ -381,16 +389,12 @@ fn write_function(out: &mut String, library: &Library<'_>, number: usize, functi
             _ => format!("({})rfb_{i}", types.declare(p.to, "")),
         })
         .collect();
-    let call = format!("rfb_call({})", arguments.join(", "));
-    if nothing {
-        line!(out, "    {call};");
-    } else {
-        line!(
-            out,
-            "    {} = {call};",
-            types.declare(strip(library, function.result), "rfb_result")
-        );
-    }
+    write_call(
+        out,
+        library,
+        (!nothing).then_some(function.result),
+        &arguments.join(", "),
+    );
     line!(out, "    int rfb_good = rfb_end(RFB);");
     for (i, p) in function.parameters.iter().enumerate() {
         if let Some(back) = brought_back(library, i, p, function) {
@@ -570,16 +574,7 @@ fn write_hook(out: &mut String, library: &Library<'_>, number: usize, hook: &Hoo
         }
     }
     let list: Vec<&str> = hook.parameters.iter().map(|p| p.name.as_str()).collect();
-    let call = format!("rfb_call({})", list.join(", "));
-    if nothing {
-        line!(out, "    {call};");
-    } else {
-        line!(
-            out,
-            "    {} = {call};",
-            types.declare(strip(library, hook.result), "rfb_result")
-        );
-    }
+    write_call(out, library, (!nothing).then_some(hook.result), &list.join(", "));
     for (i, p) in hook.parameters.iter().enumerate() {
         match &p.pass {
             Pass::InOut(count) | Pass::Out(count) => {
