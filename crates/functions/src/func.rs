@@ -7,7 +7,7 @@ use ringfence::dynamic::{Argument, Type};
 use ringfence::{CallError, HostCause, Untrusted, Value as Scalar};
 
 use crate::FunctionError;
-use crate::slots::{CalledDeleted, Slot};
+use crate::trampolines::{CalledDeleted, Trampoline};
 use crate::value::{self, Prototype, Value};
 
 /// A function of a [`Runtime`](crate::Runtime). Cheap to clone, usable from any thread; it stays what it is when the function is
@@ -17,20 +17,20 @@ use crate::value::{self, Prototype, Value};
 /// The runtime's memory lives as long as its last handle.
 #[derive(Clone)]
 pub struct Func {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) trampoline: Arc<Trampoline>,
 }
 
 impl Func {
     /// The function's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.slot.name
+        &self.trampoline.name
     }
 
     /// Its type.
     #[must_use]
     pub fn prototype(&self) -> &Prototype {
-        &self.slot.prototype
+        &self.trampoline.prototype
     }
 
     /// The address by which other code of the runtime calls it, to hand to a function as a pointer.
@@ -42,13 +42,13 @@ impl Func {
     }
 
     /// What Ringfence calls it by, without its type: for batches. Good until the runtime is reset. It goes through the function's
-    /// slot, so that a replacement counts at once; its own errors know nothing of deleted functions.
+    /// trampoline, so that a replacement counts at once; its own errors know nothing of deleted functions.
     ///
     /// # Errors
     /// [`FunctionError::Deleted`].
     pub fn target(&self) -> Result<ringfence::dynamic::Function, FunctionError> {
-        self.slot.state()?;
-        Ok(self.slot.entry())
+        self.trampoline.state()?;
+        Ok(self.trampoline.entry())
     }
 
     /// Calls it with values that are converted to the types of its parameters.
@@ -57,8 +57,8 @@ impl Func {
     /// [`FunctionError::Deleted`], also if it calls a deleted function; [`FunctionError::Count`], [`FunctionError::Argument`],
     /// [`FunctionError::Call`]; [`FunctionError::Type`] if it takes or returns structures.
     pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
-        self.slot.state()?;
-        let prototype = &self.slot.prototype;
+        self.trampoline.state()?;
+        let prototype = &self.trampoline.prototype;
         self.refuse_records("one without structures, which only functions pass to each other")?;
         if prototype.params.len() != arguments.len() {
             return Err(FunctionError::Count {
@@ -80,7 +80,7 @@ impl Func {
                 })
             })
             .collect::<Result<_, _>>()?;
-        let results = self.slot.entry().call(bits).map_err(|e| self.failed(e))?;
+        let results = self.trampoline.entry().call(bits).map_err(|e| self.failed(e))?;
         Ok(value::result(prototype.result, results))
     }
 
@@ -92,11 +92,11 @@ impl Func {
         &self,
     ) -> Result<TypedFunc<A, R>, FunctionError> {
         let claimed = Prototype::of_host(&Type::of::<A, R>());
-        if !claimed.serves(&self.slot.prototype) {
+        if !claimed.serves(&self.trampoline.prototype) {
             return Err(self.other_type(claimed.to_string()));
         }
-        let state = self.slot.state()?;
-        let target = self.slot.entry().try_typed()?;
+        let state = self.trampoline.state()?;
+        let target = self.trampoline.entry().try_typed()?;
         Ok(TypedFunc {
             func: self.clone(),
             state,
@@ -105,7 +105,7 @@ impl Func {
     }
 
     fn refuse_records(&self, wanted: &str) -> Result<(), FunctionError> {
-        match self.slot.prototype.has_records() {
+        match self.trampoline.prototype.has_records() {
             true => Err(self.other_type(wanted.to_owned())),
             false => Ok(()),
         }
@@ -114,7 +114,7 @@ impl Func {
     fn other_type(&self, wanted: String) -> FunctionError {
         FunctionError::Type {
             name: self.name().to_owned(),
-            has: self.slot.prototype.to_string(),
+            has: self.trampoline.prototype.to_string(),
             wanted,
         }
     }
@@ -128,7 +128,7 @@ impl Func {
         {
             return FunctionError::Deleted { name: name.clone() };
         }
-        match (error, self.slot.state()) {
+        match (error, self.trampoline.state()) {
             // Between the look and the call.
             (CallError::Removed, Err(deleted)) => deleted,
             (error, _) => FunctionError::Call(error),
@@ -138,7 +138,7 @@ impl Func {
 
 impl fmt::Debug for Func {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Func({}: {})", self.slot.name, self.slot.prototype)
+        write!(f, "Func({}: {})", self.trampoline.name, self.trampoline.prototype)
     }
 }
 
@@ -158,14 +158,14 @@ impl<A: ringfence::Arguments, R: ringfence::Return> TypedFunc<A, R> {
     }
 
     /// What Ringfence calls it by: for batches ([`ringfence::Func::call_batch`]). Good until the runtime is reset. It is called
-    /// through its slot, so that a replacement counts at once.
+    /// through its trampoline, so that a replacement counts at once.
     ///
     /// # Errors
     /// [`FunctionError::Deleted`]; [`FunctionError::Domain`] if there is no memory for another function pointer.
     pub fn target(&self) -> Result<ringfence::Func<A, R>, FunctionError> {
-        match self.func.slot.state()? == self.state {
+        match self.func.trampoline.state()? == self.state {
             true => Ok(self.target.clone()),
-            false => Ok(self.func.slot.entry().try_typed()?),
+            false => Ok(self.func.trampoline.entry().try_typed()?),
         }
     }
 }
@@ -196,7 +196,7 @@ macro_rules! call {
             #[inline]
             #[allow(non_snake_case, clippy::too_many_arguments)]
             pub fn call(&self, $($t: $t),*) -> Result<Untrusted<R>, FunctionError> {
-                if self.func.slot.state()? == self.state {
+                if self.func.trampoline.state()? == self.state {
                     return self.target.call($($t),*).map_err(|e| self.func.failed(e));
                 }
                 self.target()?.call($($t),*).map_err(|e| self.func.failed(e))

@@ -28,7 +28,7 @@ mod built_in;
 mod error;
 mod func;
 mod runtime;
-mod slots;
+mod trampolines;
 mod unit;
 mod value;
 

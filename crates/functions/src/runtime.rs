@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ringfence::{CodeError, Domain, DomainOptions, Memory};
 use ringfence_text::{Compiled, compile};
 
-use crate::slots::{DELETED, Names, Slot, Slots};
+use crate::trampolines::{DELETED, Names, Trampoline, Trampolines};
 use crate::unit::{Import, Piece, Unit};
 use crate::value::Prototype;
 use crate::{BuiltIns, Func, FunctionError};
@@ -29,14 +29,14 @@ pub(crate) struct Shared {
 
 struct State {
     /// All functions.
-    functions: HashMap<Arc<str>, Arc<Slot>>,
+    functions: HashMap<Arc<str>, Arc<Trampoline>>,
     /// The texts, by the name that each was given for.
     units: BTreeMap<Arc<str>, Unit>,
-    slots: Slots,
+    trampolines: Trampolines,
     /// Texts that were replaced or deleted while somebody was in them.
     leaving: Vec<(Piece, Vec<Import>)>,
     /// Functions that were deleted, while somebody holds them.
-    deleted: Vec<Arc<Slot>>,
+    deleted: Vec<Arc<Trampoline>>,
     /// Numbers of texts.
     next: u64,
     /// How often the runtime was made: 1, and once more for each reset.
@@ -58,7 +58,7 @@ impl Runtime {
             .imports
             .func(DELETED, move |number: u32| Err::<(), _>(told.called(number)));
         let domain = Domain::instantiate(&[], imports, &options)?;
-        let slots = Slots::new(&domain)?;
+        let trampolines = Trampolines::new(&domain)?;
         Ok(Runtime(Arc::new(Shared {
             domain,
             built_ins: built_ins.types,
@@ -66,7 +66,7 @@ impl Runtime {
             state: Mutex::new(State {
                 functions: HashMap::new(),
                 units: BTreeMap::new(),
-                slots,
+                trampolines,
                 leaving: Vec::new(),
                 deleted: Vec::new(),
                 next: 0,
@@ -119,7 +119,7 @@ impl Runtime {
     pub fn replace_compiled(&self, name: &str, compiled: Compiled) -> Result<Func, FunctionError> {
         let mut state = self.0.lock();
         state.tidy(&self.0);
-        let old = state.unit(name)?.slots.clone();
+        let old = state.unit(name)?.trampolines.clone();
         let old_unit = state.add(&self.0, name, compiled, old)?;
         if let Some(unit) = old_unit {
             state.leave(&self.0, unit.piece, unit.imports);
@@ -137,8 +137,8 @@ impl Runtime {
         let mut state = self.0.lock();
         state.unit(name)?;
         let unit = state.units.remove(name).expect("it is there");
-        for slot in unit.slots {
-            state.forget(&self.0, slot);
+        for trampoline in unit.trampolines {
+            state.forget(&self.0, trampoline);
         }
         state.leave(&self.0, unit.piece, unit.imports);
         state.tidy(&self.0);
@@ -151,11 +151,13 @@ impl Runtime {
     /// [`FunctionError::Unknown`].
     pub fn lookup(&self, name: &str) -> Result<Func, FunctionError> {
         let state = self.0.lock();
-        let slot = state.functions.get(name);
-        let slot = slot.ok_or_else(|| FunctionError::Unknown {
+        let trampoline = state.functions.get(name);
+        let trampoline = trampoline.ok_or_else(|| FunctionError::Unknown {
             name: name.to_owned(),
         })?;
-        Ok(Func { slot: slot.clone() })
+        Ok(Func {
+            trampoline: trampoline.clone(),
+        })
     }
 
     /// The names of all functions, in the order of the alphabet.
@@ -187,21 +189,25 @@ impl Runtime {
         state.leaving.clear();
         state.life += 1;
         let life = state.life;
-        let mut slots = Slots::new(domain)?;
-        slots.regrow(domain, &state.slots)?;
+        let mut trampolines = Trampolines::new(domain)?;
+        trampolines.regrow(domain, &state.trampolines)?;
         let state = &mut *state;
         // All get their new addresses before any is linked with them.
-        for slot in state.functions.values().chain(&state.deleted) {
-            slot.renew(slots.place(domain, slot.number)?.entry, life);
+        for trampoline in state.functions.values().chain(&state.deleted) {
+            trampoline.renew(trampolines.place(domain, trampoline.number)?.entry, life);
         }
         for unit in state.units.values_mut() {
             state.next += 1;
             unit.piece = Piece::link(domain, state.next, &unit.compiled, &unit.imports)?;
-            for (slot, export) in unit.slots.iter().zip(&unit.compiled.exports) {
-                slots.lead(domain, slot.number, unit.piece.code + u64::from(export.offset))?;
+            for (trampoline, export) in unit.trampolines.iter().zip(&unit.compiled.exports) {
+                trampolines.lead(
+                    domain,
+                    trampoline.number,
+                    unit.piece.code + u64::from(export.offset),
+                )?;
             }
         }
-        state.slots = slots;
+        state.trampolines = trampolines;
         Ok(())
     }
 
@@ -235,18 +241,18 @@ impl Shared {
         &self,
         state: &State,
         import: &ringfence_text::Import,
-        own: &[Arc<Slot>],
+        own: &[Arc<Trampoline>],
     ) -> Result<Import, FunctionError> {
         let name = &import.name;
         let wanted = Prototype::of_import(import);
         let (has, fits, found) = match state.functions.get(&**name) {
-            Some(slot) if own.iter().any(|s| Arc::ptr_eq(s, slot)) => {
+            Some(trampoline) if own.iter().any(|s| Arc::ptr_eq(s, trampoline)) => {
                 return Err(FunctionError::NotDefined { name: name.clone() });
             }
-            Some(slot) => (
-                &slot.prototype,
-                slot.prototype == wanted,
-                Import::Slot(slot.clone()),
+            Some(trampoline) => (
+                &trampoline.prototype,
+                trampoline.prototype == wanted,
+                Import::Trampoline(trampoline.clone()),
             ),
             None => {
                 let missing = || FunctionError::Missing { name: name.clone() };
@@ -272,10 +278,11 @@ impl State {
         if let Some(unit) = self.units.get(name) {
             return Ok(unit);
         }
-        let with = self
-            .units
-            .iter()
-            .find(|(_, unit)| unit.slots.iter().any(|slot| &*slot.name == name));
+        let with = self.units.iter().find(|(_, unit)| {
+            unit.trampolines
+                .iter()
+                .any(|trampoline| &*trampoline.name == name)
+        });
         Err(match with {
             Some((with, _)) => FunctionError::Part {
                 name: name.to_owned(),
@@ -293,7 +300,7 @@ impl State {
         shared: &Shared,
         name: &str,
         compiled: Compiled,
-        old: Vec<Arc<Slot>>,
+        old: Vec<Arc<Trampoline>>,
     ) -> Result<Option<Unit>, FunctionError> {
         if !compiled.exports.iter().any(|e| e.name == name) {
             return Err(FunctionError::NotDefined {
@@ -302,12 +309,12 @@ impl State {
         }
         for export in &compiled.exports {
             let given = Prototype::of_export(export);
-            match old.iter().find(|slot| *slot.name == *export.name) {
-                Some(slot) if slot.prototype == given => {}
-                Some(slot) => {
+            match old.iter().find(|trampoline| *trampoline.name == *export.name) {
+                Some(trampoline) if trampoline.prototype == given => {}
+                Some(trampoline) => {
                     return Err(FunctionError::Type {
                         name: export.name.clone(),
-                        has: slot.prototype.to_string(),
+                        has: trampoline.prototype.to_string(),
                         wanted: given.to_string(),
                     });
                 }
@@ -325,71 +332,79 @@ impl State {
         let imports: Vec<Import> = imports.collect::<Result<_, _>>()?;
         self.next += 1;
         let piece = Piece::link(&shared.domain, self.next, &compiled, &imports)?;
-        let slots = match self.slots_for(shared, &compiled, &old) {
-            Ok(slots) => slots,
+        let trampolines = match self.trampolines_for(shared, &compiled, &old) {
+            Ok(trampolines) => trampolines,
             Err(e) => {
                 self.leave(shared, piece, imports);
                 return Err(e);
             }
         };
         // Nothing can fail from here on: the words are the runtime's own memory.
-        for (slot, export) in slots.iter().zip(&compiled.exports) {
-            self.slots
-                .lead(&shared.domain, slot.number, piece.code + u64::from(export.offset))?;
-            self.functions.insert(slot.name.clone(), slot.clone());
+        for (trampoline, export) in trampolines.iter().zip(&compiled.exports) {
+            self.trampolines.lead(
+                &shared.domain,
+                trampoline.number,
+                piece.code + u64::from(export.offset),
+            )?;
+            self.functions.insert(trampoline.name.clone(), trampoline.clone());
         }
-        for slot in old
+        for trampoline in old
             .into_iter()
-            .filter(|o| !slots.iter().any(|s| Arc::ptr_eq(s, o)))
+            .filter(|o| !trampolines.iter().any(|s| Arc::ptr_eq(s, o)))
         {
-            self.forget(shared, slot);
+            self.forget(shared, trampoline);
         }
         let unit = Unit {
             compiled: Arc::new(compiled),
             imports,
-            slots,
+            trampolines,
             piece,
         };
         Ok(self.units.insert(name.into(), unit))
     }
 
-    /// A slot for each function of a text: that which it has already, or a new one.
-    fn slots_for(
+    /// A trampoline for each function of a text: that which it has already, or a new one.
+    fn trampolines_for(
         &mut self,
         shared: &Shared,
         compiled: &Compiled,
-        old: &[Arc<Slot>],
-    ) -> Result<Vec<Arc<Slot>>, FunctionError> {
-        let mut slots: Vec<Arc<Slot>> = Vec::with_capacity(compiled.exports.len());
+        old: &[Arc<Trampoline>],
+    ) -> Result<Vec<Arc<Trampoline>>, FunctionError> {
+        let mut trampolines: Vec<Arc<Trampoline>> = Vec::with_capacity(compiled.exports.len());
         let mut taken = Vec::new();
         for export in &compiled.exports {
-            if let Some(slot) = old.iter().find(|slot| *slot.name == *export.name) {
-                slots.push(slot.clone());
+            if let Some(trampoline) = old.iter().find(|trampoline| *trampoline.name == *export.name) {
+                trampolines.push(trampoline.clone());
                 continue;
             }
-            match self.slots.take(&shared.domain) {
+            match self.trampolines.take(&shared.domain) {
                 Ok(place) => {
                     taken.push(place.number);
                     let prototype = Prototype::of_export(export);
-                    slots.push(Arc::new(Slot::new(&export.name, prototype, place, self.life)));
+                    trampolines.push(Arc::new(Trampoline::new(
+                        &export.name,
+                        prototype,
+                        place,
+                        self.life,
+                    )));
                 }
                 Err(e) => {
-                    taken.into_iter().for_each(|number| self.slots.give(number));
+                    taken.into_iter().for_each(|number| self.trampolines.give(number));
                     return Err(e);
                 }
             }
         }
-        Ok(slots)
+        Ok(trampolines)
     }
 
     /// A function is deleted.
-    fn forget(&mut self, shared: &Shared, slot: Arc<Slot>) {
-        self.functions.remove(&slot.name);
-        slot.kill();
-        shared.names.set(slot.number, &slot.name);
+    fn forget(&mut self, shared: &Shared, trampoline: Arc<Trampoline>) {
+        self.functions.remove(&trampoline.name);
+        trampoline.kill();
+        shared.names.set(trampoline.number, &trampoline.name);
         // The word is the runtime's own memory. If a text has unmapped it, calls of it fail anyway.
-        let _ = self.slots.lead_nowhere(&shared.domain, slot.number);
-        self.deleted.push(slot);
+        let _ = self.trampolines.lead_nowhere(&shared.domain, trampoline.number);
+        self.deleted.push(trampoline);
     }
 
     /// A text goes, at once or when nobody is in it any more; until then it may call what it was linked with.
@@ -412,12 +427,12 @@ impl State {
             busy |= matches!(left, Some(CodeError::Busy { .. }));
             busy || left.is_some()
         });
-        let slots = &mut self.slots;
-        self.deleted.retain(|slot| {
-            let held = Arc::strong_count(slot) > 1;
+        let trampolines = &mut self.trampolines;
+        self.deleted.retain(|trampoline| {
+            let held = Arc::strong_count(trampoline) > 1;
             if !held {
-                shared.names.clear(slot.number);
-                slots.give(slot.number);
+                shared.names.clear(trampoline.number);
+                trampolines.give(trampoline.number);
             }
             held
         });

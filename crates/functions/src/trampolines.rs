@@ -1,8 +1,8 @@
-//! Slots: what functions are called through, so that those who call them need not know that they were replaced or deleted.
+//! Trampolines: what functions are called through, so that those who call them need not know that they were replaced or deleted.
 //!
 //! Each function has a word in the runtime's memory that holds where its code is, and a few instructions that jump there. Their
 //! address stays. All of it lies inside the fence: a function that writes to the words of others misleads itself and them, and
-//! nobody else. Slots come in blocks, which are verified as any code:
+//! nobody else. Trampolines come in blocks, which are verified as any code:
 //!
 //! ```text
 //!     nopl    0x629AFFFF(%rax,%rax,1)    marker
@@ -25,21 +25,21 @@ use crate::value::Prototype;
 /// The host function that a deleted function's place calls.
 pub(crate) const DELETED: &str = "rf_deleted";
 
-/// Slots of the first block. Each further one has twice as many as the one before, up to [`MOST_IN_BLOCK`].
+/// Trampolines of the first block. Each further one has twice as many as the one before, up to [`MOST_IN_BLOCK`].
 const FIRST: u32 = 16;
 const MOST_IN_BLOCK: u32 = 512;
 
 /// As many functions can be in a runtime, deleted ones included that somebody holds.
 pub(crate) const LIMIT: usize = 65_536;
 
-/// Bytes of a slot's code: a cache line.
+/// Bytes of a trampoline's code: a cache line.
 const STEP: usize = 64;
 
 /// At how many places a block is tried whose address looks like an identifier.
 const TRIES: usize = 4;
 
 /// A function of the runtime, as those hold it who call it.
-pub(crate) struct Slot {
+pub(crate) struct Trampoline {
     pub(crate) name: Arc<str>,
     pub(crate) prototype: Prototype,
     pub(crate) number: u32,
@@ -51,9 +51,9 @@ pub(crate) struct Slot {
 
 const DEAD: u64 = 0;
 
-impl Slot {
-    pub(crate) fn new(name: &str, prototype: Prototype, place: Place, state: u64) -> Slot {
-        Slot {
+impl Trampoline {
+    pub(crate) fn new(name: &str, prototype: Prototype, place: Place, state: u64) -> Trampoline {
+        Trampoline {
             name: name.into(),
             prototype,
             number: place.number,
@@ -99,13 +99,13 @@ impl Slot {
     }
 }
 
-/// A slot's number, and what jumps through it.
+/// A trampoline's number, and what jumps through it.
 pub(crate) struct Place {
     pub(crate) number: u32,
     pub(crate) entry: Function,
 }
 
-/// Names of functions by the numbers of their slots, for those who call deleted ones.
+/// Names of functions by the numbers of their trampolines, for those who call deleted ones.
 #[derive(Clone, Default)]
 pub(crate) struct Names(Arc<Mutex<HashMap<u32, Arc<str>>>>);
 
@@ -134,18 +134,18 @@ impl Names {
 #[error("the function {0} was deleted")]
 pub(crate) struct CalledDeleted(pub(crate) String);
 
-/// A block of slots.
+/// A block of trampolines.
 struct Block {
     first: u32,
     /// The words.
     words: Ptr<u64>,
-    /// Where the code of its first slot is.
+    /// Where the code of its first trampoline is.
     code: u64,
 }
 
-/// All slots of a runtime.
+/// All trampolines of a runtime.
 #[derive(Default)]
-pub(crate) struct Slots {
+pub(crate) struct Trampolines {
     blocks: Vec<Block>,
     free: Vec<u32>,
     /// How many there are, used or not.
@@ -154,9 +154,9 @@ pub(crate) struct Slots {
     nowhere: u64,
 }
 
-impl Slots {
-    /// The first slots of a runtime that was just made or reset.
-    pub(crate) fn new(domain: &Domain) -> Result<Slots, FunctionError> {
+impl Trampolines {
+    /// The first trampolines of a runtime that was just made or reset.
+    pub(crate) fn new(domain: &Domain) -> Result<Trampolines, FunctionError> {
         let stub = domain.import_address(DELETED)?.address();
         let mut code = identifier::marker(identifier::FUNCTION).to_vec();
         code.extend([0x44, 0x89, 0xD7]); // movl %r10d, %edi
@@ -171,18 +171,18 @@ impl Slots {
                 entry: 0,
             },
         )?;
-        Ok(Slots {
+        Ok(Trampolines {
             nowhere: nowhere.address(),
-            ..Slots::default()
+            ..Trampolines::default()
         })
     }
 
-    /// A slot that nobody uses, which leads nowhere yet.
+    /// A trampoline that nobody uses, which leads nowhere yet.
     pub(crate) fn take(&mut self, domain: &Domain) -> Result<Place, FunctionError> {
         if self.free.is_empty() {
             self.grow(domain)?;
         }
-        let number = self.free.pop().expect("a block has slots");
+        let number = self.free.pop().expect("a block has trampolines");
         let place = self.place(domain, number);
         if place.is_err() {
             self.free.push(number);
@@ -201,8 +201,8 @@ impl Slots {
         self.free.push(number);
     }
 
-    /// Makes slots up to this number, all of them used: after a reset, as there were before.
-    pub(crate) fn regrow(&mut self, domain: &Domain, other: &Slots) -> Result<(), FunctionError> {
+    /// Makes trampolines up to this number, all of them used: after a reset, as there were before.
+    pub(crate) fn regrow(&mut self, domain: &Domain, other: &Trampolines) -> Result<(), FunctionError> {
         while self.count < other.count {
             self.grow(domain)?;
         }
@@ -215,14 +215,14 @@ impl Slots {
         &self.blocks[after - 1]
     }
 
-    /// Calls of a slot lead to `code` from now on. Calls that have begun stay where they are.
+    /// Calls of a trampoline lead to `code` from now on. Calls that have begun stay where they are.
     pub(crate) fn lead(&self, domain: &Domain, number: u32, code: u64) -> Result<(), FunctionError> {
         let block = self.block(number);
         let word = block.words.wrapping_add(u64::from(number - block.first));
         Ok(domain.memory().write(word, code)?)
     }
 
-    /// Calls of a slot fail from now on.
+    /// Calls of a trampoline fail from now on.
     pub(crate) fn lead_nowhere(&self, domain: &Domain, number: u32) -> Result<(), FunctionError> {
         self.lead(domain, number, self.nowhere)
     }
@@ -240,7 +240,7 @@ impl Slots {
         for _ in 0..TRIES {
             let words = memory.put_slice(&vec![self.nowhere; count as usize])?;
             let code = block(self.count, count, words.ptr().address() as u32);
-            let name = format!("slots from {}", self.count);
+            let name = format!("trampolines from {}", self.count);
             match domain.add_code_dynamic(
                 &name,
                 &Code {
@@ -263,11 +263,13 @@ impl Slots {
                 Err(e) => return Err(e.into()),
             }
         }
-        Err(FunctionError::Place { name: "slots".into() })
+        Err(FunctionError::Place {
+            name: "trampolines".into(),
+        })
     }
 }
 
-/// The code of slots whose words are at this offset in the window.
+/// The code of trampolines whose words are at this offset in the window.
 fn block(first: u32, count: u32, words: u32) -> Vec<u8> {
     let mut code = Vec::with_capacity(count as usize * STEP);
     for i in 0..count {

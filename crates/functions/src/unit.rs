@@ -6,7 +6,7 @@ use ringfence::{Code, CodeError, Domain, Ptr};
 use ringfence_text::Compiled;
 
 use crate::FunctionError;
-use crate::slots::Slot;
+use crate::trampolines::Trampoline;
 
 /// At how many places the data of a text are tried at which its addresses look like identifiers.
 const TRIES: u64 = 4;
@@ -26,7 +26,7 @@ pub(crate) struct Unit {
     /// What its imports are, in their order.
     pub(crate) imports: Vec<Import>,
     /// Its functions, in the order of the exports.
-    pub(crate) slots: Vec<Arc<Slot>>,
+    pub(crate) trampolines: Vec<Arc<Trampoline>>,
     pub(crate) piece: Piece,
 }
 
@@ -36,14 +36,14 @@ pub(crate) enum Import {
     /// A function of the host's, at this address of the domain.
     BuiltIn(u64),
     /// Another function of the runtime's, which stays as long as this one wants to call it.
-    Slot(Arc<Slot>),
+    Trampoline(Arc<Trampoline>),
 }
 
 impl Import {
     fn address(&self) -> u64 {
         match self {
             Import::BuiltIn(address) => *address,
-            Import::Slot(slot) => slot.address(),
+            Import::Trampoline(trampoline) => trampoline.address(),
         }
     }
 }

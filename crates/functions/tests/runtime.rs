@@ -507,7 +507,7 @@ fn hundreds_of_functions_call_each_other() {
 }
 
 #[test]
-fn batches_go_through_the_same_slot() {
+fn batches_go_through_the_same_trampoline() {
     use ringfence::Column;
     let r = runtime();
     let f = r.create("f", "int f(int a, int b) { return a * b; }").unwrap();
@@ -533,7 +533,7 @@ fn a_function_that_writes_over_all_memory_misleads_itself_only() {
     let g = r
         .create("g", "long f(long); long g(long n) { return f(n) + f(n); }")
         .unwrap();
-    // The words of all slots and the data; each becomes the address of something that is no function.
+    // The words of all trampolines and the data; each becomes the address of something that is no function.
     let text = "
         long scribble(long from) {
             for (long *at = (long *)from; at < (long *)(from + 4096); at++) *at = from + 8;
