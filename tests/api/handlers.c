@@ -86,8 +86,8 @@ static const rf_status expected[KINDS] = {RF_FAULT_ACCESS, RF_FAULT_DIVIDE, RF_F
                                           RF_FAULT_TARGET, RF_FAULT_STACK,  RF_FAULT_STACK};
 static int (*wild_read)(int *), (*divide)(int, int), (*recurse_data)(void), (*recurse_control)(int),
     (*jump_to)(uint64_t), (*add)(int, int), (*other_add)(int, int), (*other_divide)(int, int),
-    (*limited_spin)(unsigned long), (*spin_for)(unsigned long);
-static void (*trap)(void), (*spin)(void);
+    (*limited_spin)(unsigned long);
+static void (*trap)(void), (*spin_and_tell)(int *);
 static volatile sig_atomic_t kind, ready, limited, patient;
 static volatile int told, told_before;
 
@@ -182,12 +182,8 @@ static void *trim(void *unused) {
     return NULL;
 }
 
-static atomic_int spinning;
-static void *spinner(void *unused) {
-    (void)unused;
-    spin_for(1);
-    spinning = 1;
-    spin();
+static void *spinner(void *spins) {
+    spin_and_tell(spins);
     CHECK_STATUS(rf_call_status(), RF_FAULT_ELSEWHERE);
     return NULL;
 }
@@ -228,8 +224,7 @@ int main(int argc, char **argv) {
     recurse_control = RF_DLSYM(m, int, recurse_control, (int));
     jump_to = RF_DLSYM(m, int, jump_to, (uint64_t));
     add = RF_DLSYM(m, int, add, (int, int));
-    spin = RF_DLSYM(m, void, spin, (void));
-    spin_for = RF_DLSYM(m, int, spin_for, (unsigned long));
+    spin_and_tell = RF_DLSYM(m, void, spin_and_tell, (int *));
     other_add = RF_DLSYM(other, int, add, (int, int));
     other_divide = RF_DLSYM(other, int, divide, (int, int));
     limited_spin = RF_DLSYM(slow, int, spin_for, (unsigned long));
@@ -290,10 +285,11 @@ int main(int argc, char **argv) {
         CHECK(told == RF_FAULT_TIME);
         CHECK_STATUS(rf_domain_reset(rf_dldomain(slow)), RF_OK);
         pthread_t inside;
-        spinning = 0;
-        CHECK(pthread_create(&inside, NULL, spinner, NULL) == 0);
-        while (!spinning)
-            sched_yield();
+        /* Until its call runs: one that begins after the fault is refused. */
+        int spinning = 0, *spins = rf_memory_alloc(rf_dldomain(m), sizeof *spins);
+        CHECK(pthread_create(&inside, NULL, spinner, spins) == 0);
+        while (!spinning && !failures)
+            CHECK_STATUS(rf_memory_read(rf_dldomain(m), spins, &spinning, sizeof spinning), RF_OK);
         kind = DIVIDE;
         arm();
         CHECK(told == RF_FAULT_DIVIDE);

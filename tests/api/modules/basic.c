@@ -128,3 +128,8 @@ static int inner(const int *p) {
     return wild_read(p) + 1;
 }
 __attribute__((noinline)) int outer(const int *p) { return inner(p) + 1; }
+/* Spins, and tells that it does. */
+void spin_and_tell(volatile int *spins) {
+    for (;;)
+        *spins = 1;
+}
