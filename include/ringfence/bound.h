@@ -52,7 +52,7 @@ typedef struct rfb_hook {
     const char *name;
     rf_callback call;
     void (*refuse)(void);
-    unsigned first, slots;
+    unsigned first, loans;
 } rfb_hook;
 
 typedef struct rfb_library {
@@ -62,7 +62,7 @@ typedef struct rfb_library {
     size_t function_count;
     const rfb_record *records;
     const rfb_hook *hooks;
-    size_t hook_count, slot_count;
+    size_t hook_count, loan_count;
     const char *layout_symbol;       /* sizes and offsets in the module, if it has them */
     const size_t *layout;            /* the same as the program was compiled */
     const char *const *layout_names; /* what each of them is */
@@ -86,11 +86,11 @@ typedef struct rfb_pair {
     unsigned char *shown, *real; /* of twins: what each side had last */
 } rfb_pair;
 
-typedef struct rfb_slot {
+typedef struct rfb_loan {
     rfb_library *library;
     void (*function)(void);
     void *address;
-} rfb_slot;
+} rfb_loan;
 
 struct rfb_state {
     void *handle;
@@ -98,7 +98,7 @@ struct rfb_state {
     rfb_pair *pairs;
     void **users; /* what the program gave the library to get it back; the domain has the place in this list */
     size_t user_count, user_room;
-    rfb_slot *slots;
+    rfb_loan *loans;
 };
 
 /* A call that has begun. Those below the present stack were left by a jump. */
@@ -175,7 +175,7 @@ RFB_LOCAL void rfb_close(rfb_library *library) {
     memset(library->functions, 0, library->function_count * sizeof *library->functions);
     (void)rf_dlclose(state->handle);
     free(state->users);
-    free(state->slots);
+    free(state->loans);
     free(state);
     library->state = NULL;
 }
@@ -186,8 +186,8 @@ RFB_LOCAL rf_status rfb_reset(rfb_library *library) {
     if (!state)
         return RF_OK;
     rfb_free_pairs(state, &state->pairs, NULL);
-    for (size_t i = 0; i < library->slot_count; i++)
-        state->slots[i].function = NULL;
+    for (size_t i = 0; i < library->loan_count; i++)
+        state->loans[i].function = NULL;
     state->user_count = 0;
     return rf_domain_reset(state->domain);
 }
@@ -195,9 +195,9 @@ RFB_LOCAL rf_status rfb_reset(rfb_library *library) {
 /* Takes a host function back: calls of it fail from now on, and end the domain's call. */
 RFB_LOCAL void rfb_revoke(rfb_library *library, void (*function)(void)) {
     struct rfb_state *state = library->state;
-    for (size_t i = 0; state && i < library->slot_count; i++)
-        if (state->slots[i].function == function)
-            state->slots[i].function = NULL;
+    for (size_t i = 0; state && i < library->loan_count; i++)
+        if (state->loans[i].function == function)
+            state->loans[i].function = NULL;
 }
 
 /* Compares the structs of the module with the program's, if the module tells them. */
@@ -232,33 +232,33 @@ RFB_LOCAL rf_status rfb_open(rfb_library *library, const char *path, const rf_do
     rfb_close(library);
     if (path)
         library->path = path;
-    size_t slots = library->slot_count, given = own.import_count;
+    size_t loans = library->loan_count, given = own.import_count;
     struct rfb_state *state = (struct rfb_state *)calloc(1, sizeof *state);
-    rf_import *imports = (rf_import *)calloc(given + slots + 1, sizeof *imports);
-    char(*names)[64] = (char(*)[64])calloc(slots + 1, sizeof *names);
+    rf_import *imports = (rf_import *)calloc(given + loans + 1, sizeof *imports);
+    char(*names)[64] = (char(*)[64])calloc(loans + 1, sizeof *names);
     if (state)
-        state->slots = (rfb_slot *)calloc(slots + 1, sizeof *state->slots);
+        state->loans = (rfb_loan *)calloc(loans + 1, sizeof *state->loans);
     rf_status status = RF_ERROR_LIMIT;
-    if (state && imports && names && state->slots) {
+    if (state && imports && names && state->loans) {
         if (given)
             memcpy(imports, own.imports, given * sizeof *imports);
-        for (size_t i = 0, hook = 0; i < slots; i++) {
-            rfb_slot *slot = &state->slots[i];
-            hook += i >= library->hooks[hook].first + library->hooks[hook].slots;
-            slot->library = library;
+        for (size_t i = 0, hook = 0; i < loans; i++) {
+            rfb_loan *loan = &state->loans[i];
+            hook += i >= library->hooks[hook].first + library->hooks[hook].loans;
+            loan->library = library;
             snprintf(names[i], sizeof names[i], "rfb_%zu", i);
             imports[given + i].name = names[i];
             imports[given + i].callback = library->hooks[hook].call;
-            imports[given + i].context = slot;
+            imports[given + i].context = loan;
         }
-        own.imports = imports, own.import_count = given + slots;
-        own.extensible = slots ? 1 : own.extensible;
+        own.imports = imports, own.import_count = given + loans;
+        own.extensible = loans ? 1 : own.extensible;
         state->handle = rf_dlopen_with(library->path, 0, &own);
         state->domain = state->handle ? rf_dldomain(state->handle) : NULL;
         status = state->domain ? rfb_compare(library, state->domain) : RF_OK;
-        for (size_t i = 0; state->domain && status == RF_OK && i < slots; i++) {
-            state->slots[i].address = rf_import_address(state->domain, names[i]);
-            if (!state->slots[i].address)
+        for (size_t i = 0; state->domain && status == RF_OK && i < loans; i++) {
+            state->loans[i].address = rf_import_address(state->domain, names[i]);
+            if (!state->loans[i].address)
                 status = rf_error()->status;
         }
     }
@@ -270,7 +270,7 @@ RFB_LOCAL rf_status rfb_open(rfb_library *library, const char *path, const rf_do
         if (state && state->handle)
             (void)rf_dlclose(state->handle);
         if (state)
-            free(state->slots);
+            free(state->loans);
         free(state);
     }
     free(imports);
@@ -468,27 +468,27 @@ RFB_LOCAL void *rfb_lend(rfb_library *library, unsigned hook, void (*function)(v
     if (number + RFB_SMALL < 2 * (uintptr_t)RFB_SMALL || rf_memory_contains(library->state->domain, (void *)number, 1))
         return (void *)number;
     pthread_mutex_lock(&library->lock);
-    rfb_slot *slot = &library->state->slots[library->hooks[hook].first];
-    rfb_slot *end = slot + library->hooks[hook].slots, *empty = NULL;
-    for (; slot < end && slot->function != function; slot++)
-        if (!empty && !slot->function)
-            empty = slot;
-    slot = slot < end ? slot : empty;
-    if (slot)
-        slot->function = function;
+    rfb_loan *loan = &library->state->loans[library->hooks[hook].first];
+    rfb_loan *end = loan + library->hooks[hook].loans, *empty = NULL;
+    for (; loan < end && loan->function != function; loan++)
+        if (!empty && !loan->function)
+            empty = loan;
+    loan = loan < end ? loan : empty;
+    if (loan)
+        loan->function = function;
     pthread_mutex_unlock(&library->lock);
-    if (!slot)
+    if (!loan)
         rfb_fail(library, RF_ERROR_LIMIT, "%s: the library has %u host functions of this type, and no room for more (rfb_revoke)",
-                 library->hooks[hook].name, library->hooks[hook].slots);
-    return slot ? slot->address : NULL;
+                 library->hooks[hook].name, library->hooks[hook].loans);
+    return loan ? loan->address : NULL;
 }
 
 /* The host's function behind a pointer of the domain's; what is none of them is refused when it is called. */
 RFB_LOCAL void (*rfb_lent(rfb_library *library, unsigned hook, const void *address))(void) {
-    rfb_slot *slot = &library->state->slots[library->hooks[hook].first];
-    for (unsigned i = 0; address && i < library->hooks[hook].slots; i++)
-        if (slot[i].address == address && slot[i].function)
-            return slot[i].function;
+    rfb_loan *loan = &library->state->loans[library->hooks[hook].first];
+    for (unsigned i = 0; address && i < library->hooks[hook].loans; i++)
+        if (loan[i].address == address && loan[i].function)
+            return loan[i].function;
     return address ? library->hooks[hook].refuse : NULL;
 }
 
@@ -498,12 +498,12 @@ RFB_LOCAL void rfb_refused(rfb_library *library, unsigned hook) {
 }
 
 /* In a host function that the domain calls: the program's function, and where its temporaries begin. NULL: the call fails. */
-RFB_LOCAL void (*rfb_enter(rf_caller *caller, const rfb_slot *slot, rfb_pair **mark))(void) {
-    if (!slot->function || !rfb_depth)
+RFB_LOCAL void (*rfb_enter(rf_caller *caller, const rfb_loan *loan, rfb_pair **mark))(void) {
+    if (!loan->function || !rfb_depth)
         rf_caller_fail(caller, "a host function that was taken back was called");
     if (rfb_depth)
         *mark = rfb_levels[rfb_depth - 1].pairs;
-    return rfb_depth ? slot->function : NULL;
+    return rfb_depth ? loan->function : NULL;
 }
 
 #define RFB_WORD(struct_, offset) (*(void **)(void *)((unsigned char *)(struct_) + (offset)))

@@ -90,7 +90,7 @@ pub(crate) struct Hook {
     pub parameters: Vec<Parameter>,
     /// Why it cannot be called, if so.
     pub refused: Option<String>,
-    pub slots: usize,
+    pub loans: usize,
 }
 
 /// A struct with twins.
@@ -401,7 +401,7 @@ impl Planner<'_> {
         })
     }
 
-    fn hook(&mut self, target: &str, to: Id, slots: usize) -> Result<usize, Error> {
+    fn hook(&mut self, target: &str, to: Id, loans: usize) -> Result<usize, Error> {
         let types = self.types;
         let name = match types.get(to) {
             Type::Typedef(name, _) => name.clone(),
@@ -421,7 +421,7 @@ impl Planner<'_> {
             result: function.result,
             parameters: Vec::new(),
             refused: None,
-            slots,
+            loans,
         };
         if function.variadic {
             hook.refused = Some("takes variable arguments".into());

@@ -325,7 +325,7 @@ impl From<CodeError> for Failure {
             CodeError::Registers { .. } | CodeError::Features { .. } | CodeError::Unsupported(_) => {
                 Status::ERROR_UNSUPPORTED
             }
-            CodeError::OnStack { .. } | CodeError::Busy { .. } => Status::ERROR_BUSY,
+            CodeError::InUse(_) => Status::ERROR_BUSY,
             CodeError::Handler => Status::ERROR_NESTING,
             _ => Status::ERROR_LIMIT,
         };
@@ -342,10 +342,9 @@ impl From<ModuleError> for Failure {
             ModuleError::Registers { .. } | ModuleError::Unsupported(_) => Status::ERROR_UNSUPPORTED,
             ModuleError::Link { .. } => Status::ERROR_IMPORT,
             ModuleError::Addressing { .. } => Status::ERROR_REJECTED,
-            ModuleError::Needed { .. }
-            | ModuleError::OnStack { .. }
-            | ModuleError::Busy { .. }
-            | ModuleError::Changing { .. } => Status::ERROR_BUSY,
+            ModuleError::Needed { .. } | ModuleError::InUse(_) | ModuleError::Changing { .. } => {
+                Status::ERROR_BUSY
+            }
             ModuleError::Init { source, .. } | ModuleError::Fini { source, .. } => {
                 return Self::from(*source).in_constructor(message);
             }

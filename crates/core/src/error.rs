@@ -8,7 +8,7 @@ mod host;
 mod load;
 mod memory;
 
-pub use added::{CodeError, ModuleError};
+pub use added::{CodeError, InUse, ModuleError};
 pub use call::{CallError, HostFailure};
 pub use domain::{DomainError, SnapshotError};
 pub use grant::GrantError;

@@ -42,7 +42,7 @@ pub use cancel::Cancel;
 pub use confinement::Confinement;
 pub use end::EndCall;
 pub use error::{
-    CallError, CodeError, DomainError, GrantError, HostError, HostFailure, LoadError, MemoryError,
+    CallError, CodeError, DomainError, GrantError, HostError, HostFailure, InUse, LoadError, MemoryError,
     ModuleError, SnapshotError,
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, MOST_TEXT, Registers, Trace};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ringfence::{CodeError, Domain, DomainOptions, Memory};
+use ringfence::{CodeError, Domain, DomainOptions, InUse, Memory};
 use ringfence_text::{Compiled, compile};
 
 use crate::trampolines::{DELETED, Names, Trampoline, Trampolines};
@@ -424,7 +424,7 @@ impl State {
             } else {
                 piece.unlink(&shared.domain).err()
             };
-            busy |= matches!(left, Some(CodeError::Busy { .. }));
+            busy |= matches!(left, Some(CodeError::InUse(InUse::Busy { .. })));
             busy || left.is_some()
         });
         let trampolines = &mut self.trampolines;

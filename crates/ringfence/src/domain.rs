@@ -335,7 +335,7 @@ impl Domain {
     /// Unlinks code. Calls of it fail from now on. Needs a moment in which no other thread is in the domain.
     ///
     /// # Errors
-    /// [`CodeError::Unknown`], [`CodeError::OnStack`], [`CodeError::Busy`]; nothing has changed then.
+    /// [`CodeError::Unknown`], [`CodeError::InUse`]; nothing has changed then.
     pub fn remove_code(&self, name: &str) -> Result<(), CodeError> {
         self.0.window(Feature::Code)?.remove_code(name)
     }
@@ -385,7 +385,7 @@ impl Domain {
     ///
     /// # Errors
     /// [`ModuleError`]: it is on the calling thread's stack, another module needs it, other threads stay in the domain. Nothing has changed
-    /// then, except as [`ModuleError::Busy`] and [`ModuleError::Fini`] say.
+    /// then, except as [`ModuleError::InUse`] and [`ModuleError::Fini`] say.
     pub fn remove_module(&self, name: &str) -> Result<(), ModuleError> {
         self.0.window(Feature::Modules)?.remove(name)
     }

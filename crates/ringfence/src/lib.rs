@@ -102,9 +102,9 @@ pub use ringfence_runtime::supervisor::{GroupRow, Overview, Row, matrix, overvie
 pub use ringfence_runtime::{
     Access, Addressing, Backend, Bound, Cancel, Code, CodeError, Confinement, DomainOptions, Exceeded,
     Export, ExportKind, Fault, FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause,
-    HostFailure, Import, InitOptions, Isolation, LimitHit, LoadOptions, ModuleError, Narrow, OnFailure,
-    OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature, SnapshotError,
-    Syscall, SyscallHandler, Unsupported, Usage, Width, init, plain,
+    HostFailure, Import, InUse, InitOptions, Isolation, LimitHit, LoadOptions, ModuleError, Narrow,
+    OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature,
+    SnapshotError, Syscall, SyscallHandler, Unsupported, Usage, Width, init, plain,
 };
 pub use ringfence_runtime::{EndCall, policy::NoPolicy};
 pub use snapshot::Snapshot;

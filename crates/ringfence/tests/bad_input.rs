@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence::{
-    CallError, Domain, Error, FaultKind, GrantError, Group, Imports, ModuleError, OnFailure, Ptr, Region,
-    RegionError, Rights, RightsError, Signature,
+    CallError, Domain, Error, FaultKind, GrantError, Group, Imports, InUse, ModuleError, OnFailure, Ptr,
+    Region, RegionError, Rights, RightsError, Signature,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -152,7 +152,7 @@ fn modules_on_the_stack() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(by_name.call(Ptr::from_address(0), 1, 2)?, -1);
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     assert!(
-        matches!(&seen[..], [Err(ModuleError::OnStack { .. })]),
+        matches!(&seen[..], [Err(ModuleError::InUse(InUse::OnStack { .. }))]),
         "{seen:?}"
     );
     assert_eq!(domain.usage().modules, usage.modules);

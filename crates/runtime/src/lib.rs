@@ -52,9 +52,9 @@ pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment}
 pub use ringfence_core::{
     Access, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError,
     DomainOptions, EndCall, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause,
-    HostError, HostFailure, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow, NoPolicy,
-    OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature, SnapshotError,
-    Syscall, SyscallHandler, Text, Unsupported, Usage, Width, error, policy, work,
+    HostError, HostFailure, InUse, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow,
+    NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature,
+    SnapshotError, Syscall, SyscallHandler, Text, Unsupported, Usage, Width, error, policy, work,
 };
 pub use ringfence_isa::{Addressing, Isolation};
 pub use snapshot::Snapshot;

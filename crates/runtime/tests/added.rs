@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence_runtime::{
-    CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, LoadOptions, MemoryError, Module,
-    ModuleError, OnFailure, Signature, SnapshotError,
+    CallError, Domain, DomainError, DomainOptions, FaultKind, Imports, InUse, LoadOptions, MemoryError,
+    Module, ModuleError, OnFailure, Signature, SnapshotError,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -501,9 +501,9 @@ fn what_is_on_the_stack_stays() {
         matches!(
             &results[..],
             [
-                Err(ModuleError::OnStack { .. }),
+                Err(ModuleError::InUse(InUse::OnStack { .. })),
                 Ok(()),
-                Err(ModuleError::OnStack { .. }),
+                Err(ModuleError::InUse(InUse::OnStack { .. })),
                 Ok(())
             ]
         ),
@@ -547,7 +547,7 @@ fn a_record_of_setjmp_keeps_it() {
     assert!(
         tries
             .iter()
-            .all(|t| matches!(t, Err(ModuleError::OnStack { .. }))),
+            .all(|t| matches!(t, Err(ModuleError::InUse(InUse::OnStack { .. })))),
         "{tries:?}"
     );
     drop(h);
@@ -566,13 +566,16 @@ fn other_threads_inside_keep_it() {
     }
     let busy = d.remove("p");
     assert!(
-        matches!(busy, Err(ModuleError::Busy { lanes: 1, .. })),
+        matches!(busy, Err(ModuleError::InUse(InUse::Busy { lanes: 1, .. }))),
         "{busy:?}"
     );
     assert_eq!(within(&d, "p", "next", &[]).unwrap(), 41, "as before");
     d.add("q", &plugin()).expect("adding needs no quiet");
     assert_eq!(within(&d, "q", "next_local", &[]).unwrap(), 101);
-    assert!(matches!(d.remove("q"), Err(ModuleError::Busy { .. })));
+    assert!(matches!(
+        d.remove("q"),
+        Err(ModuleError::InUse(InUse::Busy { .. }))
+    ));
     d.interrupt();
     assert!(spinning.join().unwrap().is_err());
     d.reset().unwrap();
@@ -600,7 +603,7 @@ fn calls_race_with_adding_and_removing() {
     while !enough(added) && begin.elapsed() < PATIENCE {
         match d.remove("p") {
             Ok(()) | Err(ModuleError::Unknown { .. } | ModuleError::Faulted) => {}
-            Err(ModuleError::Busy { .. }) => busy += 1,
+            Err(ModuleError::InUse(InUse::Busy { .. })) => busy += 1,
             Err(ModuleError::Fini { source, .. }) => assert!(d.faulted(), "{source}"),
             Err(e) => panic!("{e:?}"),
         }

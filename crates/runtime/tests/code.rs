@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence_runtime::{
-    Call, CallError, Code, CodeError, Domain, DomainError, DomainOptions, Entry, FaultKind, ModuleError,
-    OnFailure, Signature,
+    Call, CallError, Code, CodeError, Domain, DomainError, DomainOptions, Entry, FaultKind, InUse,
+    ModuleError, OnFailure, Signature,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -439,7 +439,10 @@ fn code_on_the_stack_stays() {
     {
         let results = std::mem::take(&mut *results.lock().unwrap());
         assert!(
-            matches!(&results[..], [Err(CodeError::OnStack { .. }), Ok(())]),
+            matches!(
+                &results[..],
+                [Err(CodeError::InUse(InUse::OnStack { .. })), Ok(())]
+            ),
             "{results:?}"
         );
         let places = std::mem::take(&mut *places.lock().unwrap());
@@ -449,7 +452,7 @@ fn code_on_the_stack_stays() {
     assert_eq!(call(&h.domain, "through", &[e.address(), 1, 2]).unwrap(), 8);
     assert!(matches!(
         &results.lock().unwrap()[..],
-        [Err(CodeError::OnStack { .. }), Ok(())]
+        [Err(CodeError::InUse(InUse::OnStack { .. })), Ok(())]
     ));
     // It has returned.
     h.on_call(|_| {});
@@ -482,7 +485,10 @@ fn other_threads_inside_keep_code_added() {
             Ok(()) => drop(d.add_code("f", &code(&adds(1))).unwrap()),
         }
     };
-    assert!(matches!(busy, CodeError::Busy { lanes: 1, .. }), "{busy:?}");
+    assert!(
+        matches!(busy, CodeError::InUse(InUse::Busy { lanes: 1, .. })),
+        "{busy:?}"
+    );
     let e = d.find_code("f").unwrap_or(e);
     assert_eq!(run(&e, &[1, 1]).unwrap(), 3, "as before");
     assert_eq!(call(&d, "through", &[e.address(), 1, 1]).unwrap(), 4);
@@ -512,7 +518,7 @@ fn calls_race_with_adding() {
         round = (round + 1) % 90;
         match d.remove_code("f") {
             Ok(()) => added += 1,
-            Err(CodeError::Busy { .. }) => busy += 1,
+            Err(CodeError::InUse(InUse::Busy { .. })) => busy += 1,
             Err(CodeError::Unknown { .. }) => {}
             Err(e) => panic!("{e:?}"),
         }

@@ -5,7 +5,7 @@ mod support;
 
 use ringfence_runtime::supervisor::{Actor, Recipient};
 use ringfence_runtime::{
-    Call, CallError, Code, CodeError, Domain, DomainOptions, EndCall, FaultKind, Imports, LoadOptions,
+    Call, CallError, Code, CodeError, Domain, DomainOptions, EndCall, FaultKind, Imports, InUse, LoadOptions,
     Module, OnFailure, Region, Rights, Signature,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -227,7 +227,7 @@ fn manager(stage: &Stage, seed: u64) -> u64 {
             30..60 => {
                 match d.remove_code("sum") {
                     Ok(()) => done += 1,
-                    Err(CodeError::Unknown { .. } | CodeError::Busy { .. }) => {}
+                    Err(CodeError::Unknown { .. } | CodeError::InUse(InUse::Busy { .. })) => {}
                     Err(e) => panic!("{e:?}"),
                 }
                 let pad = random.below(3) as usize * 64;

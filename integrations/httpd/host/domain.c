@@ -7,7 +7,7 @@
 
 enum { MOST = 64 /* domains of a thread that wait for requests */ };
 
-static __thread mf_slot *slots;
+static __thread mf_domain *domains;
 static pthread_key_t key;
 
 apr_uint64_t mf_now(void)
@@ -18,7 +18,7 @@ apr_uint64_t mf_now(void)
     return (apr_uint64_t)t.tv_sec * 1000000000 + (apr_uint64_t)t.tv_nsec;
 }
 
-/* mf_slot.dirs */
+/* mf_domain.dirs */
 static char *dirs_text(apr_pool_t *pool, const mf_settings *settings)
 {
     char *text = NULL;
@@ -31,25 +31,25 @@ static char *dirs_text(apr_pool_t *pool, const mf_settings *settings)
     return text;
 }
 
-static void destroy(mf_slot *slot)
+static void destroy(mf_domain *d)
 {
-    if (slot->domain)
-        __atomic_fetch_sub(&slot->module->counters->domains, 1, __ATOMIC_RELAXED);
-    rf_domain_destroy(slot->domain);
+    if (d->rf)
+        __atomic_fetch_sub(&d->module->counters->domains, 1, __ATOMIC_RELAXED);
+    rf_domain_destroy(d->rf);
     rf_error_clear();
-    free(slot->dirs);
-    free(slot);
+    free(d->dirs);
+    free(d);
 }
 
 /* A thread ends. */
 static void end_thread(void *nothing)
 {
     (void)nothing;
-    while (slots) {
-        mf_slot *slot = slots;
+    while (domains) {
+        mf_domain *d = domains;
 
-        slots = slot->next;
-        destroy(slot);
+        domains = d->next;
+        destroy(d);
     }
 }
 
@@ -72,7 +72,7 @@ apr_status_t mf_domains_init(apr_pool_t *child)
 }
 
 /* A policy, NULL on failure. */
-static rf_policy *policy(mf_slot *slot, const mf_settings *settings)
+static rf_policy *policy(mf_domain *d, const mf_settings *settings)
 {
     rf_policy *p;
 
@@ -81,7 +81,7 @@ static rf_policy *policy(mf_slot *slot, const mf_settings *settings)
     /* The streams are open, so that the libc uses them; mf_syscall answers for them. */
     if (rf_policy_stdin(p, RF_STREAM_NULL) == RF_OK && rf_policy_stdout(p, RF_STREAM_NULL) == RF_OK &&
         rf_policy_stderr(p, RF_STREAM_NULL) == RF_OK && rf_policy_clocks(p, 1) == RF_OK &&
-        rf_policy_randomness(p, 1) == RF_OK && rf_policy_callback(p, mf_syscall, slot) == RF_OK) {
+        rf_policy_randomness(p, 1) == RF_OK && rf_policy_callback(p, mf_syscall, d) == RF_OK) {
         int i = 0;
 
         while (settings->dirs && i < settings->dirs->nelts) {
@@ -98,142 +98,142 @@ static rf_policy *policy(mf_slot *slot, const mf_settings *settings)
     return NULL;
 }
 
-/* Makes the domain of a slot, and lets its module prepare itself. */
-static rf_status make(mf_slot *slot, const mf_settings *settings)
+/* Makes a domain, and lets its module prepare itself. */
+static rf_status make(mf_domain *d, const mf_settings *settings)
 {
     rf_domain_options o = RF_DOMAIN_OPTIONS_INIT;
     rf_import imports[16];
-    rf_policy *p = policy(slot, settings);
+    rf_policy *p = policy(d, settings);
     rf_status status;
 
     if (!p)
         return rf_error()->status;
     for (unsigned i = 0; i < mf_import_count; i++) {
         imports[i] = mf_imports[i];
-        imports[i].context = slot;
+        imports[i].context = d;
     }
     o.imports = imports;
     o.import_count = mf_import_count;
     o.policy = p;
-    o.time_limit = slot->time_limit;
-    o.memory_limit = (apr_uint64_t)slot->memory_limit;
-    status = rf_domain_create(slot->module->handle, &o, &slot->domain);
+    o.time_limit = d->time_limit;
+    o.memory_limit = (apr_uint64_t)d->memory_limit;
+    status = rf_domain_create(d->module->handle, &o, &d->rf);
     rf_policy_destroy(p);
     if (status != RF_OK)
         return status;
-    __atomic_fetch_add(&slot->module->counters->domains, 1, __ATOMIC_RELAXED);
-    slot->serve = slot->module->kind == MF_HANDLER ? RF_DLSYM(slot->domain, int, fenced_handle, (const void *))
-                                                   : RF_DLSYM(slot->domain, int, fenced_program, (const void *));
-    if (!slot->serve)
+    __atomic_fetch_add(&d->module->counters->domains, 1, __ATOMIC_RELAXED);
+    d->serve = d->module->kind == MF_HANDLER ? RF_DLSYM(d->rf, int, fenced_handle, (const void *))
+                                                   : RF_DLSYM(d->rf, int, fenced_program, (const void *));
+    if (!d->serve)
         return rf_error()->status;
-    if (slot->module->has_start) {
-        status = rf_domain_call(slot->domain, "fenced_start", NULL, 0, NULL);
+    if (d->module->has_start) {
+        status = rf_domain_call(d->rf, "fenced_start", NULL, 0, NULL);
         if (status != RF_OK)
             return status;
     }
-    slot->block = rf_memory_alloc(slot->domain, MF_BLOCK);
-    if (slot->block && rf_domain_checkpoint(slot->domain) != RF_OK) {
-        if (slot->module->has_start)
+    d->block = rf_memory_alloc(d->rf, MF_BLOCK);
+    if (d->block && rf_domain_checkpoint(d->rf) != RF_OK) {
+        if (d->module->has_start)
             return rf_error()->status;
         /* A reset then runs constructors again, and takes the block away. */
-        rf_memory_free(slot->domain, slot->block);
-        slot->block = NULL;
+        rf_memory_free(d->rf, d->block);
+        d->block = NULL;
         rf_error_clear();
     }
     return RF_OK;
 }
 
 /* One that is made like that and has no request, or NULL. Those that are too many go. */
-static mf_slot *find(const mf_module *m, apr_int64_t memory, mf_reset reset, const char *dirs)
+static mf_domain *find(const mf_module *m, apr_int64_t memory, mf_reset reset, const char *dirs)
 {
-    mf_slot **at = &slots;
+    mf_domain **at = &domains;
     int count = 0;
 
     while (*at) {
-        mf_slot *slot = *at;
+        mf_domain *d = *at;
 
-        if (!slot->busy && slot->module == m && slot->memory_limit == memory && slot->reset == reset &&
-            strcmp(slot->dirs ? slot->dirs : "", dirs ? dirs : "") == 0) {
-            *at = slot->next;
-            slot->next = slots;
-            return slots = slot;
+        if (!d->busy && d->module == m && d->memory_limit == memory && d->reset == reset &&
+            strcmp(d->dirs ? d->dirs : "", dirs ? dirs : "") == 0) {
+            *at = d->next;
+            d->next = domains;
+            return domains = d;
         }
-        if (++count >= MOST && !slot->busy) {
-            *at = slot->next;
-            destroy(slot);
+        if (++count >= MOST && !d->busy) {
+            *at = d->next;
+            destroy(d);
             continue;
         }
-        at = &slot->next;
+        at = &d->next;
     }
     return NULL;
 }
 
 /* The calling thread's domain for such a request; NULL with rf_error. */
-mf_slot *mf_slot_take(mf_module *m, const mf_settings *settings, request_rec *r)
+mf_domain *mf_domain_take(mf_module *m, const mf_settings *settings, request_rec *r)
 {
     apr_int64_t memory = settings->memory_limit < 0 ? MF_MEMORY_LIMIT : settings->memory_limit;
     apr_uint64_t time = (apr_uint64_t)(settings->time_limit < 0 ? MF_TIME_LIMIT : settings->time_limit) * 1000;
     mf_reset reset = settings->reset < 0 ? MF_RESET_REQUEST : (mf_reset)settings->reset;
     char *dirs = dirs_text(r->pool, settings);
-    mf_slot *slot = find(m, memory, reset, dirs);
+    mf_domain *d = find(m, memory, reset, dirs);
 
-    if (!slot) {
-        slot = calloc(1, sizeof *slot);
-        if (!slot)
+    if (!d) {
+        d = calloc(1, sizeof *d);
+        if (!d)
             return NULL;
-        slot->module = m;
-        slot->memory_limit = memory;
-        slot->reset = reset;
-        slot->time_limit = time;
-        slot->dirs = dirs ? strdup(dirs) : NULL;
-        if (make(slot, settings) != RF_OK) {
+        d->module = m;
+        d->memory_limit = memory;
+        d->reset = reset;
+        d->time_limit = time;
+        d->dirs = dirs ? strdup(dirs) : NULL;
+        if (make(d, settings) != RF_OK) {
             /* What there is to tell is told before it is gone. */
             const char *why = rf_error() ? rf_error()->message : "no memory";
 
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced:%s: no domain: %s", m->name, why);
-            destroy(slot);
+            destroy(d);
             return NULL;
         }
-        slot->next = slots;
-        slots = slot;
-        pthread_setspecific(key, slots);
+        d->next = domains;
+        domains = d;
+        pthread_setspecific(key, domains);
     }
-    if (slot->time_limit != time) {
-        slot->time_limit = time;
-        rf_domain_set_time_limit(slot->domain, time);
+    if (d->time_limit != time) {
+        d->time_limit = time;
+        rf_domain_set_time_limit(d->rf, time);
     }
-    slot->busy = 1;
-    return slot;
+    d->busy = 1;
+    return d;
 }
 
-static void measure(mf_slot *slot)
+static void measure(mf_domain *d)
 {
     rf_usage usage = RF_USAGE_INIT;
-    apr_uint64_t *most = &slot->module->counters->most_memory;
+    apr_uint64_t *most = &d->module->counters->most_memory;
 
-    if (rf_domain_usage(slot->domain, &usage) == RF_OK && usage.memory > *most)
+    if (rf_domain_usage(d->rf, &usage) == RF_OK && usage.memory > *most)
         __atomic_store_n(most, usage.memory, __ATOMIC_RELAXED);
 }
 
 /* The request is over. */
-void mf_slot_give(mf_slot *slot, int faulted, request_rec *r)
+void mf_domain_give(mf_domain *d, int faulted, request_rec *r)
 {
-    mf_slot **at = &slots;
+    mf_domain **at = &domains;
 
-    slot->busy = 0;
-    slot->request = NULL;
-    if (faulted || slot->requests++ % 16 == 0)
-        measure(slot);
-    if (slot->reset == MF_RESET_NEVER) {
-        slot->down |= faulted;
+    d->busy = 0;
+    d->request = NULL;
+    if (faulted || d->requests++ % 16 == 0)
+        measure(d);
+    if (d->reset == MF_RESET_NEVER) {
+        d->down |= faulted;
         return;
     }
-    if ((slot->reset == MF_RESET_FAULT && !faulted) || rf_domain_reset(slot->domain) == RF_OK)
+    if ((d->reset == MF_RESET_FAULT && !faulted) || rf_domain_reset(d->rf) == RF_OK)
         return;
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced:%s: cannot be reset, and is made anew: %s", slot->module->name,
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced:%s: cannot be reset, and is made anew: %s", d->module->name,
                   rf_error()->message);
-    while (*at != slot)
+    while (*at != d)
         at = &(*at)->next;
-    *at = slot->next;
-    destroy(slot);
+    *at = d->next;
+    destroy(d);
 }

@@ -4,9 +4,9 @@
 #include "apr_lib.h"
 
 /* The request of the domain that calls; NULL while it prepares itself. */
-static mf_request *request(rf_caller *caller, void *slot)
+static mf_request *request(rf_caller *caller, void *context)
 {
-    mf_request *q = ((mf_slot *)slot)->request;
+    mf_request *q = ((mf_domain *)context)->request;
 
     if (!q)
         rf_caller_return_int(caller, (apr_uint64_t)-1);
@@ -18,9 +18,9 @@ static const void *address(rf_caller *caller, unsigned n)
     return (const void *)(apr_uintptr_t)rf_caller_arg_int(caller, n);
 }
 
-static void import_read(rf_caller *caller, void *slot)
+static void import_read(rf_caller *caller, void *context)
 {
-    mf_request *q = request(caller, slot);
+    mf_request *q = request(caller, context);
     char piece[MF_PIECE];
     apr_size_t capacity = rf_caller_arg_int(caller, 1);
     long n;
@@ -28,14 +28,14 @@ static void import_read(rf_caller *caller, void *slot)
     if (!q)
         return;
     n = mf_read(q, piece, capacity < sizeof piece ? capacity : sizeof piece);
-    if (n > 0 && rf_memory_write(q->slot->domain, (void *)(apr_uintptr_t)rf_caller_arg_int(caller, 0), piece, (size_t)n) != RF_OK)
+    if (n > 0 && rf_memory_write(q->domain->rf, (void *)(apr_uintptr_t)rf_caller_arg_int(caller, 0), piece, (size_t)n) != RF_OK)
         rf_caller_fail(caller, "fenced_read: the address is not the module's");
     rf_caller_return_int(caller, (apr_uint64_t)n);
 }
 
-static void import_write(rf_caller *caller, void *slot)
+static void import_write(rf_caller *caller, void *context)
 {
-    mf_request *q = request(caller, slot);
+    mf_request *q = request(caller, context);
     int result;
 
     if (!q)
@@ -46,17 +46,17 @@ static void import_write(rf_caller *caller, void *slot)
     rf_caller_return_int(caller, (apr_uint64_t)(result < 0 ? -1 : 0));
 }
 
-static void import_flush(rf_caller *caller, void *slot)
+static void import_flush(rf_caller *caller, void *context)
 {
-    mf_request *q = request(caller, slot);
+    mf_request *q = request(caller, context);
 
     if (q)
         rf_caller_return_int(caller, (apr_uint64_t)mf_flush(q));
 }
 
-static void import_set_status(rf_caller *caller, void *slot)
+static void import_set_status(rf_caller *caller, void *context)
 {
-    mf_request *q = request(caller, slot);
+    mf_request *q = request(caller, context);
     int status = (int)rf_caller_arg_int(caller, 0);
 
     if (!q)
@@ -116,39 +116,39 @@ static int header(mf_request *q, const char *name, const char *value, int add)
     return 0;
 }
 
-static void import_header(rf_caller *caller, void *slot, int add)
+static void import_header(rf_caller *caller, void *context, int add)
 {
-    mf_request *q = request(caller, slot);
+    mf_request *q = request(caller, context);
     char name[MF_NAME], value[MF_VALUE];
     rf_status status;
 
     if (!q)
         return;
-    status = rf_memory_read_string(q->slot->domain, address(caller, 0), name, sizeof name, NULL);
+    status = rf_memory_read_string(q->domain->rf, address(caller, 0), name, sizeof name, NULL);
     if (status == RF_OK)
-        status = rf_memory_read_string(q->slot->domain, address(caller, 1), value, sizeof value, NULL);
+        status = rf_memory_read_string(q->domain->rf, address(caller, 1), value, sizeof value, NULL);
     if (status == RF_ERROR_RANGE || status == RF_ERROR_ACCESS)
         rf_caller_fail(caller, "fenced_set_header: the address is not the module's");
     rf_caller_return_int(caller, (apr_uint64_t)(status != RF_OK ? -1 : header(q, name, value, add)));
 }
 
-static void import_set_header(rf_caller *caller, void *slot)
+static void import_set_header(rf_caller *caller, void *context)
 {
-    import_header(caller, slot, 0);
+    import_header(caller, context, 0);
 }
 
-static void import_add_header(rf_caller *caller, void *slot)
+static void import_add_header(rf_caller *caller, void *context)
 {
-    import_header(caller, slot, 1);
+    import_header(caller, context, 1);
 }
 
-static void import_log(rf_caller *caller, void *slot)
+static void import_log(rf_caller *caller, void *context)
 {
     char line[1024];
-    rf_status status = rf_memory_read_string(((mf_slot *)slot)->domain, address(caller, 0), line, sizeof line, NULL);
+    rf_status status = rf_memory_read_string(((mf_domain *)context)->rf, address(caller, 0), line, sizeof line, NULL);
 
     if (status == RF_OK)
-        mf_log_text(slot, line);
+        mf_log_text(context, line);
 }
 
 const rf_import mf_imports[] = { RF_IMPORT_INIT_CALLBACK("fenced_read", import_read, NULL),

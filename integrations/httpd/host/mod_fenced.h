@@ -71,25 +71,25 @@ enum {
 struct mf_request;
 
 /* A domain of a thread: for a module, and what of the configuration holds for as long as the domain. */
-typedef struct mf_slot {
-    struct mf_slot *next;
+typedef struct mf_domain {
+    struct mf_domain *next;
     mf_module *module;
     apr_int64_t memory_limit;
     mf_reset reset;
     char *dirs; /* as a text that is equal for equal ones; NULL for none */
-    rf_domain *domain;
+    rf_domain *rf;
     int (*serve)(const void *);
     char *block;  /* in the domain: for requests up to MF_BLOCK; NULL if a reset takes such memory away */
     apr_uint64_t time_limit, requests;
     int busy, down; /* a request is in it; it stays faulted (FencedReset never) */
     struct mf_request *request;
-} mf_slot;
+} mf_domain;
 
 /* A request in a domain. */
 typedef struct mf_request {
     request_rec *r;
     mf_module *module;
-    mf_slot *slot;
+    mf_domain *domain;
     const mf_settings *settings;
     enum { MF_BODY_NEW, MF_BODY_READING, MF_BODY_ENDED, MF_BODY_BROKEN } body;
     /* the answer */
@@ -119,8 +119,8 @@ int mf_module_open(mf_module *m, apr_pool_t *pool, server_rec *s);
 
 /* domain.c */
 apr_status_t mf_domains_init(apr_pool_t *child);
-mf_slot *mf_slot_take(mf_module *m, const mf_settings *settings, request_rec *r);
-void mf_slot_give(mf_slot *slot, int faulted, request_rec *r);
+mf_domain *mf_domain_take(mf_module *m, const mf_settings *settings, request_rec *r);
+void mf_domain_give(mf_domain *d, int faulted, request_rec *r);
 apr_uint64_t mf_now(void);
 
 /* import.c */
@@ -138,7 +138,7 @@ long mf_read(mf_request *q, void *to, apr_size_t capacity);
 void mf_refuse(mf_request *q, int status, const char *why);
 
 /* program.c */
-rf_decision mf_syscall(rf_syscall *call, void *slot);
+rf_decision mf_syscall(rf_syscall *call, void *context);
 int mf_program_write(mf_request *q, const void *from, apr_size_t length);
 int mf_program_end(mf_request *q);
 
@@ -147,7 +147,7 @@ int mf_handler(request_rec *r);
 
 /* report.c */
 void mf_report(mf_request *q, const rf_error_info *error);
-void mf_log_text(mf_slot *slot, const char *text);
+void mf_log_text(mf_domain *d, const char *text);
 
 /* status.c */
 int mf_status_handler(request_rec *r);

@@ -6,17 +6,17 @@
 /* Whatever waits for the client does not count as the module's time. */
 static apr_uint64_t wait_begin(mf_request *q)
 {
-    if (q->slot->request)
-        rf_domain_pause_time(q->slot->domain);
+    if (q->domain->request)
+        rf_domain_pause_time(q->domain->rf);
     return mf_now();
 }
 
 static void wait_end(mf_request *q, apr_uint64_t since)
 {
-    if (!q->slot->request)
+    if (!q->domain->request)
         return;
     q->waited += mf_now() - since;
-    rf_domain_resume_time(q->slot->domain);
+    rf_domain_resume_time(q->domain->rf);
 }
 
 void mf_refuse(mf_request *q, int status, const char *why)
@@ -77,7 +77,7 @@ int mf_write(mf_request *q, const void *from, apr_size_t length)
             q->piece = apr_bucket_alloc(q->piece_size, q->r->connection->bucket_alloc);
         }
         n = q->piece_size - q->used < length ? q->piece_size - q->used : length;
-        if (rf_memory_read(q->slot->domain, at, q->piece + q->used, n) != RF_OK)
+        if (rf_memory_read(q->domain->rf, at, q->piece + q->used, n) != RF_OK)
             return -2;
         q->used += n;
         q->written += (apr_off_t)n;

@@ -94,7 +94,7 @@ int mf_program_write(mf_request *q, const void *from, apr_size_t length)
                 memcpy(larger, q->head, q->head_length);
             q->head = larger;
         }
-        if (rf_memory_read(q->slot->domain, at, q->head + q->head_length, n) != RF_OK)
+        if (rf_memory_read(q->domain->rf, at, q->head + q->head_length, n) != RF_OK)
             return -2;
         q->head_length += n;
         end = head_end(q, before);
@@ -123,47 +123,47 @@ int mf_program_end(mf_request *q)
 }
 
 /* Standard error, or whatever a handler prints. */
-static int log_bytes(mf_slot *slot, const void *from, apr_size_t length)
+static int log_bytes(mf_domain *d, const void *from, apr_size_t length)
 {
     char line[1024];
     apr_size_t n = length < sizeof line - 1 ? length : sizeof line - 1;
 
-    if (rf_memory_read(slot->domain, from, line, n) != RF_OK)
+    if (rf_memory_read(d->rf, from, line, n) != RF_OK)
         return -2;
     while (n && line[n - 1] == '\n')
         n--;
     line[n] = 0;
     if (n)
-        mf_log_text(slot, line);
+        mf_log_text(d, line);
     return 0;
 }
 
-static apr_int64_t put(mf_slot *slot, int stream, apr_uint64_t from, apr_uint64_t length)
+static apr_int64_t put(mf_domain *d, int stream, apr_uint64_t from, apr_uint64_t length)
 {
     const void *at = (const void *)(apr_uintptr_t)from;
     int result;
 
     if (length > 1 << 30)
         length = 1 << 30;
-    if (stream == 1 && slot->module->kind == MF_PROGRAM)
-        result = mf_program_write(slot->request, at, length);
+    if (stream == 1 && d->module->kind == MF_PROGRAM)
+        result = mf_program_write(d->request, at, length);
     else
-        result = log_bytes(slot, at, length);
+        result = log_bytes(d, at, length);
     return result == 0 ? (apr_int64_t)length : result == -1 ? -EPIPE : -EFAULT;
 }
 
-static apr_int64_t get(mf_slot *slot, apr_uint64_t to, apr_uint64_t length)
+static apr_int64_t get(mf_domain *d, apr_uint64_t to, apr_uint64_t length)
 {
     char piece[MF_PIECE];
-    long n = mf_read(slot->request, piece, length < sizeof piece ? length : sizeof piece);
+    long n = mf_read(d->request, piece, length < sizeof piece ? length : sizeof piece);
 
-    if (n > 0 && rf_memory_write(slot->domain, (void *)(apr_uintptr_t)to, piece, (size_t)n) != RF_OK)
+    if (n > 0 && rf_memory_write(d->rf, (void *)(apr_uintptr_t)to, piece, (size_t)n) != RF_OK)
         return -EFAULT;
     return n < 0 ? -EIO : n;
 }
 
 /* A read stops where less came than was asked for. */
-static apr_int64_t vectors(mf_slot *slot, int stream, apr_uint64_t array, apr_uint64_t count)
+static apr_int64_t vectors(mf_domain *d, int stream, apr_uint64_t array, apr_uint64_t count)
 {
     apr_int64_t all = 0;
 
@@ -173,12 +173,12 @@ static apr_int64_t vectors(mf_slot *slot, int stream, apr_uint64_t array, apr_ui
         struct iovec one;
         apr_int64_t n;
 
-        if (rf_memory_read(slot->domain, (const void *)(apr_uintptr_t)(array + i * sizeof one), &one, sizeof one) != RF_OK)
+        if (rf_memory_read(d->rf, (const void *)(apr_uintptr_t)(array + i * sizeof one), &one, sizeof one) != RF_OK)
             return -EFAULT;
         if (one.iov_len == 0)
             continue;
-        n = stream == 0 ? get(slot, (apr_uint64_t)(apr_uintptr_t)one.iov_base, one.iov_len)
-                        : put(slot, stream, (apr_uint64_t)(apr_uintptr_t)one.iov_base, one.iov_len);
+        n = stream == 0 ? get(d, (apr_uint64_t)(apr_uintptr_t)one.iov_base, one.iov_len)
+                        : put(d, stream, (apr_uint64_t)(apr_uintptr_t)one.iov_base, one.iov_len);
         if (n < 0)
             return all ? all : n;
         all += n;
@@ -191,7 +191,7 @@ static apr_int64_t vectors(mf_slot *slot, int stream, apr_uint64_t array, apr_ui
 /* System calls of a domain: those for the standard streams are answered here, the policy has the others. */
 rf_decision mf_syscall(rf_syscall *call, void *context)
 {
-    mf_slot *slot = context;
+    mf_domain *d = context;
     int stream = call->args[0] > 2 ? -1 : (int)call->args[0];
     int reads = call->number == SYS_read || call->number == SYS_readv;
     int writes = call->number == SYS_write || call->number == SYS_writev;
@@ -199,12 +199,12 @@ rf_decision mf_syscall(rf_syscall *call, void *context)
     if (stream < 0 || reads != (stream == 0) || (!reads && !writes))
         return RF_DECISION_POLICY;
     /* There is no request yet; the policy's null streams take what comes. */
-    if (!slot->request || (reads && slot->module->kind == MF_HANDLER))
+    if (!d->request || (reads && d->module->kind == MF_HANDLER))
         return RF_DECISION_POLICY;
     if (call->number == SYS_readv || call->number == SYS_writev)
-        call->result = vectors(slot, stream, call->args[1], call->args[2]);
+        call->result = vectors(d, stream, call->args[1], call->args[2]);
     else
-        call->result = reads ? get(slot, call->args[1], call->args[2]) : put(slot, stream, call->args[1], call->args[2]);
+        call->result = reads ? get(d, call->args[1], call->args[2]) : put(d, stream, call->args[1], call->args[2]);
     rf_error_clear();
     return RF_DECISION_RETURN;
 }

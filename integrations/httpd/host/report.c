@@ -23,14 +23,14 @@ void mf_report(mf_request *q, const rf_error_info *error)
 }
 
 /* A line that the module writes itself. */
-void mf_log_text(mf_slot *slot, const char *text)
+void mf_log_text(mf_domain *d, const char *text)
 {
-    mf_request *q = slot->request;
+    mf_request *q = d->request;
 
     if (!q)
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf, "fenced:%s says: %s", slot->module->name, text);
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf, "fenced:%s says: %s", d->module->name, text);
     else if (q->lines++ < LINES)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s says: %s", slot->module->name, text);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s says: %s", d->module->name, text);
     else if (q->lines == LINES + 1)
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s says more, which is left out", slot->module->name);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s says more, which is left out", d->module->name);
 }

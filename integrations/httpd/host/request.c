@@ -76,14 +76,14 @@ static apr_uint64_t give(mf_request *q, void **own)
     apr_size_t size = pointers + text_size(r->method) + text_size(r->uri) + text_size(r->args) + text_size(r->path_info) +
                       text_size(r->protocol) + text_size(r->useragent_ip) + text_size(r->user) + table_size(headers) +
                       table_size(cgi) + table_size(given);
-    block b = { apr_palloc(r->pool, size), (apr_uint64_t)(apr_uintptr_t)q->slot->block, pointers };
+    block b = { apr_palloc(r->pool, size), (apr_uint64_t)(apr_uintptr_t)q->domain->block, pointers };
     fenced_request *into = (fenced_request *)b.host;
     fenced_header *header = (fenced_header *)(into + 1);
     const char **variable = (const char **)(header + headers->nelts);
 
     *own = NULL;
     if (!b.domain || size > MF_BLOCK) {
-        *own = rf_memory_alloc(q->slot->domain, size);
+        *own = rf_memory_alloc(q->domain->rf, size);
         if (!*own)
             return 0;
         b.domain = (apr_uint64_t)(apr_uintptr_t)*own;
@@ -112,7 +112,7 @@ static apr_uint64_t give(mf_request *q, void **own)
             *variable++ = put_variable(&b, e->key, e->val);
         }
     *variable = NULL;
-    if (rf_memory_write(q->slot->domain, (void *)(apr_uintptr_t)b.domain, b.host, size) != RF_OK)
+    if (rf_memory_write(q->domain->rf, (void *)(apr_uintptr_t)b.domain, b.host, size) != RF_OK)
         return 0;
     return b.domain;
 }
@@ -175,10 +175,10 @@ static int run(mf_request *q, rf_status *status)
     at = give(q, &own);
     *status = at ? RF_OK : rf_error()->status;
     if (at) {
-        q->slot->request = q;
-        result = q->slot->serve((const void *)(apr_uintptr_t)at);
+        q->domain->request = q;
+        result = q->domain->serve((const void *)(apr_uintptr_t)at);
         *status = rf_call_status();
-        q->slot->request = NULL;
+        q->domain->request = NULL;
     }
     /* exit is an ordinary end of a program. */
     if (*status == RF_FAULT_EXIT && q->module->kind == MF_PROGRAM) {
@@ -188,8 +188,8 @@ static int run(mf_request *q, rf_status *status)
     }
     count(q, begun, *status);
     if (*status == RF_OK) {
-        if (own && q->slot->reset != MF_RESET_REQUEST)
-            rf_memory_free(q->slot->domain, own);
+        if (own && q->domain->reset != MF_RESET_REQUEST)
+            rf_memory_free(q->domain->rf, own);
         return answered(q, result);
     }
     mf_report(q, rf_error());
@@ -215,19 +215,19 @@ int mf_handler(request_rec *r)
     }
     q.module = m;
     q.settings = ap_get_module_config(r->per_dir_config, &fenced_module);
-    q.slot = mf_slot_take(m, q.settings, r);
-    if (!q.slot)
+    q.domain = mf_domain_take(m, q.settings, r);
+    if (!q.domain)
         return HTTP_INTERNAL_SERVER_ERROR;
-    if (q.slot->down) {
+    if (q.domain->down) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced:%s: it has failed before (FencedReset never)", m->name);
-        q.slot->busy = 0;
+        q.domain->busy = 0;
         return HTTP_SERVICE_UNAVAILABLE;
     }
     q.out = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     result = run(&q, &status);
     if (result != OK)
         r->status = HTTP_OK;
-    mf_slot_give(q.slot, status != RF_OK, r);
+    mf_domain_give(q.domain, status != RF_OK, r);
     if (q.redirect && !q.refused) {
         /* Another page of this server answers, as if it had been asked for. */
         r->method = "GET";

@@ -250,9 +250,9 @@ fn tables(out: &mut String, library: &Library<'_>) {
             out,
             "    {{ {}, rfb_hook_{number}, {refuse}, {first}, {} }},",
             quote(&hook.name),
-            hook.slots
+            hook.loans
         );
-        first += hook.slots;
+        first += hook.loans;
     }
     line!(out, "    {{ NULL, NULL, NULL, {first}, 0 }}\n}};");
     let layout = layout(library);
@@ -278,7 +278,7 @@ fn tables(out: &mut String, library: &Library<'_>) {
         ("records", "rfb_records".to_owned()),
         ("hooks", "rfb_hooks".to_owned()),
         ("hook_count", plan.hooks.len().to_string()),
-        ("slot_count", first.to_string()),
+        ("loan_count", first.to_string()),
         ("layout_symbol", quote(&format!("rfb_layout_{name}"))),
         ("layout", "rfb_layout".to_owned()),
         ("layout_names", "rfb_layout_names".to_owned()),
@@ -525,7 +525,7 @@ fn write_hook(out: &mut String, library: &Library<'_>, number: usize, hook: &Hoo
     let pointer = types.declare(strip(library, hook.to), "");
     line!(
         out,
-        "    __typeof__({pointer}) rfb_call = (__typeof__({pointer}))rfb_enter(caller, (rfb_slot *)context, &rfb_mark);"
+        "    __typeof__({pointer}) rfb_call = (__typeof__({pointer}))rfb_enter(caller, (rfb_loan *)context, &rfb_mark);"
     );
     line!(out, "    if (!rfb_call)\n        return;");
     let (mut ints, mut floats, mut stacked) = (0, 0, 0);

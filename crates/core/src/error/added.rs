@@ -4,6 +4,25 @@ use super::load::THROUGH_R14;
 use super::{CallError, DomainError, HostError, MemoryError};
 use crate::backend::Unsupported;
 
+/// Why what is to go cannot go yet: a call may be in it, or return into it.
+#[derive(Debug, thiserror::Error)]
+pub enum InUse {
+    /// Something on the stack of the calling thread returns into it.
+    #[error("{name} is on the stack of the calling thread; let it return first")]
+    OnStack {
+        /// The name.
+        name: String,
+    },
+    /// Other threads are inside the domain and did not leave it in time, so nobody knows whether they are in it.
+    #[error("{name}: {lanes} other threads are inside the domain; try again, or interrupt their calls")]
+    Busy {
+        /// The name.
+        name: String,
+        /// How many.
+        lanes: usize,
+    },
+}
+
 /// Why code was not added to a living domain, not found, or not removed. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -67,20 +86,9 @@ pub enum CodeError {
         /// The limit.
         limit: u32,
     },
-    /// The code is in the middle of a call on the calling thread: something below it on the stack returns into it.
-    #[error("{name} is on the stack of the calling thread; let it return first")]
-    OnStack {
-        /// The name.
-        name: String,
-    },
-    /// Other threads are inside the domain and did not leave it in time, so nobody knows whether they are in this code.
-    #[error("{name}: {lanes} other threads are inside the domain; try again, or interrupt their calls")]
-    Busy {
-        /// The name.
-        name: String,
-        /// How many.
-        lanes: usize,
-    },
+    /// A call may be in the code.
+    #[error(transparent)]
+    InUse(#[from] InUse),
     /// Called from a signal handler that interrupted the runtime.
     #[error("code cannot be added or removed from a signal handler that interrupted the runtime")]
     Handler,
@@ -173,21 +181,9 @@ pub enum ModuleError {
         /// The name of the other one.
         by: String,
     },
-    /// Something on the stack of the calling thread returns into the module.
-    #[error("{name} is on the stack of the calling thread; let it return first")]
-    OnStack {
-        /// The name.
-        name: String,
-    },
-    /// Other threads are inside the domain and did not leave it in time, so nobody knows whether they are in this module. If they
-    /// came while its destructors ran, these do not run again at the next try.
-    #[error("{name}: {lanes} other threads are inside the domain; try again, or interrupt their calls")]
-    Busy {
-        /// The name.
-        name: String,
-        /// How many.
-        lanes: usize,
-    },
+    /// A call may be in the module. If other threads came while its destructors ran, these do not run again at the next try.
+    #[error(transparent)]
+    InUse(#[from] InUse),
     /// Its constructors or destructors are running.
     #[error("{name} is being added or removed at this moment")]
     Changing {

@@ -12,7 +12,7 @@
 //! * *Using the place again*: only once the calls that were in progress (the calling thread's own) have ended.
 
 use super::handles::Handles;
-use super::quiet::{Grave, on_stack, quiet};
+use super::quiet::{Grave, may_go};
 use super::{Domain, Entry, Inner};
 use crate::lanes::watchdog;
 use crate::lanes::world::{self, Guard};
@@ -313,8 +313,8 @@ impl Domain {
     /// meanwhile. The calling thread may itself be in a host function that the domain called.
     ///
     /// # Errors
-    /// [`CodeError::Unknown`]; [`CodeError::OnStack`] if the calling thread is to return into the code;
-    /// [`CodeError::Busy`] if other threads stay in the domain. Nothing has changed then.
+    /// [`CodeError::Unknown`]; [`CodeError::InUse`] if the calling thread is to return into the code, or
+    /// other threads stay in the domain. Nothing has changed then.
     pub fn remove_code(&self, name: &str) -> Result<(), CodeError> {
         let inner = &*self.0;
         let _world = world::lock().ok_or(CodeError::Handler)?;
@@ -326,15 +326,7 @@ impl Domain {
             .ok_or_else(|| CodeError::Unknown { name: name.into() })?;
         added.bury();
         added.arena.as_mut().expect("has a piece").ready()?;
-        let own = quiet(inner).map_err(|lanes| CodeError::Busy {
-            name: name.into(),
-            lanes,
-        })?;
-        if let Some(lane) = own
-            && on_stack(inner, lane, |offset| piece.contains(offset))
-        {
-            return Err(CodeError::OnStack { name: name.into() });
-        }
+        let own = may_go(inner, name, |offset| piece.contains(offset))?;
         piece.handles.kill();
         let Added {
             arena,

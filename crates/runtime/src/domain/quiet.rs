@@ -5,6 +5,7 @@ use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::watchdog;
 use crate::os::clock;
+use ringfence_core::error::InUse;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many nanoseconds to wait for other threads to leave the domain.
@@ -12,7 +13,7 @@ const PATIENCE: u64 = 100_000;
 
 /// Waits until no other thread is in the domain and sees to it that nobody enters while the world is locked, which it is. The
 /// calling thread's own lane, if it has a call in progress; an error with the number of others that stay inside.
-pub(super) fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
+fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
     let set = domain.lanes();
     for &lane in &set.lanes {
         // SAFETY: lanes in the list are this domain's.
@@ -49,7 +50,7 @@ pub(super) fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
 
 /// Whether a frame on the lane, which is the calling thread's own and out in a host function, returns to one of certain
 /// offsets in the window.
-pub(super) fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bool) -> bool {
+fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bool) -> bool {
     let top = lane.top.load(Ordering::Relaxed);
     // No handler may enter the lane and change its records meanwhile.
     lane.top.store(0, Ordering::Relaxed);
@@ -66,6 +67,23 @@ pub(super) fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bo
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     lane.top.store(top, Ordering::Relaxed);
     found
+}
+
+/// Whether no call is in what `contains` tells, so that it can go now. The calling thread's lane, if it has a call in progress
+/// elsewhere in the domain.
+pub(super) fn may_go<'a>(
+    domain: &'a Inner,
+    name: &str,
+    contains: impl Fn(u64) -> bool,
+) -> Result<Option<&'a Lane>, InUse> {
+    let own = quiet(domain).map_err(|lanes| InUse::Busy {
+        name: name.into(),
+        lanes,
+    })?;
+    match own {
+        Some(lane) if on_stack(domain, lane, contains) => Err(InUse::OnStack { name: name.into() }),
+        _ => Ok(own),
+    }
 }
 
 /// Something whose place has to wait until calls that were in progress have ended.

@@ -2,7 +2,7 @@
 
 use super::{Family, State};
 use crate::domain::family::Added;
-use crate::domain::quiet::{Grave, on_stack, quiet};
+use crate::domain::quiet::{Grave, may_go};
 use crate::domain::relocate::GAP;
 use crate::domain::series::Series;
 use crate::domain::{Domain, Inner};
@@ -46,12 +46,10 @@ impl Family {
     /// Tries to get rid of modules whose constructors failed.
     pub(super) fn reap(&mut self, domain: &Inner) {
         while let Some(dead) = self.members.iter().position(|m| m.state == State::Dead) {
-            let Ok(own) = quiet(domain) else { return };
             let added = self.members[dead].added.clone();
-            if own.is_some_and(|lane| on_stack(domain, lane, |offset| added.returns_to(offset)))
-                || self.take_out(domain, dead, own).is_err()
-            {
-                return;
+            match may_go(domain, "", |offset| added.returns_to(offset)) {
+                Ok(own) if self.take_out(domain, dead, own).is_ok() => {}
+                _ => return,
             }
         }
     }
@@ -125,7 +123,7 @@ impl Domain {
     /// domain called.
     ///
     /// # Errors
-    /// [`ModuleError`]; nothing has changed then, except as [`ModuleError::Busy`] and [`ModuleError::Fini`] say.
+    /// [`ModuleError`]; nothing has changed then, except as [`ModuleError::InUse`] and [`ModuleError::Fini`] say.
     pub fn remove(&self, name: &str) -> Result<(), ModuleError> {
         let inner = &*self.0;
         let own = || name.to_string();
@@ -177,16 +175,7 @@ impl Domain {
     /// Whether a module can go now: the calling thread's lane if it has one.
     pub(super) fn may_go(&self, added: &Added, name: &str) -> Result<Option<&Lane>, ModuleError> {
         let inner = &*self.0;
-        let own = quiet(inner).map_err(|lanes| ModuleError::Busy {
-            name: name.into(),
-            lanes,
-        })?;
-        match own {
-            Some(lane) if on_stack(inner, lane, |offset| added.returns_to(offset)) => {
-                Err(ModuleError::OnStack { name: name.into() })
-            }
-            _ => Ok(own),
-        }
+        Ok(may_go(inner, name, |offset| added.returns_to(offset))?)
     }
 
     pub(super) fn take_away(&self, family: &mut Family, index: usize, name: &str) -> Result<(), ModuleError> {
