@@ -126,6 +126,10 @@ pub(crate) fn resume(
     let (mut at, mut walk) = (out.top, Walk::default());
     let (placed, offset, depth) = loop {
         walk.step(lane)?;
+        debug_assert!(
+            u64::from(walk.0 - 1) * 8 <= at - out.top,
+            "a step moves up by a word at least"
+        );
         // SAFETY: the place of a return address on the lane's control stack: the first is the gate's caller's, each further one
         // stands where the depth that the verifier knows puts it.
         let found = unsafe { (at as *const u64).read() };
