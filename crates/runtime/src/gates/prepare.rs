@@ -148,8 +148,7 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
         l.credit.store(0, Ordering::Relaxed);
         l.expired.store(u64::MAX, Ordering::Relaxed);
         l.seen.store(u64::MAX, Ordering::Relaxed);
-        l.timed
-            .store(u32::from(domain.lanes.looked_at()), Ordering::Relaxed);
+        l.looked_at.store(domain.lanes.looked_at(), Ordering::Relaxed);
         l.ticked.store(u64::MAX, Ordering::Relaxed);
         l.blocked.store(0, Ordering::Relaxed);
         l.looked.store(0, Ordering::Relaxed);

@@ -40,6 +40,15 @@ pub(crate) mod attention {
     pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED | DEEP;
 }
 
+/// Values of [`Lane::looked_at`].
+pub(crate) mod looked_at {
+    pub const NOT: u32 = 0;
+    /// A word of the host's may end calls.
+    pub const FOR_A_WORD: u32 = 1;
+    /// The domain's processor time is counted.
+    pub const FOR_TIME: u32 = 2;
+}
+
 /// Values of [`Lane::poisoned`].
 pub(crate) mod disorder {
     /// A host function came back out of order, or on another thread.
@@ -90,8 +99,8 @@ pub(crate) struct Lane {
     pub limit: AtomicU64,
     /// When the calls that are begun now have to have ended, all together, by the watchdog's clock; 0 for none.
     pub deadline: AtomicU64,
-    /// Whether the watchdog has to look at calls in this lane, for other reasons than a limit.
-    pub timed: AtomicU32,
+    /// Whether the watchdog has to look at calls in this lane, for other reasons than a limit: one of [`looked_at`].
+    pub looked_at: AtomicU32,
     /// The watchdog's own: in which round it found a call in progress last, and the thread's processor time then.
     pub looked: AtomicU64,
     pub processor: AtomicU64,
@@ -386,7 +395,13 @@ impl Lane {
 
     /// Whether the watchdog must be awake while a call is in progress.
     pub(crate) fn watched(&self) -> bool {
-        self.limit.load(Ordering::Relaxed) != 0 || self.timed.load(Ordering::Relaxed) != 0
+        self.limit.load(Ordering::Relaxed) != 0 || self.looked_at.load(Ordering::Relaxed) != looked_at::NOT
+    }
+
+    /// Whether it must look as often as time is counted.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) != 0
+            || self.looked_at.load(Ordering::Relaxed) == looked_at::FOR_TIME
     }
 
     /// What the lanes of its domain share.

@@ -2,7 +2,7 @@
 
 use crate::lanes::credit::CallCredit;
 use crate::lanes::first::First;
-use crate::lanes::lane::{Berth, Lane};
+use crate::lanes::lane::{Berth, Lane, looked_at};
 use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::Cancel;
 use ringfence_isa::window;
@@ -124,9 +124,13 @@ impl Lanes {
         self.first.free();
     }
 
-    /// Whether the watchdog has to look at calls for other reasons than their limit.
-    pub(crate) fn looked_at(&self) -> bool {
-        self.timed || self.cancel.is_some()
+    /// Whether the watchdog has to look at calls for other reasons than their limit: one of [`looked_at`].
+    pub(crate) fn looked_at(&self) -> u32 {
+        match (self.timed, &self.cancel) {
+            (true, _) => looked_at::FOR_TIME,
+            (false, Some(_)) => looked_at::FOR_A_WORD,
+            (false, None) => looked_at::NOT,
+        }
     }
 
     /// Whether the host's word ends calls now.

@@ -1,11 +1,11 @@
 //! The watchdog: ends calls that take too long or were interrupted.
 //!
-//! Gates only count calls. A thread of ours looks at the counts about once a millisecond while calls with a limit are in
-//! progress, and sleeps otherwise; the first call after that wakes it (`WAKE` sends it the slow way in). A call that has to
-//! end is marked; if the domain's own code is running, a signal makes it leave; if not, the gate looks at the mark
-//! on the way back.
+//! Gates only count calls. A thread of ours looks at the counts while calls with a limit are in progress: about once a
+//! millisecond where time is limited, every four where only a word of the host's may end them. It sleeps otherwise; the
+//! first call after that wakes it (`WAKE` sends it the slow way in). A call that has to end is marked; if the domain's own
+//! code is running, a signal makes it leave; if not, the gate looks at the mark on the way back.
 
-use crate::lanes::lane::{Lane, attention};
+use crate::lanes::lane::{Lane, attention, looked_at};
 use crate::lanes::set::Lanes;
 use crate::lanes::{all, signal, tick};
 use crate::os::lock::{Lock, Rank};
@@ -18,11 +18,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const NONE: u32 = 0;
 const RUNNING: u32 = 1;
 const PARKED: u32 = 2;
+/// Running, and to look once more before it waits.
+const NUDGED: u32 = 3;
 
 static STATE: AtomicU32 = AtomicU32::new(NONE);
 static STARTING: Lock<()> = Lock::new(Rank::Watchdog, ());
 
 const TICK_NS: u64 = 1_000_000;
+/// The same where no lane has a limit of time or of processor time. Looks are what it costs: a wake-up takes some ten microseconds of a
+/// processor, and a person or a protocol that cancels notices no four milliseconds.
+const WORD_NS: u64 = 4_000_000;
 /// How soon a signal that found the thread in a gate is sent again.
 const AGAIN_NS: u64 = 100_000;
 /// So many quiet ticks, and the watchdog goes to sleep.
@@ -37,8 +42,15 @@ pub(crate) fn wake() -> Result<(), HostError> {
 
 /// Makes the watchdog look now, if there is one: there is one if a domain has more than one lane, or a lane has a limit. Async-signal-safe.
 pub(crate) fn nudge() {
-    let _ = STATE.compare_exchange(PARKED, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
+    set_nudged(&STATE);
     futex_wake();
+}
+
+/// If it is looking, it may have passed what it is nudged for: it does not wait on this state.
+fn set_nudged(state: &AtomicU32) {
+    let _ = state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |now| {
+        (now != NONE).then_some(NUDGED)
+    });
 }
 
 /// In a child: its watchdog did not come along.
@@ -94,6 +106,8 @@ fn run() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 20_000u64, 0u64, 0u64, 0u64) };
     let mut quiet = 0;
     loop {
+        // Before the look: a nudge from here on is not lost.
+        STATE.swap(RUNNING, Ordering::AcqRel);
         let now = clock::now();
         let (busy, next) = look(now);
         if LOOKS.load(Ordering::Relaxed).is_multiple_of(64) {
@@ -105,13 +119,12 @@ fn run() {
             if !park() {
                 futex_wait(PARKED, None);
             }
-            STATE.store(RUNNING, Ordering::Release);
             LAST.store(0, Ordering::Relaxed);
             LOOKS.fetch_add(1, Ordering::Relaxed);
             quiet = 0;
             continue;
         }
-        futex_wait(RUNNING, Some(next.saturating_sub(now).clamp(1_000, TICK_NS)));
+        futex_wait(RUNNING, Some(next.saturating_sub(now).max(1_000)));
     }
 }
 
@@ -154,7 +167,20 @@ fn look(now: u64) -> (bool, u64) {
         .filter(|lane| lane.active())
         .filter_map(|lane| all::look(lane, |shared| look_at(lane, shared, now, this)).flatten())
         .min();
-    (next.is_some(), next.unwrap_or(u64::MAX).min(now + TICK_NS))
+    (
+        next.is_some(),
+        next.unwrap_or(u64::MAX).min(now + pace(all::all())),
+    )
+}
+
+/// How long to wait at most: of lanes without a call in progress, too, since theirs begin without a word to us. A lane that gets a limit
+/// has `WAKE` set, so that its next call makes us look again, and find it.
+fn pace<'a>(mut lanes: impl Iterator<Item = &'a Lane>) -> u64 {
+    if lanes.any(Lane::is_timed) {
+        TICK_NS
+    } else {
+        WORD_NS
+    }
 }
 
 /// The same for one lane; `None` if nothing has to be watched there.
@@ -163,8 +189,8 @@ fn look_at(lane: &Lane, shared: &Lanes, now: u64, this: Look) -> Option<u64> {
     let mut at = |time: u64| next = Some(next.map_or(time, |before: u64| before.min(time)));
     let sequence = lane.sequence.load(Ordering::Acquire);
     let limit = lane.limit.load(Ordering::Relaxed);
-    if lane.timed.load(Ordering::Relaxed) != 0 {
-        at(now + TICK_NS);
+    if lane.looked_at.load(Ordering::Relaxed) != looked_at::NOT {
+        at(now + WORD_NS);
         if shared.timed && charge(lane, shared, this) {
             mark(lane, sequence, attention::TIME);
         }
@@ -357,4 +383,39 @@ fn futex_wake() {
     let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the word is static.
     unsafe { libc::syscall(libc::SYS_futex, STATE.as_ptr(), op, 1, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::lane::tests::marked;
+
+    #[test]
+    fn looks_are_rare_where_no_time_is_limited() {
+        let lanes: Vec<Box<Lane>> = (0..3).map(|_| marked(7, 6, 0)).collect();
+        let now = || pace(lanes.iter().map(|lane| &**lane));
+        assert_eq!(now(), WORD_NS);
+        lanes[1].looked_at.store(looked_at::FOR_A_WORD, Ordering::Relaxed);
+        assert_eq!(now(), WORD_NS);
+        // Whether a call is in progress there or not.
+        lanes[2].limit.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(now(), TICK_NS);
+        lanes[2].limit.store(0, Ordering::Relaxed);
+        lanes[0].looked_at.store(looked_at::FOR_TIME, Ordering::Relaxed);
+        assert_eq!(now(), TICK_NS);
+    }
+
+    #[test]
+    fn nudges_are_not_lost() {
+        for (before, after) in [
+            (RUNNING, NUDGED),
+            (PARKED, NUDGED),
+            (NUDGED, NUDGED),
+            (NONE, NONE),
+        ] {
+            let state = AtomicU32::new(before);
+            set_nudged(&state);
+            assert_eq!(state.into_inner(), after);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::lanes::all;
 use crate::lanes::gate::{self, MAX_DOMAINS};
-use crate::lanes::lane::{Lane, disorder};
+use crate::lanes::lane::{Lane, disorder, looked_at};
 use crate::lanes::last_error::Record;
 use crate::lanes::records::Records;
 use crate::lanes::{signal, tick};
@@ -290,7 +290,7 @@ unsafe fn blank(lane: *mut Lane) {
         all::take_away(&*lane);
         (*lane).limit.store(0, Ordering::Relaxed);
         (*lane).deadline.store(0, Ordering::Relaxed);
-        (*lane).timed.store(0, Ordering::Relaxed);
+        (*lane).looked_at.store(looked_at::NOT, Ordering::Relaxed);
         (*lane).host_sp.store(0, Ordering::Relaxed);
         (*lane).top.store(1, Ordering::Release);
         (*lane).domain = std::ptr::null();
