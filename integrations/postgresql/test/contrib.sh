@@ -21,28 +21,12 @@ equal=(fuzzystrmatch isn seg cube earthdistance)
 all=(fuzzystrmatch isn seg cube earthdistance)
 
 fetch() {
-    local lists=$out/apt package version file
-    local -a apt=(apt-get -q -o "Dir::State::lists=$lists/lists" -o "Dir::Etc::sourceparts=$lists/parts"
-        -o Dir::Etc::sourcelist=/dev/null -o "Dir::Cache=$lists/cache" -o APT::Sandbox::User=root)
+    local package
 
     package=postgresql-$("$config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
-    version=$(dpkg-query -W -f '${source:Version}' "$package")
-    mkdir -p "$lists/lists/partial" "$lists/parts" "$lists/cache/archives/partial"
-    # Debian's own archives, for sources; nothing of the system's lists is changed.
-    for file in /etc/apt/sources.list.d/debian*.sources; do
-        sed 's/^Types:.*/Types: deb-src/' "$file" >"$lists/parts/$(basename "$file")"
-    done
-    "${apt[@]}" update >/dev/null
-    cd "$out"
-    # The installed version's, or the newest that the archive still has: sources of superseded updates go.
-    for version in "$version" $(apt-cache "${apt[@]:2}" showsrc "$package" | sed -n 's/^Version: //p' | sort -rV); do
-        if "${apt[@]}" source --download-only "$package=$version" >/dev/null 2>&1; then break; fi
-    done
-    file=$(find . -maxdepth 1 -name "${package}_*.orig.tar.*" ! -name '*.asc' | sort -V | tail -n 1)
-    rm -rf source
-    mkdir source
-    tar -xf "$file" -C source --strip-components=1
-    echo "$file"
+    "$here/../../../scripts/debian_source.sh" "$out" "$package" "$package"
+    rm -rf "$out/source"
+    mv "$out/$package" "$out/source"
 }
 
 source_of() { # NAME
