@@ -85,6 +85,7 @@ if [[ $what == test || $what == httpd ]]; then
     [[ -x /usr/sbin/apache2 ]] || missing+=(apache2-bin)
     want apxs apache2-dev
     want curl curl
+    want bzip2 bzip2 # unpacks APR's source
 fi
 # what loads a server, and FastCGI, whose absence is no failure: for `make bench-httpd`
 if [[ $what == httpd ]]; then

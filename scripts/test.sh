@@ -188,7 +188,10 @@ if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
     step postgresql-contrib integrations/postgresql/test/contrib.sh check
 fi
 # pages of Apache, on servers of its own
-if needs apxs httpd; then step httpd integrations/httpd/test/run.sh; fi
+if needs apxs httpd httpd-stock; then
+    step httpd integrations/httpd/test/run.sh
+    step httpd-stock integrations/httpd/test/stock.sh
+fi
 # functions from text, and packet filters, as people meet them
 if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 demo-functions; then
     step demo-functions bash -c 'cargo build --release --quiet -p ringfence-packet-filter --examples && integrations/packet-filter/demo.sh'

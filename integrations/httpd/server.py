@@ -25,12 +25,8 @@ Listen 127.0.0.1:{port}
 ServerName localhost
 {user}
 LoadModule mpm_{mpm}_module {modules}/mod_mpm_{mpm}.so
-LoadModule authz_core_module {modules}/mod_authz_core.so
-LoadModule alias_module {modules}/mod_alias.so
-LoadModule env_module {modules}/mod_env.so
-LoadModule mime_module {modules}/mod_mime.so
-LoadModule status_module {modules}/mod_status.so
 LoadModule fenced_module {out}/mod_fenced.so
+{load}
 TypesConfig /dev/null
 DocumentRoot docs
 <Directory />
@@ -62,10 +58,15 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Server:
-    """A server in a directory of its own; `config` comes behind what each of them has."""
+MODULES = ["authz_core", "alias", "env", "mime", "status"]
 
-    def __init__(self, name, mpm, config, size=None):
+
+class Server:
+    """A server in a directory of its own; `config` comes behind what each of them has. `more` modules are loaded besides MODULES; those in
+    `fenced` are fenced: their names, and the files of stock.sh."""
+
+    def __init__(self, name, mpm, config, size=None, more=(), fenced=None):
+        self.more, self.fenced = more, fenced or {}
         self.out = pathlib.Path(tree("out"))
         self.dir, self.mpm, self.config = self.out / name, mpm, config
         self.size = SIZES[mpm] if size is None else size
@@ -78,7 +79,13 @@ class Server:
     def write(self):
         modules = subprocess.run(["apxs", "-q", "LIBEXECDIR"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         user = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
-        text = BASE.format(dir=self.dir, port=self.port, user=user, mpm=self.mpm, modules=modules, out=self.out, size=self.size)
+        load = [
+            f"FencedLoadModule {name}_module {self.fenced[name]} /" if name in self.fenced else f"LoadModule {name}_module {modules}/mod_{name}.so"
+            for name in [*MODULES, *self.more]
+        ]
+        text = BASE.format(
+            dir=self.dir, port=self.port, user=user, mpm=self.mpm, modules=modules, out=self.out, size=self.size, load="\n".join(load)
+        )
         (self.dir / "httpd.conf").write_text(text + self.config.format(out=self.out, modules=modules, dir=self.dir))
 
     def apache(self, *words):

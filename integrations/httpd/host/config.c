@@ -1,5 +1,5 @@
 /* Where the server comes in: directives, their checks, what happens when processes start. */
-#include "mod_fenced.h"
+#include "stock.h"
 
 #include "apr_lib.h"
 #include "apr_shm.h"
@@ -165,6 +165,8 @@ static const char *set_environment(cmd_parms *cmd, void *settings, const char *n
 }
 
 static const command_rec directives[] = {
+    AP_INIT_TAKE_ARGV("FencedLoadModule", mf_stock_load, NULL, RSRC_CONF | EXEC_ON_READ,
+                      "NAME FILE [DIRECTORY...]: a stock module of the server in a domain of its own; it may read these directories"),
     AP_INIT_TAKE2("FencedModule", set_module, NULL, RSRC_CONF, "NAME FILE: a module, for SetHandler fenced:NAME"),
     AP_INIT_TAKE1("FencedTimeLimit", set_time_limit, NULL, RSRC_CONF | ACCESS_CONF,
                   "how long a request may take in the module, waits for the client left out: 5, 500ms; 0: no limit"),
@@ -179,11 +181,22 @@ static const command_rec directives[] = {
     { NULL, { NULL }, NULL, 0, 0, NULL }
 };
 
+/* The servers' numbers. */
+static void *create_server(apr_pool_t *pool, server_rec *s)
+{
+    static unsigned next;
+    unsigned *number = apr_palloc(pool, sizeof *number);
+
+    (void)s;
+    *number = next++;
+    return number;
+}
+
 static int pre_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp)
 {
     (void)log, (void)temp;
     modules = apr_array_make(pool, 4, sizeof(mf_module *));
-    return OK;
+    return mf_stock_run_server_hooks(STOCK_HOOK_pre_config, pool, NULL);
 }
 
 static apr_status_t forget_modules(void *nothing)
@@ -202,7 +215,18 @@ static int check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, ser
     apr_pool_cleanup_register(pool, NULL, forget_modules, apr_pool_cleanup_null);
     for (int i = 0; i < modules->nelts; i++)
         wrong |= mf_module_open(APR_ARRAY_IDX(modules, i, mf_module *), pool, s) != OK;
-    return wrong ? HTTP_INTERNAL_SERVER_ERROR : OK;
+    return wrong ? HTTP_INTERNAL_SERVER_ERROR : mf_stock_run_server_hooks(STOCK_HOOK_check_config, pool, s);
+}
+
+static int open_logs(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *s)
+{
+    (void)log, (void)temp;
+    return mf_stock_run_server_hooks(STOCK_HOOK_open_logs, pool, s);
+}
+
+static void retrieve_functions(void)
+{
+    mf_stock_run_server_hooks(STOCK_HOOK_optional_fn_retrieve, NULL, NULL);
 }
 
 static int post_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *s)
@@ -213,6 +237,8 @@ static int post_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, serv
     mf_counters *counters;
 
     (void)log, (void)temp;
+    if (mf_stock_post_config(pool, s) != OK)
+        return HTTP_INTERNAL_SERVER_ERROR;
     if (!modules->nelts)
         return OK;
     status = apr_shm_create(&shared, size, NULL, pool);
@@ -232,7 +258,7 @@ static int post_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, serv
 static int drop_privileges(apr_pool_t *pool, server_rec *s)
 {
     (void)pool;
-    if (modules->nelts && rf_process_init(NULL) != RF_OK)
+    if ((modules->nelts || mf_stocks()) && rf_process_init(NULL) != RF_OK)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "mod_fenced: %s", rf_error()->message);
     rf_error_clear();
     return OK;
@@ -242,19 +268,29 @@ static void child_init(apr_pool_t *pool, server_rec *s)
 {
     apr_status_t status;
 
-    if (!modules->nelts)
+    if (!modules->nelts && !mf_stocks())
         return;
     /* Once more: other modules may have set handlers for signals since. */
     drop_privileges(pool, s);
     status = mf_domains_init(pool);
     if (status != APR_SUCCESS)
         ap_log_error(APLOG_MARK, APLOG_ERR, status, s, "mod_fenced: no variables for threads");
+    mf_stock_child_init(pool, s);
+}
+
+/* A request in which a stock module has failed is answered with that. */
+static int fail_request(request_rec *r)
+{
+    return mf_stock_failed(r) ? HTTP_INTERNAL_SERVER_ERROR : DECLINED;
 }
 
 static void hooks(apr_pool_t *pool)
 {
+    ap_hook_handler(fail_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_open_logs(open_logs, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_optional_fn_retrieve(retrieve_functions, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_drop_privileges(drop_privileges, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_LAST);
@@ -266,7 +302,7 @@ static void hooks(apr_pool_t *pool)
 module AP_MODULE_DECLARE_DATA fenced_module = { STANDARD20_MODULE_STUFF,
                                                 create_settings,
                                                 merge_settings,
-                                                NULL,
+                                                create_server,
                                                 NULL,
                                                 directives,
                                                 hooks,

@@ -146,6 +146,7 @@ int mf_program_end(mf_request *q);
 int mf_handler(request_rec *r);
 
 /* report.c */
+const char *mf_callers(apr_pool_t *pool, const rf_error_info *error);
 void mf_report(mf_request *q, const rf_error_info *error);
 void mf_log_text(mf_domain *d, const char *text);
 

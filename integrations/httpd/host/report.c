@@ -11,15 +11,20 @@ static const char *frame(apr_pool_t *pool, const rf_frame *f)
     return f->file ? apr_psprintf(pool, "%s (%s:%u)", name, f->file, f->line) : name;
 }
 
-void mf_report(mf_request *q, const rf_error_info *error)
+/* ", called by f (page.c:12)" for each caller. The error's message has the innermost function. */
+const char *mf_callers(apr_pool_t *pool, const rf_error_info *error)
 {
-    apr_pool_t *pool = q->r->pool;
     const char *calls = "";
 
-    /* The message has the innermost. */
     for (unsigned i = 1; i < error->frame_count && i < FRAMES; i++)
         calls = apr_pstrcat(pool, calls, ", called by ", frame(pool, &error->frames[i]), NULL);
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s: %s%s", q->module->name, error->message, calls);
+    return calls;
+}
+
+void mf_report(mf_request *q, const rf_error_info *error)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s: %s%s", q->module->name, error->message,
+                  mf_callers(q->r->pool, error));
 }
 
 /* A line that the module writes itself. */

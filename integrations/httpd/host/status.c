@@ -1,8 +1,42 @@
 /* SetHandler fenced-status: what the modules have done, as a page, and for programs (?auto). And a part of mod_status's page. */
-#include "mod_fenced.h"
+#include "stock.h"
 
 #include "apr_optional_hooks.h"
 #include "mod_status.h"
+
+static void print_stock_auto(request_rec *r)
+{
+    const apr_array_header_t *stocks = mf_stocks();
+
+    for (int i = 0; stocks && i < stocks->nelts; i++) {
+        const mf_stock *m = APR_ARRAY_IDX(stocks, i, mf_stock *);
+
+        ap_rprintf(r,
+                   "fenced.%s.calls: %" APR_UINT64_T_FMT "\nfenced.%s.questions: %" APR_UINT64_T_FMT
+                   "\nfenced.%s.faults: %" APR_UINT64_T_FMT "\n",
+                   m->name, m->counters->in, m->name, m->counters->out, m->name, m->counters->faults);
+    }
+}
+
+/* Crossings of stock modules: into them, and out of them to the server. */
+static void print_stock_table(request_rec *r)
+{
+    const apr_array_header_t *stocks = mf_stocks();
+
+    if (!stocks)
+        return;
+    ap_rputs("<table border=\"1\">\n<tr><th>stock module</th><th>calls of it</th><th>its questions</th><th>faults</th><th>file</th></tr>\n",
+             r);
+    for (int i = 0; i < stocks->nelts; i++) {
+        const mf_stock *m = APR_ARRAY_IDX(stocks, i, mf_stock *);
+
+        ap_rprintf(r,
+                   "<tr><td>%s</td><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT
+                   "</td><td>%s</td></tr>\n",
+                   m->name, m->counters->in, m->counters->out, m->counters->faults, ap_escape_html(r->pool, m->path));
+    }
+    ap_rputs("</table>\n", r);
+}
 
 static void print_auto(request_rec *r)
 {
@@ -23,6 +57,7 @@ static void print_auto(request_rec *r)
         ap_rprintf(r, "fenced.%s.domains: %" APR_INT64_T_FMT "\nfenced.%s.most_memory: %" APR_UINT64_T_FMT "\n", m->name,
                    c->domains, m->name, c->most_memory);
     }
+    print_stock_auto(r);
 }
 
 static void print_table(request_rec *r)
@@ -48,6 +83,7 @@ static void print_table(request_rec *r)
                    c->received, c->sent, c->domains, c->most_memory >> 10, ap_escape_html(r->pool, m->path));
     }
     ap_rputs("</table>\n", r);
+    print_stock_table(r);
 }
 
 int mf_status_handler(request_rec *r)

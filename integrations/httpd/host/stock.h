@@ -1,0 +1,153 @@
+/* stock.h - fenced stock modules of the server: what the files of this part of mod_fenced share. */
+#ifndef MF_STOCK_H
+#define MF_STOCK_H
+
+#include "mod_fenced.h"
+
+#include "util_filter.h"
+
+#include "../include/stock.h"
+
+#include <pthread.h>
+
+enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for each */, MF_STOCK_FILTERS = 8, MF_STOCK_EXPRESSIONS = 4096 };
+
+/* What has become of a module, in all processes of the server. In shared memory: changed with atomic additions. */
+typedef struct mf_stock_counters {
+    apr_uint64_t in, out, faults;
+} mf_stock_counters;
+
+/* A hook that a module has registered. */
+typedef struct mf_stock_hook {
+    stock_hook hook;
+    apr_uint64_t function; /* the module's address */
+    int order;
+} mf_stock_hook;
+
+/* Memory in the module's domain for one call's message. */
+typedef struct mf_stock_frame {
+    struct mf_stock_frame *next;
+    char *address;
+    apr_size_t size;
+} mf_stock_frame;
+
+/* A FencedLoadModule. */
+typedef struct mf_stock {
+    const char *name, *path;
+    const char *where; /* the directive's file and line */
+    unsigned number;
+    module host;       /* as the server knows it */
+    rf_module *handle;
+    rf_domain *domain;
+    apr_uint64_t (*enter)(int, const void *, apr_uint64_t);
+    apr_uint64_t object; /* the module's own structure */
+    int has[STOCK_CONFIGS];
+    mf_stock_hook hooks[MF_STOCK_HOOKS], server_hooks[MF_STOCK_HOOKS];
+    unsigned hook_count, server_hook_count;
+    ap_filter_rec_t *filters[MF_STOCK_FILTERS];
+    apr_uint64_t filter_functions[MF_STOCK_FILTERS];
+    unsigned filter_count;
+    apr_array_header_t *expressions; /* of ap_expr_info_t * */
+    pthread_mutex_t lock;            /* of the next three, and of resets */
+    mf_stock_frame *frames;
+    unsigned generation; /* of the domain's memory: another one after each reset */
+    int ready;           /* the state that it is reset to has been kept */
+    mf_stock_counters own, *counters;
+} mf_stock;
+
+/* The module's record of a directory or server. */
+typedef struct mf_stock_record {
+    apr_uint64_t address;
+    unsigned generation; /* 0: from the start, as good as the module */
+} mf_stock_record;
+
+/* What a module has been told of a request. */
+typedef struct mf_stock_seen {
+    unsigned generation;
+    apr_uint64_t twin;
+    const char *texts[STOCK_TEXT_COUNT];
+    const apr_array_header_t *languages;
+} mf_stock_seen;
+
+/* A request, as this part knows it. */
+typedef struct mf_stock_request {
+    struct mf_stock_request *next; /* of its connection */
+    request_rec *r;
+    apr_uint64_t number;
+    int failed; /* a module has failed where it could not say so: the answer is 500 */
+    mf_stock_seen *seen[MF_STOCK_MOST];
+} mf_stock_request;
+
+/* A call of a module that is in progress on this thread. */
+typedef struct mf_stock_call {
+    struct mf_stock_call *up;
+    mf_stock *m;
+    request_rec *r;
+    cmd_parms *cmd;
+    apr_pool_t *pool;
+    server_rec *server;
+    ap_filter_t *filter; /* and the brigade that it was given, until it has passed it on */
+    apr_bucket_brigade *brigade;
+    int changes; /* what of the request the hook may change */
+    int told;    /* the answer has the module's changes */
+    int hooking; /* it registers hooks */
+} mf_stock_call;
+
+/* What a module has answered. */
+typedef struct mf_stock_answer {
+    stock_unpack u;
+    char *own, first[2048];
+} mf_stock_answer;
+
+/* stock_load.c */
+extern const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const words[]);
+apr_array_header_t *mf_stocks(void); /* of mf_stock *; NULL if there are none */
+int mf_stock_post_config(apr_pool_t *pool, server_rec *s);
+void mf_stock_child_init(apr_pool_t *pool, server_rec *s);
+
+/* stock_call.c */
+mf_stock_call *mf_stock_current(void);
+int mf_stock_begin(mf_stock_call *call, stock_pack *message);
+int mf_stock_enter(mf_stock_call *call, stock_kind kind, stock_pack *message, mf_stock_answer *answer);
+void mf_stock_answer_end(mf_stock_answer *answer);
+apr_status_t mf_stock_keep(mf_stock *m, server_rec *s);
+
+/* stock_request.c */
+mf_stock_request *mf_stock_request_of(request_rec *r);
+request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number);
+void mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
+int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u);
+apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which);
+apr_uint64_t mf_stock_stamp(const apr_table_t *table);
+unsigned mf_server_number(const server_rec *s);
+void mf_stock_pack_server(mf_stock *m, stock_pack *p, const server_rec *s);
+
+/* stock_config.c */
+const command_rec *mf_stock_commands(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
+void *mf_stock_configure(unsigned number, stock_config what, apr_pool_t *pool, const char *dir, server_rec *s, void *base, void *more);
+
+/* stock_hook.c */
+void mf_stock_register_hooks(unsigned number, apr_pool_t *pool);
+int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
+int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r);
+int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s);
+apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade);
+int mf_stock_failed(request_rec *r);
+int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context);
+
+/* stock_ask.c */
+void mf_stock_ask(rf_caller *caller, void *module);
+
+/* stock_slots.c: functions that know which module they are for */
+typedef struct mf_stock_slot {
+    void *(*create_dir)(apr_pool_t *, char *);
+    void *(*merge_dir)(apr_pool_t *, void *, void *);
+    void *(*create_server)(apr_pool_t *, server_rec *);
+    void *(*merge_server)(apr_pool_t *, void *, void *);
+    void (*register_hooks)(apr_pool_t *);
+    int (*hooks[MF_STOCK_HOOKS])(request_rec *);
+    void (*void_hooks[MF_STOCK_HOOKS])(request_rec *);
+} mf_stock_slot;
+extern const mf_stock_slot mf_stock_slots[MF_STOCK_MOST];
+
+#endif

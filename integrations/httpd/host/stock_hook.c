@@ -1,0 +1,263 @@
+/* Hooks and output filters of fenced stock modules. */
+#include "stock.h"
+
+#include "ap_mpm.h"
+#include "http_connection.h"
+
+enum { NAMES = 16 /* of modules that a hook comes before or after */ };
+
+/* What a filter of a module keeps: its own address for it. */
+typedef struct {
+    apr_uint64_t address;
+    unsigned generation;
+} kept;
+
+static mf_stock *stock(unsigned number)
+{
+    return APR_ARRAY_IDX(mf_stocks(), (int)number, mf_stock *);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ registration */
+
+void mf_stock_register_hooks(unsigned number, apr_pool_t *pool)
+{
+    mf_stock_call call = { .m = stock(number), .pool = pool, .hooking = 1 };
+    mf_stock_answer answer;
+    stock_pack message;
+
+    call.m->hook_count = call.m->server_hook_count = 0;
+    if (mf_stock_begin(&call, &message) && mf_stock_enter(&call, STOCK_HOOKS, &message, &answer))
+        mf_stock_answer_end(&answer);
+}
+
+/* A list of modules' names, NULL at its end. */
+static const char *const *names(stock_unpack *u, apr_pool_t *pool)
+{
+    apr_uint64_t count = stock_get(u);
+    const char **list;
+
+    if (count == 0 || count > NAMES)
+        return NULL;
+    list = apr_pcalloc(pool, (count + 1) * sizeof *list);
+    for (apr_uint64_t i = 0; i < count; i++) {
+        list[i] = apr_pstrdup(pool, stock_get_text(u));
+        if (!list[i])
+            break;
+    }
+    return list;
+}
+
+/* Registers with the server what the module asks for. 0: that cannot be. */
+int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
+{
+    const mf_stock_slot *slot = &mf_stock_slots[m->number];
+    apr_uint64_t kind = stock_get(u), function = stock_get(u);
+    int order = (int)stock_get(u), type = (int)stock_get(u);
+    const char *const *pre = names(u, pool), *const *succ = names(u, pool);
+    unsigned k = m->hook_count;
+
+    if (u->bad || kind >= STOCK_HOOK_COUNT)
+        return 0;
+    if (kind >= STOCK_HOOK_pre_config) {
+        if (m->server_hook_count == MF_STOCK_HOOKS)
+            return 0;
+        m->server_hooks[m->server_hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order };
+        return 1;
+    }
+    if (k == MF_STOCK_HOOKS)
+        return 0;
+    m->hooks[m->hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order };
+#define PLAIN(name, changes)                                                                                                                \
+    case STOCK_HOOK_##name: ap_hook_##name(slot->hooks[k], pre, succ, order); break;
+#define TYPED(name, changes)                                                                                                                \
+    case STOCK_HOOK_##name: ap_hook_##name(slot->hooks[k], pre, succ, order, type); break;
+#define NOTHING(name, changes)                                                                                                              \
+    case STOCK_HOOK_##name: ap_hook_##name(slot->void_hooks[k], pre, succ, order); break;
+    switch ((stock_hook)kind) {
+        STOCK_REQUEST_HOOKS(PLAIN)
+        STOCK_ACCESS_HOOKS(TYPED)
+        STOCK_VOID_HOOKS(NOTHING)
+    default: return 0;
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------- calls */
+
+static int changes_of(stock_hook hook)
+{
+#define CHANGES(name, changes) [STOCK_HOOK_##name] = changes,
+    static const int all[STOCK_HOOK_COUNT] = { STOCK_REQUEST_HOOKS(CHANGES) STOCK_ACCESS_HOOKS(CHANGES) STOCK_VOID_HOOKS(CHANGES) };
+
+    return all[hook];
+}
+
+/* A request of which a module could not say that it had failed: nothing else answers it. */
+static void fail(request_rec *r)
+{
+    mf_stock_request_of(r)->failed = 1;
+    for (; r->main; r = r->main)
+        mf_stock_request_of(r->main)->failed = 1;
+}
+
+int mf_stock_failed(request_rec *r)
+{
+    mf_stock_request *q = ap_get_module_config(r->request_config, &fenced_module);
+
+    return q && q->r == r && q->failed;
+}
+
+int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
+{
+    mf_stock *m = stock(number);
+    const mf_stock_hook *hook = &m->hooks[which];
+    mf_stock_call call = { .m = m, .r = r, .pool = r->pool, .changes = changes_of(hook->hook) };
+    mf_stock_answer answer;
+    stock_pack message;
+    int result, good;
+
+    if (mf_stock_failed(r) && hook->hook != STOCK_HOOK_log_transaction)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    if (!mf_stock_begin(&call, &message)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: it has failed before, and is not back yet", m->name);
+        fail(r);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    stock_put(&message, hook->hook);
+    stock_put(&message, hook->function);
+    mf_stock_pack_request(&call, &message);
+    if (!mf_stock_enter(&call, STOCK_REQUEST_HOOK, &message, &answer)) {
+        fail(r);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    result = (int)stock_get(&answer.u);
+    good = mf_stock_unpack_request(&call, &answer.u);
+    mf_stock_answer_end(&answer);
+    if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: its answer makes no sense", m->name);
+        fail(r);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return result;
+}
+
+static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *pool, server_rec *first)
+{
+    mf_stock_call call = { .m = m, .pool = pool, .server = first };
+    mf_stock_answer answer;
+    stock_pack message;
+    apr_uint64_t count = 0;
+    int result;
+
+    if (!mf_stock_begin(&call, &message))
+        return HTTP_INTERNAL_SERVER_ERROR;
+    stock_put(&message, hook->hook);
+    stock_put(&message, hook->function);
+    stock_put(&message, (apr_uint64_t)ap_state_query(AP_SQ_MAIN_STATE));
+    for (server_rec *s = first; s; s = s->next)
+        count++;
+    stock_put(&message, count);
+    for (server_rec *s = first; s; s = s->next)
+        mf_stock_pack_server(m, &message, s);
+    if (!mf_stock_enter(&call, STOCK_SERVER_HOOK, &message, &answer))
+        return HTTP_INTERNAL_SERVER_ERROR;
+    result = (int)stock_get(&answer.u);
+    mf_stock_answer_end(&answer);
+    return result == OK || result == DECLINED ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* Of each module, in the order in which they were loaded. Each is told of the servers then, hook or none. */
+int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s)
+{
+    const apr_array_header_t *all = mf_stocks();
+    int result = OK;
+
+    for (int i = 0; all && i < all->nelts && result == OK; i++) {
+        mf_stock *m = APR_ARRAY_IDX(all, i, mf_stock *);
+        mf_stock_hook none = { hook, 0, 0 };
+
+        if (hook == STOCK_HOOK_post_config)
+            result = run_server_hook(m, &none, pool, s);
+        for (unsigned k = 0; k < m->server_hook_count && result == OK; k++)
+            if (m->server_hooks[k].hook == hook)
+                result = run_server_hook(m, &m->server_hooks[k], pool, s);
+    }
+    return result;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------- filters */
+
+/* The module whose filter that is, and which of its filters. */
+static mf_stock *owner(const ap_filter_rec_t *rec, unsigned *which)
+{
+    const apr_array_header_t *all = mf_stocks();
+
+    for (int i = 0; all && i < all->nelts; i++) {
+        mf_stock *m = APR_ARRAY_IDX(all, i, mf_stock *);
+
+        for (*which = 0; *which < m->filter_count; ++*which)
+            if (m->filters[*which] == rec)
+                return m;
+    }
+    return NULL;
+}
+
+apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
+{
+    kept *k = f->ctx;
+    unsigned which = 0;
+    mf_stock *m = owner(f->frec, &which);
+    mf_stock_call call = { .m = m, .r = f->r, .pool = f->r->pool, .filter = f, .brigade = brigade };
+    mf_stock_answer answer;
+    stock_pack message;
+    apr_status_t status;
+
+    if (!k) {
+        /* Directives such as SetOutputFilter add filters, too. */
+        k = f->ctx = apr_pcalloc(f->r->pool, sizeof *k);
+        k->generation = m->generation;
+    }
+    /* The page that tells of a failure goes past the filters that have failed. */
+    if (mf_stock_failed(f->r) && f->r->status >= HTTP_INTERNAL_SERVER_ERROR) {
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, brigade);
+    }
+    if (mf_stock_failed(f->r) || k->generation != m->generation || !mf_stock_begin(&call, &message)) {
+        fail(f->r);
+        apr_brigade_cleanup(brigade);
+        return APR_EGENERAL;
+    }
+    stock_put(&message, m->filter_functions[which]);
+    stock_put(&message, k->address);
+    mf_stock_pack_request(&call, &message);
+    if (!mf_stock_enter(&call, STOCK_FILTER, &message, &answer)) {
+        fail(f->r);
+        apr_brigade_cleanup(brigade);
+        return APR_EGENERAL;
+    }
+    status = (apr_status_t)stock_get(&answer.u);
+    k->address = stock_get(&answer.u);
+    if (!mf_stock_unpack_request(&call, &answer.u))
+        status = APR_EGENERAL;
+    mf_stock_answer_end(&answer);
+    return status;
+}
+
+/* Adds one of the module's own filters, or one of the server's, to a request. */
+int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context)
+{
+    mf_stock *m = call->m;
+    ap_filter_rec_t *rec = ap_get_output_filter_handle(name);
+    kept *k;
+
+    if (!rec)
+        return 0;
+    for (unsigned i = 0; i < m->filter_count; i++)
+        if (m->filters[i] == rec) {
+            k = apr_pcalloc(call->r->pool, sizeof *k);
+            *k = (kept){ context, m->generation };
+            return ap_add_output_filter_handle(rec, k, call->r, call->r->connection) != NULL;
+        }
+    /* Others' filters get nothing from this module. */
+    return context == 0 && ap_add_output_filter_handle(rec, NULL, call->r, call->r->connection) != NULL;
+}

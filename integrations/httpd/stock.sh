@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Stock modules of Apache, unmodified, as files for FencedLoadModule.
+#   stock.sh fetch             the sources of the installed server, and of the libraries that go into each module, from Debian
+#   stock.sh build [NAME...]   compiles modules, all that are known to work by default, or files of one's own; prints where they are
+#   stock.sh list              their names
+# RINGFENCE: the command (default: that of build/httpd/prefix). STOCK_OUT: where things go. STOCK_CFLAGS: for the modules.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=${STOCK_OUT:-$("$here/tree.sh" out)/stock}
+ringfence=${RINGFENCE:-$(dirname "$out")/prefix/bin/ringfence}
+src=$out/source
+known=(expires headers setenvif env alias dir mime)
+
+# What of the libraries goes into modules.
+parts=(
+    apr/strings/{apr_strings,apr_cstr,apr_cpystrn,apr_strtok,apr_strnatcmp,apr_fnmatch,apr_snprintf}.c
+    apr/tables/apr_hash.c apr/memory/unix/apr_pools.c apr/time/unix/{time,timestr}.c
+    apr/locks/unix/{thread_mutex,thread_cond}.c apr/threadproc/unix/thread.c apr/misc/unix/{start,errorcodes}.c
+    apr/network_io/unix/{sockaddr,inet_ntop,inet_pton}.c
+    apr/file_io/unix/{buffer,dir,fileacc,filepath,filestat,fullrw,open,readwrite,seek}.c
+    apr-util/strmatch/apr_strmatch.c apr-util/uri/apr_uri.c apr-util/encoding/apr_base64.c
+    apache2/server/{util,util_pcre}.c
+    pcre2/src/pcre2_{auto_possess,compile,config,context,error,extuni,find_bracket,match,match_data,newline,ord2utf}.c
+    pcre2/src/pcre2_{pattern_info,script_run,string_utils,study,substring,tables,ucd,valid_utf,xclass,jit_compile}.c
+)
+includes=(-I"$out/generated" -I"$here/stock" -I"$here/include" -I"$src/apr" -I"$src/apr/include/arch/unix" -I"$src/apr/include"
+    -I"$src/pcre2/src" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" -I"$(apxs -q INCLUDEDIR)")
+# The server's own flags, as its headers expect them; these two functions are questions to the server (stock/core.c).
+flags=(-O2 -g -w -D_GNU_SOURCE -DLINUX -D_REENTRANT -ffunction-sections -fdata-sections)
+library=(-fvisibility=hidden -DHAVE_PCRE2 -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_UNICODE -DHAVE_CONFIG_H
+    -Dap_get_sload=util_get_sload -Dap_get_loadavg=util_get_loadavg)
+
+fetch() {
+    mkdir -p "$src"
+    while read -r source installed; do
+        [[ -d $src/$source ]] || "$here/../../scripts/debian_source.sh" "$src" "$source" "$installed"
+    done <<<"apache2 apache2-bin
+apr libapr1
+apr-util libaprutil1
+pcre2 libpcre2-8-0"
+}
+
+# What their own builds would generate.
+generate() {
+    mkdir -p "$out/generated" "$out/objects" "$out/modules"
+    gcc -O1 -w -D_GNU_SOURCE "${includes[@]}" -o "$out/generated/gen_test_char" "$src/apache2/server/gen_test_char.c"
+    "$out/generated/gen_test_char" >"$out/generated/test_char.h"
+    cp "$src/pcre2/src/config.h.generic" "$out/generated/config.h"
+    cp "$src/pcre2/src/pcre2.h.generic" "$out/generated/pcre2.h"
+    cp "$src/pcre2/src/pcre2_chartables.c.dist" "$out/generated/pcre2_chartables.c"
+}
+
+build_library() {
+    local part object flag
+
+    generate
+    for part in "${parts[@]/#/$src/}" "$out/generated/pcre2_chartables.c"; do
+        object=$out/objects/$(basename "$part" .c).o
+        if [[ $object -nt $ringfence ]]; then continue; fi
+        "$ringfence" cc "${flags[@]}" "${library[@]}" "${includes[@]}" -c "$part" -o "$object"
+    done
+    for part in "$here"/stock/*.c; do
+        object=$out/objects/$(basename "$part" .c).o
+        flag=-Wall
+        # It includes a source of APR's.
+        if [[ $part == */table.c ]]; then flag=-w; fi
+        "$ringfence" cc "${flags[@]/-w/$flag}" -fvisibility=hidden "${includes[@]}" -c "$part" -o "$object"
+    done
+    rm -f "$out/libstock.a"
+    find "$out/objects" -name '*.o' ! -name enter.o -print0 | xargs -0 ar rcs "$out/libstock.a"
+}
+
+build() { # NAME...
+    local name source
+    local -a dirs=()
+
+    [[ -d $src/apache2 ]] || { echo "stock.sh: no sources: run stock.sh fetch" >&2; exit 1; }
+    build_library
+    for name in "$src"/apache2/modules/*/; do dirs+=(-I"$name"); done
+    for name; do
+        source=$name
+        if [[ $name != *.c ]]; then source=$(find "$src/apache2/modules" -name "mod_$name.c"); fi
+        [[ -n $source ]] || { echo "stock.sh: the server has no module $name" >&2; exit 1; }
+        # shellcheck disable=SC2086 # several flags
+        "$ringfence" cc "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}" -shared "$source" "$out/objects/enter.o" -L"$out" -lstock \
+            -Wl,--gc-sections -o "$out/modules/$(basename "$source" .c).rf"
+    done
+    echo "$out/modules"
+}
+
+command=${1:-}
+if (($# > 0)); then shift; fi
+case $command in
+fetch) fetch ;;
+build)
+    if (($# == 0)); then set -- "${known[@]}"; fi
+    build "$@"
+    ;;
+list) printf '%s\n' "${known[@]}" ;;
+*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+esac

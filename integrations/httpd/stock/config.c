@@ -1,0 +1,168 @@
+/* Directives, records of configuration, and servers. */
+#include "inside.h"
+
+enum { SERVERS = 4096, WORDS = 256 };
+
+/* A server of the host's. */
+typedef struct {
+    server_rec s;
+    uint64_t number;
+    void *config[OWN + 1];
+} server;
+
+static server *servers[SERVERS];
+static __thread cmd_parms *now;
+
+cmd_parms *stock_command_now(void)
+{
+    return now;
+}
+
+static server *server_of(uint64_t number)
+{
+    if (number >= SERVERS)
+        abort();
+    if (!servers[number]) {
+        server *one = apr_pcalloc(stock_pool, sizeof *one);
+
+        one->number = number;
+        one->s.module_config = (ap_conf_vector_t *)one->config;
+        one->s.lookup_defaults = (ap_conf_vector_t *)one->config;
+        servers[number] = one;
+    }
+    return servers[number];
+}
+
+server_rec *stock_server(uint64_t number)
+{
+    return &server_of(number)->s;
+}
+
+server_rec *stock_take_server(stock_unpack *u)
+{
+    server *one = server_of(stock_get(u));
+    server_rec *s = &one->s;
+
+    one->config[OWN] = (void *)(uintptr_t)stock_get(u);
+    s->server_hostname = apr_pstrdup(stock_pool, stock_get_text(u));
+    s->server_admin = apr_pstrdup(stock_pool, stock_get_text(u));
+    s->server_scheme = apr_pstrdup(stock_pool, stock_get_text(u));
+    s->defn_name = apr_pstrdup(stock_pool, stock_get_text(u));
+    s->path = apr_pstrdup(stock_pool, stock_get_text(u));
+    s->pathlen = s->path ? (int)strlen(s->path) : 0;
+    s->port = (apr_port_t)stock_get(u);
+    s->is_virtual = (char)stock_get(u);
+    s->log.level = (int)stock_get(u);
+    s->timeout = (apr_interval_time_t)stock_get(u);
+    s->keep_alive_timeout = (apr_interval_time_t)stock_get(u);
+    s->keep_alive_max = (int)stock_get(u);
+    s->keep_alive = (int)stock_get(u);
+    return s;
+}
+
+void *stock_server_record(const server_rec *s)
+{
+    return ((void **)s->module_config)[OWN];
+}
+
+/* ------------------------------------------------------------------------------------------------------------ description */
+
+void stock_describe(module *m, stock_pack *p)
+{
+    uint64_t count = 0;
+
+    m->module_index = OWN;
+    stock_put(p, (uint64_t)m->version);
+    stock_put(p, (uint64_t)m->minor_version);
+    stock_put(p, m->magic);
+    stock_put(p, (uint64_t)m->flags);
+    stock_put_text(p, m->name);
+    stock_put(p, m->create_dir_config != NULL);
+    stock_put(p, m->merge_dir_config != NULL);
+    stock_put(p, m->create_server_config != NULL);
+    stock_put(p, m->merge_server_config != NULL);
+    while (m->cmds && m->cmds[count].name)
+        count++;
+    stock_put(p, count);
+    for (uint64_t i = 0; i < count; i++) {
+        const command_rec *c = &m->cmds[i];
+
+        stock_put(p, (uint64_t)(uintptr_t)c);
+        stock_put_text(p, c->name);
+        stock_put_text(p, c->errmsg);
+        stock_put(p, (uint64_t)c->req_override);
+        stock_put(p, (uint64_t)c->args_how);
+    }
+}
+
+void stock_configure(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
+{
+    uint64_t what = stock_get(u);
+    void *base = (void *)(uintptr_t)stock_get(u), *more = (void *)(uintptr_t)stock_get(u), *made = NULL;
+    char *dir = apr_pstrdup(pool, stock_get_text(u));
+    server_rec *s = stock_get(u) ? stock_take_server(u) : NULL;
+
+    switch (what) {
+    case STOCK_CREATE_DIR: made = stock_module->create_dir_config(pool, dir); break;
+    case STOCK_MERGE_DIR: made = base && more ? stock_module->merge_dir_config(pool, base, more) : more ? more : base; break;
+    case STOCK_CREATE_SERVER: made = stock_module->create_server_config(pool, s); break;
+    case STOCK_MERGE_SERVER: made = base && more ? stock_module->merge_server_config(pool, base, more) : more ? more : base; break;
+    }
+    stock_put(p, (uint64_t)(uintptr_t)made);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- directives */
+
+static const char *call(const command_rec *c, cmd_parms *cmd, void *record, int flag, int count, const char *const w[])
+{
+    switch (c->args_how) {
+    case NO_ARGS: return c->AP_NO_ARGS(cmd, record);
+    case RAW_ARGS: return c->AP_RAW_ARGS(cmd, record, w[0]);
+    case TAKE1:
+    case ITERATE: return c->AP_TAKE1(cmd, record, w[0]);
+    case TAKE2:
+    case TAKE12:
+    case ITERATE2: return c->AP_TAKE2(cmd, record, w[0], w[1]);
+    case TAKE3:
+    case TAKE23:
+    case TAKE13:
+    case TAKE123: return c->AP_TAKE3(cmd, record, w[0], w[1], w[2]);
+    case FLAG: return c->AP_FLAG(cmd, record, flag);
+    case TAKE_ARGV: return c->AP_TAKE_ARGV(cmd, record, count, (char *const *)(uintptr_t)w);
+    default: abort();
+    }
+}
+
+void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
+{
+    const command_rec *c = (const command_rec *)(uintptr_t)stock_get(u);
+    void *record = (void *)(uintptr_t)stock_get(u);
+    const char *words[WORDS] = { NULL };
+    ap_directive_t directive = { 0 };
+    cmd_parms cmd = { 0 }, *before = now;
+    int flag, count;
+
+    cmd.server = stock_take_server(u);
+    cmd.override = (int)stock_get(u);
+    cmd.limited = (apr_int64_t)stock_get(u);
+    cmd.path = apr_pstrdup(pool, stock_get_text(u));
+    directive.directive = apr_pstrdup(pool, stock_get_text(u));
+    directive.args = apr_pstrdup(pool, stock_get_text(u));
+    directive.filename = apr_pstrdup(pool, stock_get_text(u));
+    directive.line_num = (int)stock_get(u);
+    flag = (int)stock_get(u);
+    count = (int)stock_get(u);
+    if (count < 0 || count > WORDS)
+        abort();
+    for (int i = 0; i < count; i++)
+        words[i] = apr_pstrdup(pool, stock_get_text(u));
+    cmd.info = c->cmd_data;
+    cmd.cmd = c;
+    cmd.directive = &directive;
+    cmd.pool = cmd.temp_pool = pool;
+    cmd.context = NULL;
+    now = &cmd;
+    stock_put_text(p, call(c, &cmd, record, flag, count, words));
+    now = before;
+    stock_put(p, (uint64_t)(uintptr_t)stock_server_record(cmd.server));
+}

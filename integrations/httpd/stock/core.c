@@ -1,0 +1,516 @@
+/* Functions of the server that modules call, as questions to it; and those of its configuration that need no question. */
+#include "inside.h"
+
+#include "ap_mpm.h"
+#include "http_ssl.h"
+#include "mpm_common.h"
+#include "scoreboard.h"
+#include "util_script.h"
+
+module core_module = { STANDARD20_MODULE_STUFF };
+server_rec *ap_server_conf;
+
+/* --------------------------------------------------------------------------------------------------------------------- log */
+
+static void write_log(const char *file, int line, int level, apr_status_t status, const char *format, va_list list)
+{
+    char text[MAX_STRING_LEN];
+    question q;
+
+    apr_vsnprintf(text, sizeof text, format, list);
+    stock_ask_begin(&q, STOCK_ASK_LOG);
+    stock_put(&q.out, (uint64_t)level);
+    stock_put(&q.out, (uint64_t)status);
+    stock_put_text(&q.out, file);
+    stock_put(&q.out, (uint64_t)line);
+    stock_put_text(&q.out, text);
+    stock_ask_send(&q, STOCK_ASK_LOG);
+    stock_ask_end(&q, STOCK_ASK_LOG);
+}
+
+#define LOG(name, of)                                                                                                                       \
+    void name(const char *file, int line, int index, int level, apr_status_t status, of, const char *format, ...)                           \
+    {                                                                                                                                       \
+        va_list list;                                                                                                                       \
+                                                                                                                                            \
+        va_start(list, format);                                                                                                             \
+        write_log(file, line, level, status, format, list);                                                                                 \
+        va_end(list);                                                                                                                       \
+    }
+LOG(ap_log_error_, const server_rec *s)
+LOG(ap_log_rerror_, const request_rec *r)
+LOG(ap_log_cerror_, const conn_rec *c)
+LOG(ap_log_perror_, apr_pool_t *p)
+
+void ap_log_assert(const char *what, const char *file, int line)
+{
+    ap_log_error_(file, line, APLOG_NO_MODULE, APLOG_CRIT, 0, NULL, "file %s, line %d, assertion \"%s\" failed", file, line, what);
+    abort();
+}
+
+/* -------------------------------------------------------------------------------------------------------------- directives */
+
+const char *ap_check_cmd_context(cmd_parms *cmd, unsigned forbidden)
+{
+    const char *error;
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_CONTEXT);
+    stock_put(&q.out, forbidden);
+    stock_ask_send(&q, STOCK_ASK_CONTEXT);
+    error = apr_pstrdup(cmd->pool, stock_get_text(&q.in));
+    stock_ask_end(&q, STOCK_ASK_CONTEXT);
+    return error;
+}
+
+#define PLACE(type) (*(type *)(void *)((char *)record + (size_t)(uintptr_t)cmd->info))
+
+const char *ap_set_string_slot(cmd_parms *cmd, void *record, const char *arg)
+{
+    PLACE(const char *) = arg;
+    return NULL;
+}
+
+const char *ap_set_string_slot_lower(cmd_parms *cmd, void *record, const char *arg)
+{
+    char *lower = apr_pstrdup(cmd->pool, arg);
+
+    ap_str_tolower(lower);
+    PLACE(char *) = lower;
+    return NULL;
+}
+
+const char *ap_set_int_slot(cmd_parms *cmd, void *record, const char *arg)
+{
+    char *end;
+    long value = strtol(arg, &end, 10);
+
+    if (*arg == 0 || *end != 0)
+        return apr_psprintf(cmd->pool, "Invalid value for directive %s, expected integer", cmd->directive->directive);
+    PLACE(int) = (int)value;
+    return NULL;
+}
+
+const char *ap_set_flag_slot(cmd_parms *cmd, void *record, int arg)
+{
+    PLACE(int) = arg ? 1 : 0;
+    return NULL;
+}
+
+const char *ap_set_flag_slot_char(cmd_parms *cmd, void *record, int arg)
+{
+    PLACE(char) = arg ? 1 : 0;
+    return NULL;
+}
+
+const char *ap_set_file_slot(cmd_parms *cmd, void *record, const char *arg)
+{
+    const char *path = ap_server_root_relative(cmd->pool, arg);
+
+    if (!path)
+        return apr_pstrcat(cmd->pool, "Invalid file path ", arg, NULL);
+    PLACE(const char *) = path;
+    return NULL;
+}
+
+const char *ap_set_deprecated(cmd_parms *cmd, void *record, const char *arg)
+{
+    return cmd->cmd->errmsg;
+}
+
+char *ap_server_root_relative(apr_pool_t *pool, const char *path)
+{
+    char *full;
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_ROOT_RELATIVE);
+    stock_put_text(&q.out, path);
+    stock_ask_send(&q, STOCK_ASK_ROOT_RELATIVE);
+    full = apr_pstrdup(pool, stock_get_text(&q.in));
+    stock_ask_end(&q, STOCK_ASK_ROOT_RELATIVE);
+    return full;
+}
+
+int ap_exists_config_define(const char *name)
+{
+    question q;
+    int yes;
+
+    stock_ask_begin(&q, STOCK_ASK_DEFINED);
+    stock_put_text(&q.out, name);
+    stock_ask_send(&q, STOCK_ASK_DEFINED);
+    yes = (int)stock_get(&q.in);
+    stock_ask_end(&q, STOCK_ASK_DEFINED);
+    return yes;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- expressions */
+
+ap_expr_info_t *ap_expr_parse_cmd_mi(const cmd_parms *cmd, const char *text, unsigned flags, const char **error, ap_expr_lookup_fn_t *look,
+                                     int index)
+{
+    ap_expr_info_t *made = apr_pcalloc(cmd->pool, sizeof *made);
+    question q;
+    uint64_t number;
+
+    stock_ask_begin(&q, STOCK_ASK_EXPRESSION);
+    stock_put_text(&q.out, text);
+    stock_put(&q.out, flags);
+    stock_ask_send(&q, STOCK_ASK_EXPRESSION);
+    number = stock_get(&q.in);
+    *error = apr_pstrdup(cmd->pool, stock_get_text(&q.in));
+    stock_ask_end(&q, STOCK_ASK_EXPRESSION);
+    made->root_node = (ap_expr_t *)(uintptr_t)number; /* the server's number for it */
+    made->filename = cmd->directive->filename;
+    made->line_number = (unsigned)cmd->directive->line_num;
+    made->flags = flags;
+    made->module_index = index;
+    return number ? made : NULL;
+}
+
+static void ask_expression(question *q, request_rec *r, const ap_expr_info_t *e, int as_text, size_t groups, const char *subject)
+{
+    stock_ask_begin(q, STOCK_ASK_EVALUATE);
+    stock_put(&q->out, stock_number(r));
+    stock_put(&q->out, (uintptr_t)e->root_node);
+    stock_put(&q->out, (uint64_t)as_text);
+    stock_put(&q->out, groups);
+    stock_put_text(&q->out, subject);
+    stock_ask_send(q, STOCK_ASK_EVALUATE);
+}
+
+const char *ap_expr_str_exec(request_rec *r, const ap_expr_info_t *e, const char **error)
+{
+    const char *text;
+    question q;
+
+    ask_expression(&q, r, e, 1, 0, NULL);
+    text = apr_pstrdup(r->pool, stock_get_text(&q.in));
+    *error = apr_pstrdup(r->pool, stock_get_text(&q.in));
+    stock_ask_end(&q, STOCK_ASK_EVALUATE);
+    return text;
+}
+
+int ap_expr_exec_re(request_rec *r, const ap_expr_info_t *e, apr_size_t groups, ap_regmatch_t *matches, const char **subject,
+                    const char **error)
+{
+    const char *text;
+    question q;
+    int result;
+
+    ask_expression(&q, r, e, 0, groups, subject ? *subject : NULL);
+    result = (int)stock_get(&q.in);
+    *error = apr_pstrdup(r->pool, stock_get_text(&q.in));
+    text = stock_get_text(&q.in);
+    if (subject)
+        *subject = apr_pstrdup(r->pool, text);
+    for (apr_size_t i = 0; i < groups; i++) {
+        matches[i].rm_so = (int)stock_get(&q.in);
+        matches[i].rm_eo = (int)stock_get(&q.in);
+    }
+    stock_ask_end(&q, STOCK_ASK_EVALUATE);
+    return result;
+}
+
+int ap_expr_exec(request_rec *r, const ap_expr_info_t *e, const char **error)
+{
+    return ap_expr_exec_re(r, e, 0, NULL, NULL, error);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- requests */
+
+void ap_set_content_type_ex(request_rec *r, const char *type, int trusted)
+{
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_CONTENT_TYPE);
+    stock_put(&q.out, stock_number(r));
+    stock_put_text(&q.out, type);
+    stock_put(&q.out, (uint64_t)trusted);
+    stock_ask_send(&q, STOCK_ASK_CONTENT_TYPE);
+    stock_ask_end(&q, STOCK_ASK_CONTENT_TYPE);
+}
+
+void ap_set_content_type(request_rec *r, const char *type)
+{
+    ap_set_content_type_ex(r, type, 0);
+}
+
+static request_rec *look_up(const request_rec *r, const char *name, int by_file, int filtered)
+{
+    request_rec *sub = NULL;
+    uint64_t number;
+    question q;
+    twin *t;
+
+    stock_ask_begin(&q, STOCK_ASK_SUBREQUEST);
+    stock_put(&q.out, stock_number(r));
+    stock_put(&q.out, (uint64_t)by_file);
+    stock_put(&q.out, (uint64_t)filtered);
+    stock_put_text(&q.out, name);
+    stock_ask_send(&q, STOCK_ASK_SUBREQUEST);
+    number = stock_get(&q.in);
+    t = stock_take_requests(&q.in, stock_entry->pool);
+    if (t && t->number == number)
+        sub = &t->r;
+    stock_ask_end(&q, STOCK_ASK_SUBREQUEST);
+    if (!sub)
+        abort();
+    return sub;
+}
+
+request_rec *ap_sub_req_lookup_uri(const char *uri, const request_rec *r, ap_filter_t *next)
+{
+    return look_up(r, uri, 0, next != NULL);
+}
+
+request_rec *ap_sub_req_lookup_file(const char *file, const request_rec *r, ap_filter_t *next)
+{
+    return look_up(r, file, 1, next != NULL);
+}
+
+request_rec *ap_sub_req_lookup_dirent(const apr_finfo_t *info, const request_rec *r, int how, ap_filter_t *next)
+{
+    return look_up(r, info->name, 1, next != NULL);
+}
+
+static uint64_t simple(stock_op op, const request_rec *r, const char *text, int answers)
+{
+    uint64_t result = 0;
+    question q;
+
+    stock_ask_begin(&q, op);
+    stock_put(&q.out, stock_number(r));
+    if (text)
+        stock_put_text(&q.out, text);
+    stock_ask_send(&q, op);
+    if (answers)
+        result = stock_get(&q.in);
+    stock_ask_end(&q, op);
+    return result;
+}
+
+void ap_destroy_sub_req(request_rec *r)
+{
+    simple(STOCK_ASK_END_SUBREQUEST, r, NULL, 0);
+}
+
+void ap_internal_redirect(const char *uri, request_rec *r)
+{
+    simple(STOCK_ASK_REDIRECT, r, uri, 0);
+}
+
+void ap_internal_fast_redirect(request_rec *sub, request_rec *r)
+{
+    simple(STOCK_ASK_FAST_REDIRECT, sub, NULL, 0);
+}
+
+int ap_discard_request_body(request_rec *r)
+{
+    return (int)simple(STOCK_ASK_DISCARD_BODY, r, NULL, 1);
+}
+
+int ap_meets_conditions(request_rec *r)
+{
+    return (int)simple(STOCK_ASK_MEETS_CONDITIONS, r, NULL, 1);
+}
+
+static const char *text_of(const request_rec *r, apr_pool_t *pool, stock_text which, int number, const char *about)
+{
+    const char *text;
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_ASK_TEXT);
+    stock_put(&q.out, stock_number(r));
+    stock_put(&q.out, which);
+    stock_put(&q.out, (uint64_t)number);
+    stock_put_text(&q.out, about);
+    stock_ask_send(&q, STOCK_ASK_ASK_TEXT);
+    text = apr_pstrdup(pool, stock_get_text(&q.in));
+    stock_ask_end(&q, STOCK_ASK_ASK_TEXT);
+    return text;
+}
+
+char *ap_construct_url(apr_pool_t *pool, const char *uri, request_rec *r)
+{
+    return (char *)(uintptr_t)text_of(r, pool, STOCK_TEXT_URL, 0, uri);
+}
+
+const char *ap_get_server_name(request_rec *r)
+{
+    return text_of(r, r->pool, STOCK_TEXT_SERVER_NAME, 0, NULL);
+}
+
+const char *ap_get_useragent_host(request_rec *r, int type, int *is_ip)
+{
+    if (is_ip)
+        *is_ip = 0;
+    return text_of(r, r->pool, STOCK_TEXT_REMOTE_HOST, type, NULL);
+}
+
+const char *ap_auth_name(request_rec *r)
+{
+    return text_of(r, r->pool, STOCK_TEXT_AUTH_NAME, 0, NULL);
+}
+
+const char *ap_auth_type(request_rec *r)
+{
+    return text_of(r, r->pool, STOCK_TEXT_AUTH_TYPE, 0, NULL);
+}
+
+const char *ap_psignature(const char *prefix, request_rec *r)
+{
+    return text_of(r, r->pool, STOCK_TEXT_SIGNATURE, 0, prefix);
+}
+
+const char *ap_ssl_var_lookup(apr_pool_t *pool, server_rec *s, conn_rec *c, request_rec *r, const char *name)
+{
+    return r ? text_of(r, pool, STOCK_TEXT_SSL, 0, name) : NULL;
+}
+
+int ap_allow_options(request_rec *r)
+{
+    const char *number = text_of(r, r->pool, STOCK_TEXT_OPTIONS, 0, NULL);
+
+    return number ? atoi(number) : OPT_NONE;
+}
+
+static void set(request_rec *r, stock_set which, uint64_t value)
+{
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_SET_NUMBER);
+    stock_put(&q.out, stock_number(r));
+    stock_put(&q.out, which);
+    stock_put(&q.out, value);
+    stock_ask_send(&q, STOCK_ASK_SET_NUMBER);
+    stock_ask_end(&q, STOCK_ASK_SET_NUMBER);
+}
+
+void ap_set_content_length(request_rec *r, apr_off_t length)
+{
+    set(r, STOCK_SET_LENGTH, (uint64_t)length);
+}
+
+void ap_update_mtime(request_rec *r, apr_time_t time)
+{
+    set(r, STOCK_SET_MTIME, (uint64_t)time);
+}
+
+void ap_set_etag(request_rec *r)
+{
+    set(r, STOCK_SET_ETAG, 0);
+}
+
+void ap_set_last_modified(request_rec *r)
+{
+    set(r, STOCK_SET_MODIFIED, 0);
+}
+
+void ap_set_context_info(request_rec *r, const char *prefix, const char *root)
+{
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_CONTEXT_INFO);
+    stock_put(&q.out, stock_number(r));
+    stock_put_text(&q.out, prefix);
+    stock_put_text(&q.out, root);
+    stock_ask_send(&q, STOCK_ASK_CONTEXT_INFO);
+    stock_ask_end(&q, STOCK_ASK_CONTEXT_INFO);
+}
+
+int ap_is_initial_req(request_rec *r)
+{
+    return r->main == NULL && r->prev == NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ output */
+
+int ap_rwrite(const void *bytes, int count, request_rec *r)
+{
+    int done = 0;
+
+    while (done < count) {
+        int piece = count - done < STOCK_LARGEST / 2 ? count - done : STOCK_LARGEST / 2;
+        question q;
+        int wrote;
+
+        stock_ask_begin(&q, STOCK_ASK_WRITE);
+        stock_put(&q.out, stock_number(r));
+        stock_put_bytes(&q.out, (const char *)bytes + done, (size_t)piece);
+        stock_ask_send(&q, STOCK_ASK_WRITE);
+        wrote = (int)stock_get(&q.in);
+        stock_ask_end(&q, STOCK_ASK_WRITE);
+        if (wrote < 0)
+            return -1;
+        done += piece;
+    }
+    return done;
+}
+
+int ap_rputc(int c, request_rec *r)
+{
+    char one = (char)c;
+
+    return ap_rwrite(&one, 1, r) < 0 ? -1 : c;
+}
+
+int ap_vrprintf(request_rec *r, const char *format, va_list list)
+{
+    const char *text = apr_pvsprintf(r->pool, format, list);
+
+    return ap_rwrite(text, (int)strlen(text), r);
+}
+
+int ap_rprintf(request_rec *r, const char *format, ...)
+{
+    va_list list;
+    int n;
+
+    va_start(list, format);
+    n = ap_vrprintf(r, format, list);
+    va_end(list);
+    return n;
+}
+
+int ap_rvputs(request_rec *r, ...)
+{
+    va_list list;
+    const char *text;
+    int sum = 0;
+
+    va_start(list, r);
+    while ((text = va_arg(list, const char *)))
+        sum += ap_rwrite(text, (int)strlen(text), r);
+    va_end(list);
+    return sum;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ server */
+
+static void load(ap_sload_t *busy, ap_loadavg_t *average)
+{
+    const char *bytes;
+    size_t length;
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_LOAD);
+    stock_ask_send(&q, STOCK_ASK_LOAD);
+    bytes = stock_get_bytes(&q.in, &length);
+    if (busy && bytes && length == sizeof *busy)
+        memcpy(busy, bytes, length);
+    bytes = stock_get_bytes(&q.in, &length);
+    if (average && bytes && length == sizeof *average)
+        memcpy(average, bytes, length);
+    stock_ask_end(&q, STOCK_ASK_LOAD);
+}
+
+void ap_get_sload(ap_sload_t *busy)
+{
+    load(busy, NULL);
+}
+
+void ap_get_loadavg(ap_loadavg_t *average)
+{
+    load(NULL, average);
+}

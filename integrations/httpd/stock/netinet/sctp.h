@@ -1,0 +1,1 @@
+/* APR includes this where the system that it was configured on has it. Nothing of it is used. */

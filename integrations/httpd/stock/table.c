@@ -1,0 +1,245 @@
+/* Tables. A request's are the server's: they are loaded when they are first looked at, and each change goes to the server at once. All others
+ * are APR's own, whose source this file includes under other names. */
+#include "apr.h"
+
+#define apr_table_copy own_table_copy
+#define apr_table_clone own_table_clone
+#define apr_table_clear own_table_clear
+#define apr_table_get own_table_get
+#define apr_table_getm own_table_getm
+#define apr_table_set own_table_set
+#define apr_table_setn own_table_setn
+#define apr_table_unset own_table_unset
+#define apr_table_merge own_table_merge
+#define apr_table_mergen own_table_mergen
+#define apr_table_add own_table_add
+#define apr_table_addn own_table_addn
+#define apr_table_overlay own_table_overlay
+#define apr_table_vdo own_table_vdo
+#define apr_table_do own_table_do
+#define apr_table_compress own_table_compress
+#define apr_table_overlap own_table_overlap
+#define apr_table_elts own_table_elts
+#define apr_is_empty_table own_is_empty_table
+#include "tables/apr_tables.c"
+#undef apr_table_copy
+#undef apr_table_clone
+#undef apr_table_clear
+#undef apr_table_get
+#undef apr_table_getm
+#undef apr_table_set
+#undef apr_table_setn
+#undef apr_table_unset
+#undef apr_table_merge
+#undef apr_table_mergen
+#undef apr_table_add
+#undef apr_table_addn
+#undef apr_table_overlay
+#undef apr_table_vdo
+#undef apr_table_do
+#undef apr_table_compress
+#undef apr_table_overlap
+#undef apr_table_elts
+#undef apr_is_empty_table
+
+#include "inside.h"
+
+static struct apr_table_t tables[TWINS][STOCK_TABLES];
+
+apr_table_t *stock_table_at(size_t twin, int which)
+{
+    return &tables[twin][which];
+}
+
+void stock_tables_begin(size_t twin, apr_pool_t *pool)
+{
+    for (int i = 0; i < STOCK_TABLES; i++) {
+        const apr_table_t *fresh = apr_table_make(pool, 8);
+
+        tables[twin][i] = *fresh;
+    }
+}
+
+/* The twin whose table that is; NULL: none. `*which`: of its tables. */
+static twin *owner(const apr_table_t *t, size_t *which)
+{
+    size_t at = (size_t)(t - &tables[0][0]);
+
+    if (t < &tables[0][0] || at >= (size_t)TWINS * STOCK_TABLES)
+        return NULL;
+    *which = at % STOCK_TABLES;
+    return stock_twin_at(at / STOCK_TABLES);
+}
+
+/* Sees to it that what is here is what the server has. */
+static apr_table_t *load(const apr_table_t *constant)
+{
+    apr_table_t *t = (apr_table_t *)(uintptr_t)constant;
+    size_t which;
+    twin *of = owner(t, &which);
+    question q;
+    uint64_t count;
+
+    if (!of || of->loaded[which] == of->stamps[which] || of->stamps[which] == 0)
+        return t;
+    stock_ask_begin(&q, STOCK_ASK_TABLE_LOAD);
+    stock_put(&q.out, of->number);
+    stock_put(&q.out, which);
+    stock_ask_send(&q, STOCK_ASK_TABLE_LOAD);
+    own_table_clear(t);
+    of->loaded[which] = of->stamps[which] = stock_get(&q.in);
+    for (count = stock_get(&q.in); count && !q.in.bad; count--) {
+        const char *key = stock_get_text(&q.in), *value = stock_get_text(&q.in);
+
+        if (key && value)
+            own_table_add(t, key, value);
+    }
+    stock_ask_end(&q, STOCK_ASK_TABLE_LOAD);
+    return t;
+}
+
+/* Tells the server of a change that has been made here. */
+static void tell(apr_table_t *t, stock_change how, const char *key, const char *value)
+{
+    size_t which;
+    twin *of = owner(t, &which);
+    question q;
+
+    if (!of)
+        return;
+    stock_ask_begin(&q, STOCK_ASK_TABLE_CHANGE);
+    stock_put(&q.out, of->number);
+    stock_put(&q.out, which);
+    stock_put(&q.out, how);
+    stock_put_text(&q.out, key);
+    stock_put_text(&q.out, value);
+    stock_ask_send(&q, STOCK_ASK_TABLE_CHANGE);
+    of->loaded[which] = of->stamps[which] = stock_get(&q.in);
+    stock_ask_end(&q, STOCK_ASK_TABLE_CHANGE);
+}
+
+/* Tells the server of all that is in a table. */
+static void tell_all(apr_table_t *t)
+{
+    size_t which;
+
+    if (!owner(t, &which))
+        return;
+    tell(t, STOCK_CLEAR, NULL, NULL);
+    for (int i = 0; i < t->a.nelts; i++)
+        tell(t, STOCK_ADD, APR_ARRAY_IDX(&t->a, i, apr_table_entry_t).key, APR_ARRAY_IDX(&t->a, i, apr_table_entry_t).val);
+}
+
+const apr_array_header_t *apr_table_elts(const apr_table_t *t)
+{
+    return own_table_elts(load(t));
+}
+
+int apr_is_empty_table(const apr_table_t *t)
+{
+    return own_is_empty_table(load(t));
+}
+
+const char *apr_table_get(const apr_table_t *t, const char *key)
+{
+    return own_table_get(load(t), key);
+}
+
+const char *apr_table_getm(apr_pool_t *p, const apr_table_t *t, const char *key)
+{
+    return own_table_getm(p, load(t), key);
+}
+
+apr_table_t *apr_table_copy(apr_pool_t *p, const apr_table_t *t)
+{
+    return own_table_copy(p, load(t));
+}
+
+apr_table_t *apr_table_clone(apr_pool_t *p, const apr_table_t *t)
+{
+    return own_table_clone(p, load(t));
+}
+
+apr_table_t *apr_table_overlay(apr_pool_t *p, const apr_table_t *over, const apr_table_t *base)
+{
+    return own_table_overlay(p, load(over), load(base));
+}
+
+void apr_table_clear(apr_table_t *t)
+{
+    own_table_clear(load(t));
+    tell(t, STOCK_CLEAR, NULL, NULL);
+}
+
+void apr_table_set(apr_table_t *t, const char *key, const char *value)
+{
+    own_table_set(load(t), key, value);
+    tell(t, STOCK_SET, key, value);
+}
+
+void apr_table_setn(apr_table_t *t, const char *key, const char *value)
+{
+    own_table_setn(load(t), key, value);
+    tell(t, STOCK_SET, key, value);
+}
+
+void apr_table_unset(apr_table_t *t, const char *key)
+{
+    load(t);
+    if (!own_table_get(t, key))
+        return;
+    own_table_unset(t, key);
+    tell(t, STOCK_UNSET, key, NULL);
+}
+
+void apr_table_merge(apr_table_t *t, const char *key, const char *value)
+{
+    own_table_merge(load(t), key, value);
+    tell(t, STOCK_MERGE, key, value);
+}
+
+void apr_table_mergen(apr_table_t *t, const char *key, const char *value)
+{
+    own_table_mergen(load(t), key, value);
+    tell(t, STOCK_MERGE, key, value);
+}
+
+void apr_table_add(apr_table_t *t, const char *key, const char *value)
+{
+    own_table_add(load(t), key, value);
+    tell(t, STOCK_ADD, key, value);
+}
+
+void apr_table_addn(apr_table_t *t, const char *key, const char *value)
+{
+    own_table_addn(load(t), key, value);
+    tell(t, STOCK_ADD, key, value);
+}
+
+int apr_table_vdo(apr_table_do_callback_fn_t *visit, void *record, const apr_table_t *t, va_list keys)
+{
+    return own_table_vdo(visit, record, load(t), keys);
+}
+
+int apr_table_do(apr_table_do_callback_fn_t *visit, void *record, const apr_table_t *t, ...)
+{
+    va_list keys;
+    int result;
+
+    va_start(keys, t);
+    result = own_table_vdo(visit, record, load(t), keys);
+    va_end(keys);
+    return result;
+}
+
+void apr_table_compress(apr_table_t *t, unsigned flags)
+{
+    own_table_compress(load(t), flags);
+    tell_all(t);
+}
+
+void apr_table_overlap(apr_table_t *t, const apr_table_t *more, unsigned flags)
+{
+    own_table_overlap(load(t), load(more), flags);
+    tell_all(t);
+}

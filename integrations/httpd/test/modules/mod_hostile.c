@@ -1,0 +1,94 @@
+/* A stock module that does what it likes, by the request's query. */
+#include "httpd.h"
+#include "http_config.h"
+#include "http_core.h"
+#include "http_log.h"
+#include "http_protocol.h"
+#include "http_request.h"
+#include "apr_strings.h"
+#include "util_filter.h"
+
+module AP_MODULE_DECLARE_DATA hostile_module;
+extern apr_uint64_t stock_ask(int, const void *, apr_uint64_t, void *, apr_uint64_t);
+
+static request_rec *kept;
+
+static int asks(request_rec *r, const char *what)
+{
+    return r->args && strcmp(r->args, what) == 0;
+}
+
+static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *brigade)
+{
+    if (asks(f->r, "filter-crash"))
+        *(volatile int *)8 = 1;
+    if (asks(f->r, "filter-twice"))
+        ap_pass_brigade(f->next, brigade);
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, brigade);
+}
+
+static void insert(request_rec *r)
+{
+    if (asks(r, "insert-crash"))
+        *(volatile int *)8 = 1;
+    if (r->args && strncmp(r->args, "filter-", 7) == 0)
+        ap_add_output_filter("HOSTILE", NULL, r, r->connection);
+}
+
+static int fixups(request_rec *r)
+{
+    static char all[100];
+
+    if (asks(r, "crash"))
+        *(volatile int *)8 = 1;
+    if (asks(r, "loop"))
+        for (;;)
+            __asm__ volatile("");
+    if (asks(r, "stack"))
+        return fixups(r) + 1;
+    if (asks(r, "status"))
+        return 99999;
+    if (asks(r, "name"))
+        r->filename = apr_pstrdup(r->pool, "/etc/passwd");
+    if (asks(r, "user"))
+        r->user = apr_pstrdup(r->pool, "root");
+    if (asks(r, "number"))
+        r->status = -7;
+    if (asks(r, "header"))
+        apr_table_setn(r->headers_out, "X-Forged", "a\r\nSet-Cookie: b");
+    if (asks(r, "op"))
+        stock_ask(999, all, 8, all, sizeof all);
+    if (asks(r, "from"))
+        stock_ask(4, (void *)0x7fff00000000, 64, all, sizeof all);
+    if (asks(r, "length"))
+        stock_ask(4, all, ~(apr_uint64_t)0, all, sizeof all);
+    if (asks(r, "hook"))
+        ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    if (asks(r, "keep"))
+        kept = r;
+    if (asks(r, "kept") && kept)
+        apr_table_setn(kept->headers_out, "X-Kept", "yes");
+    if (asks(r, "free"))
+        apr_pool_destroy(r->pool);
+    if (asks(r, "scribble"))
+        memset(r, 0x41, 1 << 24);
+    if (asks(r, "memory"))
+        for (;;)
+            memset(apr_palloc(r->pool, 1 << 20), 1, 1 << 20);
+    if (asks(r, "server")) {
+        r->server->server_hostname = NULL;
+        ((void **)r->server->module_config)[0] = r;
+        memset(r->server, 0x41, sizeof *r->server);
+    }
+    return DECLINED;
+}
+
+static void hooks(apr_pool_t *pool)
+{
+    ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_RESOURCE);
+}
+
+AP_DECLARE_MODULE(hostile) = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks };

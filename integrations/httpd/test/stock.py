@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Tests of fenced stock modules: what a server with them answers is what one without the fence answers.
+
+  stock.py MODULES [NAME...]     MODULES: the directory of stock.sh's files. Only tests whose name contains one of NAME
+"""
+
+import http.client
+import os
+import pathlib
+import re
+import sys
+import threading
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from server import MODULES, Server  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGES = HERE / "stock"
+CONFIG = (PAGES / "httpd.conf").read_text()
+FILES = {
+    "index.html": "<h1>index</h1>\n",
+    "a.txt": "text\n" * 10,
+    "page.html": "<p>page</p>\n",
+    "large.txt": "0123456789abcde\n" * 20000,
+    "sub/index.html": "<p>sub</p>\n",
+    "bare/one.txt": "1\n",
+    "bare/two.html": "<title>Two</title>\n",
+    "bare/.hidden": "no\n",
+    "ht/.htaccess": "Header set X-Ht yes\nSetEnvIf User-Agent Probe ht=1\nAddType text/x-ht .txt\nExpiresDefault A5\n",
+    "ht/a.txt": "in ht\n",
+    "lang/page.html.de": "<p>deutsch</p>\n",
+    "lang/page.html.en": "<p>english</p>\n",
+    "arch.tar.gz": "not really\n",
+}
+# What is asked for: method, path, headers.
+REQUESTS = [
+    ("GET", path, headers)
+    for path in [
+        *["/", "/a.txt", "/page.html", "/large.txt", "/sub", "/sub/", "/sub?x=1", "/none", "/none.html", "/arch.tar.gz", "/ht/a.txt", "/ht/"],
+        *["/alias/a.txt", "/alias/none", "/match/page", "/old", "/old/x?y=1", "/gone", "/temp/one%20two", "/seeother", "/env", "/a.txt?b=c"],
+        *["/a%2etxt", "//a.txt", "/./sub/../a.txt", "/%61.txt", "/loc/x", "/fallback/any", "/lang/page.html.de", "/lang/page.html.en"],
+    ]
+    for headers in [
+        {},
+        {"User-Agent": "Probe/1.0", "X-In": "in", "Cookie": "a=b"},
+        {"Accept-Language": "de", "Range": "bytes=1-3"},
+        {"Referer": "http://elsewhere/", "If-Modified-Since": "Mon, 01 Jan 2029 00:00:00 GMT"},
+    ]
+] + [
+    (method, path, {})
+    for method in ["HEAD", "POST", "OPTIONS", "PUT"]
+    for path in ["/", "/a.txt", "/sub", "/old", "/gone", "/none"]
+]
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def ask(server, method, path, headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    try:
+        connection.request(method, path, body=b"x=1" if method in ("POST", "PUT") else None, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.getheaders(), answer.read()
+    finally:
+        connection.close()
+
+
+def plain(answer, server):
+    """What has to be equal: all but the time of day, the port, and the order of methods, which the server makes up at its start."""
+    status, headers, body = answer
+
+    def same(text):
+        text = re.sub(r"\d\d:\d\d:\d\d GMT", "TIME", text.replace(str(server.port), "PORT"))
+        return re.sub(r"max-age=\d{6,}", "max-age=LONG", text)  # from a modification that is now
+
+    headers = [(name, ",".join(sorted(value.split(","))) if name == "Allow" else same(value)) for name, value in headers if name != "Date"]
+    return status, headers, body.replace(str(server.port).encode(), b"PORT")
+
+
+def fill(server):
+    for name, text in FILES.items():
+        path = server.dir / "docs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # the server's tags tell of files that are younger than a second
+
+
+class Pair:
+    """Two servers over the same files, one with fenced modules."""
+
+    def __init__(self, mpm, files, extra=()):
+        names = [path.stem[4:] for path in files]
+        more = [name for name in names if name not in MODULES]
+        native = [name for name in more if name not in extra]
+        self.bare = Server(f"bare-{mpm}", mpm, CONFIG, more=native)
+        fill(self.bare)
+        config = CONFIG.replace("{dir}/docs", f"{self.bare.dir}/docs") + f"\nDocumentRoot {self.bare.dir}/docs\n"
+        self.fenced = Server(f"fenced-{mpm}", mpm, config, more=more, fenced={path.stem[4:]: path for path in files})
+
+    def __enter__(self):
+        self.bare.start()
+        self.fenced.start()
+        return self
+
+    def __exit__(self, *_):
+        self.bare.stop()
+        self.fenced.stop()
+
+    def compare(self, method, path, headers):
+        one = plain(ask(self.bare, method, path, headers), self.bare)
+        try:
+            two = plain(ask(self.fenced, method, path, headers), self.fenced)
+        except http.client.HTTPException as error:
+            raise AssertionError(f"{method} {path} {headers}: {error}\n{self.fenced.log()[-2000:]}") from error
+        for a, b in zip(one, two, strict=True):
+            assert a == b, f"{method} {path} {headers}\nunfenced: {str(a)[:2000]}\nfenced:   {str(b)[:2000]}\n{self.fenced.log()[-2000:]}"
+
+
+def counters(server):
+    text = ask(server, "GET", "/fenced-status?auto", {})[2].decode()
+    return {name: int(value) for name, value in re.findall(r"^fenced\.(\S+): (\d+)$", text, re.M)}
+
+
+@test
+def answers_are_the_same(pair):
+    for method, path, headers in REQUESTS:
+        pair.compare(method, path, headers)
+    assert not re.search(r"\[(crit|alert|emerg)\]|fenced \w+:", pair.fenced.log()), pair.fenced.log()
+
+
+@test
+def at_once(pair):
+    """From many threads, which meet in the modules' domains."""
+    wrong = []
+
+    def client():
+        try:
+            for method, path, headers in REQUESTS[::3]:
+                pair.compare(method, path, headers)
+        except Exception as error:  # noqa: BLE001
+            wrong.append(error)
+
+    threads = [threading.Thread(target=client) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[0]
+
+
+@test
+def crossings_are_counted(pair):
+    before = counters(pair.fenced)
+    for _ in range(10):
+        ask(pair.fenced, "GET", "/a.txt", {})
+    after = counters(pair.fenced)
+    for name in ("headers", "setenvif", "expires"):
+        calls = after[f"{name}_module.calls"] - before[f"{name}_module.calls"]
+        questions = after[f"{name}_module.questions"] - before[f"{name}_module.questions"]
+        assert calls >= 10 and questions >= 10, (name, calls, questions)
+        assert after[f"{name}_module.faults"] == 0, name
+
+
+@test
+def a_module_that_fails_costs_its_request(pair):
+    for query in "crash stack status op from length hook memory scribble filter-crash insert-crash".split():
+        status, _, body = ask(pair.fenced, "GET", f"/a.txt?{query}", {})
+        assert status == 500 and b"text\n" not in body, (query, status, pair.fenced.log()[-2000:])
+        pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+    assert re.search(r"fenced hostile_module: .*bad write at 0x\w+ in fixups \(\S*mod_hostile.c:\d+\)", pair.fenced.log())
+
+
+@test
+def a_brigade_is_passed_on_once(pair):
+    """The answer has gone when the module is ended."""
+    assert ask(pair.fenced, "GET", "/a.txt?filter-twice", {})[2] == FILES["a.txt"].encode()
+    assert "it passes on what it was not given, or not any more" in pair.fenced.log()
+    pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+
+
+@test
+def a_module_changes_what_it_may(pair):
+    """The file, the user and the status are not what the module says; its other requests, and servers, are its own."""
+    for query in "name user number keep kept server free".split():
+        status, _, body = ask(pair.fenced, "GET", f"/a.txt?{query}", {})
+        assert (status, body) == (200, FILES["a.txt"].encode()) or (status == 500 and b"root:" not in body), (query, status, body)
+        assert query not in ("name", "user", "number") or status == 200, (query, status)
+        for path in ("/a.txt", "/sub/", "/old"):
+            pair.compare("GET", path, {"User-Agent": "Probe/1.0"})
+    assert ask(pair.fenced, "GET", "/a.txt?header", {})[0] == 500
+    assert not [value for name, value in ask(pair.fenced, "GET", "/a.txt?header", {})[1] if name == "Set-Cookie"]
+
+
+@test
+def an_endless_loop_ends(pair):
+    assert ask(pair.fenced, "GET", "/a.txt?loop", {})[0] == 500
+    pair.compare("GET", "/a.txt", {})
+
+
+@test
+def restarts(pair):
+    for _ in range(3):
+        pair.fenced.graceful()
+        for _ in range(20):
+            pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+
+
+def configuration_errors(files):
+    """What is wrong is told when the configuration is read."""
+    headers = next(path for path in files if path.stem == "mod_headers")
+    for fenced, config, said in [
+        ({"headers": "/none/mod_headers.rf"}, "", "make the file with stock.sh"),
+        ({"expires": headers}, "", "FencedLoadModule expires_module"),
+        ({"headers": headers}, "Header wrong", "Syntax error"),
+        ({"headers": headers}, 'Header set X "%{bad"', "Syntax error"),
+        ({"headers": headers}, f"FencedLoadModule headers_module {headers}", "it has been loaded already"),
+    ]:
+        server = Server("wrong", "event", config.replace("{", "{{").replace("}", "}}"), more=list(fenced), fenced=fenced)
+        status, text = server.check()
+        assert status != 0 and said in text, (config, text)
+
+
+def main():
+    modules, words = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    files = sorted(path for path in modules.glob("mod_*.rf"))
+    passed = failed = 0
+
+    def run(function, name, *arguments):
+        nonlocal passed, failed
+        try:
+            function(*arguments)
+            passed += 1
+        except Exception:  # noqa: BLE001
+            failed += 1
+            print(f"FAILED  {name}\n{traceback.format_exc()}")
+
+    def wanted(name):
+        return not words or any(word in name for word in words)
+
+    if wanted("configuration_errors"):
+        run(configuration_errors, "configuration_errors", files)
+    for mpm in ("event", "prefork"):
+        tests = [one for one in TESTS if wanted(one.__name__)]
+        if not tests:
+            continue
+        with Pair(mpm, files, extra=("hostile",)) as pair:
+            for one in tests:
+                run(one, f"{mpm} {one.__name__}", pair)
+    print(f"httpd stock modules ({len(files) - 1}): {passed} passed, {failed} failed")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()
