@@ -27,6 +27,7 @@ static const char *const feature_names[] = {
     "fence (modules of ringfence cc)",
     "calls from signal handlers",
     "pauses of the time limit (wait, pause_time)",
+    "shared maps of files (MAP_SHARED)",
 };
 
 /* The back end that the tests run on (tests/api/on.c). */

@@ -89,11 +89,13 @@ pub enum Feature {
     Handlers,
     /// Time limits that do not count what host functions wait for: `Caller::wait`, `rf_domain_pause_time`.
     Pauses,
+    /// Maps of files that are shared with whoever else has the file: `mmap` with `MAP_SHARED`, where a policy grants the file.
+    FileMaps,
 }
 
 impl Feature {
     /// All of them, in the order of the page.
-    pub const ALL: [Feature; 18] = [
+    pub const ALL: [Feature; 19] = [
         Feature::Faults,
         Feature::Interrupt,
         Feature::Limits,
@@ -112,6 +114,7 @@ impl Feature {
         Feature::Fence,
         Feature::Handlers,
         Feature::Pauses,
+        Feature::FileMaps,
     ];
 
     /// What messages and the page call it.
@@ -136,6 +139,7 @@ impl Feature {
             Feature::Fence => "fence (modules of ringfence cc)",
             Feature::Handlers => "calls from signal handlers",
             Feature::Pauses => "pauses of the time limit (wait, pause_time)",
+            Feature::FileMaps => "shared maps of files (MAP_SHARED)",
         }
     }
 }

@@ -17,6 +17,7 @@ mod confinement;
 mod end;
 pub mod error;
 mod fault;
+mod file_map;
 mod frame;
 mod given;
 mod host_cause;
@@ -46,6 +47,7 @@ pub use error::{
     ModuleError, SnapshotError,
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, MOST_TEXT, Registers, Trace};
+pub use file_map::FileMap;
 pub use frame::OutFrame;
 pub use given::{Closure, Given, HostFunction, LimitHook};
 pub use host_cause::{HostCause, Panic};

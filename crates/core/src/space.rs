@@ -1,6 +1,7 @@
 //! What host functions and policies may do with a domain while it runs: its memory, mostly.
 
 use crate::error::{CallError, HostError, MemoryError};
+use crate::file_map::FileMap;
 use crate::limits::LimitHit;
 use crate::policy::Syscall;
 use crate::rights::Rights;
@@ -107,6 +108,19 @@ pub trait Space: Send + Sync {
     /// Performs the call if it is one of `brk mmap munmap mremap mprotect madvise` on the domain's own anonymous memory, and tells
     /// its value (or `-errno`).
     fn memory_call(&self, call: &Syscall) -> Option<i64>;
+
+    /// Maps a file into the domain's memory, shared: what the domain writes there is in the file, and what others write to the file
+    /// is there. It counts like other memory, and `munmap`, `mprotect` and `mremap` treat it as they do natively. Whether the back
+    /// end can ([`Feature::FileMaps`](crate::Feature::FileMaps)); the address.
+    ///
+    /// Others can make the file shorter. Touching what is gone is a fault of the domain then; [`read`](Self::read) and
+    /// [`write`](Self::write) answer [`MemoryError::Unmapped`], and the kernel `EFAULT`.
+    ///
+    /// # Errors
+    /// The errno, as `mmap` gives it; `ENODEV` where no file can be mapped.
+    fn map_file(&self, _map: &FileMap<'_>) -> Result<u64, i32> {
+        Err(libc::ENODEV)
+    }
 
     /// Whether the calling thread's call into this domain has to end. Host functions that wait look here every few
     /// milliseconds.
@@ -331,6 +345,14 @@ impl<'a> DomainRef<'a> {
     #[must_use]
     pub fn memory_call(&self, call: &Syscall) -> Option<i64> {
         self.0.memory_call(call)
+    }
+
+    /// Maps a file into the domain's memory, shared; see [`Space::map_file`].
+    ///
+    /// # Errors
+    /// The errno, as `mmap` gives it; `ENODEV` where no file can be mapped.
+    pub fn map_file(&self, map: &FileMap<'_>) -> Result<u64, i32> {
+        self.0.map_file(map)
     }
 
     /// Address of an exported variable or function: of a module that was added under the name `module`, or of

@@ -328,6 +328,21 @@ pub fn size(fd: BorrowedFd<'_>) -> Outcome<u64> {
     Ok(u64::from_ne_bytes(bytes[48..56].try_into().unwrap_or_default()))
 }
 
+/// How much of a part of an open file has no room on disk, at most.
+pub fn holes(fd: BorrowedFd<'_>, offset: u64, len: u64) -> Outcome<u64> {
+    let bytes = stat(fd)?;
+    let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+    let (size, blocks) = (word(48), word(64));
+    let part = size.min(offset.saturating_add(len)).saturating_sub(offset);
+    Ok(size.saturating_sub(blocks.saturating_mul(512)).min(part))
+}
+
+/// `msync` of the domain's memory.
+pub fn sync(span: Span, flags: u64) -> Outcome {
+    // SAFETY: the span lies in the domain's window; the kernel writes maps of files back, and changes nothing.
+    outcome(unsafe { libc::syscall(libc::SYS_msync, span.address(), span.len(), flags) })
+}
+
 /// Whether a descriptor is a file with content.
 pub fn is_file(fd: BorrowedFd<'_>) -> bool {
     stat(fd).is_ok_and(|bytes| {
@@ -436,24 +451,18 @@ pub fn lock(fd: BorrowedFd<'_>, command: i32, lock: &mut [u64; 4]) -> Outcome {
     outcome(unsafe { libc::syscall(libc::SYS_fcntl, fd.as_raw_fd(), command, lock.as_mut_ptr()) })
 }
 
-/// `futex` on a word of the domain's memory: wait (with a time-out) or wake.
-pub fn futex(word: Span, wait: Option<(u32, [i64; 2])>, count: u64) -> Outcome {
+/// `futex` on a word of the domain's memory: wait (with a time-out) or wake. With `private` only threads of this process are meant,
+/// else also others that have the same file mapped.
+pub fn futex(word: Span, private: bool, wait: Option<(u32, [i64; 2])>, count: u64) -> Outcome {
+    let whom = if private { libc::FUTEX_PRIVATE_FLAG } else { 0 };
+    let (address, number) = (word.address(), libc::SYS_futex);
     // SAFETY: the word lies in the domain's window; the time is ours.
     outcome(unsafe {
         match wait {
-            Some((value, time)) => libc::syscall(
-                libc::SYS_futex,
-                word.address(),
-                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                value,
-                time.as_ptr(),
-            ),
-            None => libc::syscall(
-                libc::SYS_futex,
-                word.address(),
-                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                count,
-            ),
+            Some((value, time)) => {
+                libc::syscall(number, address, libc::FUTEX_WAIT | whom, value, time.as_ptr())
+            }
+            None => libc::syscall(number, address, libc::FUTEX_WAKE | whom, count),
         }
     })
 }

@@ -27,3 +27,12 @@ long repeat(long count, long n, long a, long b, long c) {
         r = system_call(n, a, b, c, 0, 0, 0);
     return r;
 }
+
+/* Memory as the module itself sees it. */
+long load(const volatile long *at) {
+    return *at;
+}
+
+void store(volatile long *at, long value) {
+    *at = value;
+}

@@ -1,16 +1,17 @@
-//! `mmap`: private maps of files. What anonymous memory is, the runtime knows.
+//! `mmap` of files, private and shared, and `msync`. What anonymous memory is, the runtime knows.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
+use ringfence_core::FileMap;
 use ringfence_core::policy::Syscall;
 
 use crate::calls::context::{Context, Reply};
 use crate::device::Device;
 use crate::slices::SLICE;
-use crate::sys::{self, Outcome, Transfer};
-use crate::table::Kind;
+use crate::sys::{self, Outcome, Plain, Transfer};
+use crate::table::{File, Kind};
 
-/// Private maps of files: anonymous memory with a copy of the content. What anonymous memory is, the runtime knows.
+/// Maps of files: shared ones are the file, private ones anonymous memory with a copy of the content.
 pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     let [address, len, protection, flags, fd, offset] = cx.args;
     if protection & libc::PROT_EXEC as u64 != 0 {
@@ -30,8 +31,8 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     }
     let open = cx.state.table.get(fd)?;
     let anonymous = flags | libc::MAP_ANONYMOUS as u64;
-    let fd = match &*open {
-        Kind::File(file) => &file.fd,
+    let file = match &*open {
+        Kind::File(file) => file,
         // Zeros of its own, which is what anonymous memory is.
         Kind::Device(Device::Zero, libc::O_RDONLY | libc::O_RDWR)
             if flags & libc::MAP_PRIVATE as u64 != 0 =>
@@ -42,13 +43,17 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
         }
         _ => return Err(libc::ENODEV),
     };
-    if flags & libc::MAP_PRIVATE as u64 == 0 {
-        // A change of the file would have to show, and the other way round.
-        return Err(libc::ENODEV);
-    }
     if offset % 4096 != 0 {
         return Err(libc::EINVAL);
     }
+    match flags as i32 & libc::MAP_TYPE {
+        libc::MAP_PRIVATE => {}
+        libc::MAP_SHARED => return share(cx, file),
+        libc::MAP_SHARED_VALIDATE if flags & libc::MAP_SYNC as u64 != 0 => return Err(libc::EOPNOTSUPP),
+        libc::MAP_SHARED_VALIDATE => return share(cx, file),
+        _ => return Err(libc::EINVAL),
+    }
+    let fd = &file.fd;
     let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let memory = |number: libc::c_long, args| {
         cx.domain.memory_call(&Syscall {
@@ -81,4 +86,47 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
         let _ = memory(libc::SYS_mprotect, [start, len, protection, 0, 0, 0]);
     }
     Ok(Reply::Value(start as i64))
+}
+
+/// A map that is shared with whoever has the file.
+fn share(cx: Context<'_>, file: &File) -> Outcome<Reply> {
+    let [address, len, protection, flags, _, offset] = cx.args;
+    let mode = sys::plain(
+        Plain::Fcntl,
+        [file.fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0],
+    )?;
+    let writable = file.writable && mode as i32 & libc::O_ACCMODE == libc::O_RDWR;
+    let map = FileMap {
+        file: file.fd.as_fd(),
+        offset,
+        len,
+        address,
+        rights: protection as i32,
+        flags: flags as i32,
+        writable,
+    };
+    // Writing into a hole takes room on disk, and nobody is asked then.
+    let holes = if writable {
+        sys::holes(file.fd.as_fd(), offset, len)?
+    } else {
+        0
+    };
+    let address = cx.on_disk(holes, || cx.domain.map_file(&map).map(|address| address as i64))?;
+    Ok(Reply::Value(address))
+}
+
+/// `msync`: what was written through shared maps goes to the disk. All other memory is the domain's own.
+pub(super) fn sync(cx: Context<'_>) -> Outcome {
+    let [address, len, flags, ..] = cx.args;
+    let len = len.checked_next_multiple_of(4096).ok_or(libc::ENOMEM)?;
+    let mut left = cx.memory.span(address, len, false).map_err(|_| libc::ENOMEM)?;
+    loop {
+        let now = left.first(SLICE);
+        sys::sync(now, flags)?;
+        left = left.skip(now.len());
+        if left.len() == 0 {
+            return Ok(0);
+        }
+        cx.going_on()?;
+    }
 }

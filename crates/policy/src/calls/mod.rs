@@ -128,8 +128,9 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_getpriority => Ok(20), // nice 0
         libc::SYS_sched_getscheduler => Ok(0),
         libc::SYS_rt_sigpending => process::signals_pending(cx),
-        // All memory is the domain's own: there is nothing to be written back, and nothing locked to be unlocked.
-        libc::SYS_msync | libc::SYS_munlock | libc::SYS_munlockall => Ok(0),
+        libc::SYS_msync => map::sync(cx),
+        // There is nothing locked to be unlocked.
+        libc::SYS_munlock | libc::SYS_munlockall => Ok(0),
         libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => Ok(1000),
         libc::SYS_uname => process::name(cx),
         libc::SYS_sysinfo => process::system(cx),
@@ -188,9 +189,7 @@ fn denied(number: libc::c_long) -> i32 {
         libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
         libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone3 => libc::EAGAIN,
         libc::SYS_wait4 | libc::SYS_waitid => libc::ECHILD,
-        libc::SYS_bind | libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => {
-            libc::EACCES
-        }
+        libc::SYS_bind | libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => libc::EACCES,
         _ => libc::ENOSYS,
     }
 }

@@ -144,8 +144,9 @@ pub(super) fn futex(cx: Context<'_>) -> Outcome {
         return Err(libc::EINVAL);
     }
     let span = cx.memory.span(word, 4, false)?;
+    let private = operation as i32 & libc::FUTEX_PRIVATE_FLAG != 0;
     match operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
-        libc::FUTEX_WAKE => sys::futex(span, None, value & 0x7FFF_FFFF),
+        libc::FUTEX_WAKE => sys::futex(span, private, None, value & 0x7FFF_FFFF),
         libc::FUTEX_WAIT => {
             let asked = if timeout as u32 == 0 {
                 None
@@ -158,14 +159,14 @@ pub(super) fn futex(cx: Context<'_>) -> Outcome {
             match asked {
                 // Coming back after each slice would be a clock.
                 None if cx.clocks().is_err() => loop {
-                    match sys::futex(span, Some((value as u32, WAIT)), 0) {
+                    match sys::futex(span, private, Some((value as u32, WAIT)), 0) {
                         Err(libc::ETIMEDOUT | libc::EINTR) => cx.going_on()?,
                         other => return other,
                     }
                 },
-                Some(time) if time < WAIT => sys::futex(span, Some((value as u32, time)), 0),
+                Some(time) if time < WAIT => sys::futex(span, private, Some((value as u32, time)), 0),
                 // Callers loop: waking up for nothing is allowed.
-                _ => match sys::futex(span, Some((value as u32, WAIT)), 0) {
+                _ => match sys::futex(span, private, Some((value as u32, WAIT)), 0) {
                     Err(libc::ETIMEDOUT) => Err(libc::EINTR),
                     other => other,
                 },

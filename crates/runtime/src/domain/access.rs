@@ -4,9 +4,9 @@ use super::{Domain, Inner};
 use crate::lanes::lane::Lane;
 use crate::lanes::signal;
 use crate::os::guarded;
-use crate::place::memory::{self, SLICE};
+use crate::place::memory::{self, Memory, SLICE};
 use ringfence_core::error::{CallError, MemoryError};
-use ringfence_core::{DomainRef, Ended, LimitHit, Space, SpawnError, Syscall};
+use ringfence_core::{DomainRef, Ended, FileMap, LimitHit, Space, SpawnError, Syscall};
 use ringfence_isa::window;
 use std::sync::atomic::Ordering;
 
@@ -25,18 +25,23 @@ impl<'a> From<&'a Domain> for DomainRef<'a> {
 }
 
 impl Inner {
-    /// One memory call; again, if the host raises the limit that it meets.
-    fn memory_step(&self, call: &Syscall) -> Option<i64> {
+    /// Does something with the domain's heap; again, if the host raises the limit that it meets.
+    pub(super) fn with_limit<T>(&self, step: impl Fn(&mut Memory) -> T) -> T {
         let answer = || {
             let mut memory = self.memory();
             memory.take_refused();
-            let value = memory::system_call(&mut memory, self.base(), call);
+            let value = step(&mut memory);
             (value, memory.take_refused())
         };
         match answer() {
             (_, Some((wanted, used, limit))) if self.raise_memory(wanted, used, limit) => answer().0,
             (value, _) => value,
         }
+    }
+
+    /// One memory call.
+    fn memory_step(&self, call: &Syscall) -> Option<i64> {
+        self.with_limit(|memory| memory::system_call(memory, self.base(), call))
     }
 }
 
@@ -181,6 +186,21 @@ impl Space for Inner {
             }
         }
         value
+    }
+
+    fn map_file(&self, map: &FileMap<'_>) -> Result<u64, i32> {
+        let replaces = map.flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) == libc::MAP_FIXED;
+        if replaces && map.len > SLICE {
+            // What is there goes first, in slices.
+            let number = libc::SYS_munmap as u64;
+            let args = [map.address, map.len, 0, 0, 0, 0];
+            match Space::memory_call(self, &Syscall { number, args }) {
+                Some(errno) if errno < 0 => return Err(-errno as i32),
+                _ => {}
+            }
+        }
+        let at = self.with_limit(|memory| memory.map_file(map))?;
+        Ok(self.base() + u64::from(at))
     }
 
     fn find(&self, module: Option<&str>, name: &str) -> Option<u64> {

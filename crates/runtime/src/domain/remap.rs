@@ -1,4 +1,4 @@
-//! `mremap`: a domain's anonymous memory grows or shrinks where it is, or moves.
+//! `mremap`: a domain's anonymous memory grows or shrinks where it is, or moves; so do maps of files.
 //!
 //! What moves is what is in it. The pages stay: where the kernel moves those it leaves a hole in the window, into which anything
 //! of the host's could come.
@@ -6,7 +6,7 @@
 use super::Inner;
 use crate::lanes::signal;
 use crate::os::guarded;
-use crate::place::memory::{self, SLICE};
+use crate::place::memory::{self, Memory, SLICE};
 use ringfence_core::{Space, Syscall};
 use ringfence_isa::PAGE;
 
@@ -45,7 +45,14 @@ impl Inner {
         }
         let old_len = memory::pages(old_len).ok_or(error(libc::EFAULT))?;
         let new_len = u64::from(memory::pages(new_len).ok_or(error(libc::ENOMEM))?);
-        let rights = self.memory().rights_of(at, old_len).ok_or(error(libc::EFAULT))?.0 as u64;
+        let (rights, file) = {
+            let memory = self.memory();
+            let rights = memory.rights_of(at, old_len).ok_or(error(libc::EFAULT))?;
+            (rights.0 as u64, memory.file_at(at, old_len).is_some())
+        };
+        if file && new_len > u64::from(old_len) {
+            return self.remapped_file(at, old_len, new_len, flags);
+        }
         let (start, old_len) = (self.base() + u64::from(at), u64::from(old_len));
         if new_len < old_len {
             self.memory_call_of(libc::SYS_munmap, [start + new_len, old_len - new_len, 0, 0])?;
@@ -84,6 +91,18 @@ impl Inner {
         }
         self.memory_call_of(libc::SYS_munmap, [start, old_len, 0, 0])?;
         Ok(to)
+    }
+
+    /// A map of a file that grows. Behind it the window has something, if only what keeps others out: it moves.
+    fn remapped_file(&self, at: u32, old_len: u32, new_len: u64, flags: i32) -> Result<u64, i64> {
+        if flags & libc::MREMAP_MAYMOVE == 0 {
+            return Err(-i64::from(libc::ENOMEM));
+        }
+        let grow = |memory: &mut Memory| memory.grow_file(at, old_len, new_len);
+        match self.with_limit(grow) {
+            Ok(to) => Ok(self.base() + u64::from(to)),
+            Err(_) => Err(-i64::from(libc::ENOMEM)),
+        }
     }
 
     /// Copies from one part of the domain's heap, which has these rights, to another.

@@ -125,6 +125,9 @@ impl Inner {
         if foreign.modules {
             return Err(SnapshotError::Held("modules that were added to it".into()));
         }
+        if self.memory().has_files() {
+            return Err(SnapshotError::Held("maps of files".into()));
+        }
         if let Some(held) = self.policy.holds() {
             return Err(SnapshotError::Held(held));
         }

@@ -6,13 +6,13 @@ mod elf;
 use super::{Call, Code, Domain, DomainOptions};
 use crate::domain::imports::Imports;
 use crate::load::module::{LoadOptions, Module};
-use crate::os::host;
-use crate::os::refusals;
+use crate::os::{host, refusals, sys};
 use elf::{File, Symbol};
-use ringfence_core::Signature;
 use ringfence_core::error::CallError;
+use ringfence_core::{FileMap, Signature, Syscall};
 use ringfence_isa::identifier;
 use std::error::Error;
+use std::os::fd::AsFd;
 
 /// Where a function that fails is in the text.
 const BROKEN: usize = 32;
@@ -60,6 +60,28 @@ fn life(file: &[u8]) -> Result<(), Box<dyn Error>> {
     let memory = domain.as_ref();
     let at = memory.alloc(1 << 20, 16)?;
     memory.write(at, &[1; 100])?;
+    // A file in its memory, which a reset takes away.
+    let file = sys::memory_file(c"ringfence-test", 8192)?;
+    let mut map = FileMap {
+        file: file.as_fd(),
+        offset: 0,
+        len: 8192,
+        address: 0,
+        rights: libc::PROT_READ | libc::PROT_WRITE,
+        flags: 0,
+        writable: true,
+    };
+    let os = |errno| std::io::Error::from_raw_os_error(errno);
+    map.address = memory.map_file(&map).map_err(os)?;
+    map.flags = libc::MAP_FIXED;
+    memory.map_file(&map).map_err(os)?;
+    memory.write(map.address, &[1; 100])?;
+    let (number, may_move) = (libc::SYS_mremap as u64, libc::MREMAP_MAYMOVE as u64);
+    let args = [map.address, 4096, 16384, may_move, 0, 0];
+    let moved = memory.memory_call(&Syscall { number, args }).unwrap_or(-1);
+    if moved < 0 {
+        return Err(os(-moved as i32).into());
+    }
     // A fault with its report, the reason kept, and a function for the host.
     let broken = domain.entry("broken")?;
     match broken.call(&mut Call::default()) {

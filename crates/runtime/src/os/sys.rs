@@ -103,6 +103,72 @@ pub(crate) unsafe fn map_file(
     }
 }
 
+/// Maps a piece of a file over `at`, shared.
+///
+/// # Safety
+/// Whatever is mapped in the range goes away.
+pub(crate) unsafe fn map_shared(
+    at: u64,
+    len: u64,
+    prot: i32,
+    file: BorrowedFd<'_>,
+    offset: u64,
+) -> Result<(), HostError> {
+    const WHAT: &str = "mapping a file";
+    exact(prot)?;
+    if refused() {
+        return Err(HostError::last(WHAT));
+    }
+    // Elsewhere first: a file that cannot be mapped would leave a hole where it was to be, into which anything of the host's could come.
+    // SAFETY: a new mapping at an address the kernel chooses.
+    let new = unsafe {
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        libc::mmap(
+            std::ptr::null_mut(),
+            len as usize,
+            prot,
+            flags,
+            file.as_raw_fd(),
+            offset as i64,
+        )
+    };
+    if new == libc::MAP_FAILED {
+        return Err(HostError::last(WHAT));
+    }
+    // SAFETY: our own new mapping goes where the caller answers for what was.
+    unsafe { place(new as u64, len, at, len) }.inspect_err(|_| {
+        // SAFETY: it is still where it was.
+        unsafe { libc::munmap(new, len as usize) };
+    })
+}
+
+/// Maps what is mapped shared at `from` once more at `at`, and as much more of its file as makes `len` bytes.
+///
+/// # Safety
+/// As for [`map_shared`].
+pub(crate) unsafe fn map_shared_again(from: u64, at: u64, len: u64) -> Result<(), HostError> {
+    // SAFETY: the caller's promise. A length of 0 leaves what is there.
+    unsafe { place(from, 0, at, len) }
+}
+
+/// Moves a mapping, or copies it where its length is given as 0.
+///
+/// # Safety
+/// As for [`map_shared`].
+unsafe fn place(from: u64, from_len: u64, at: u64, len: u64) -> Result<(), HostError> {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: the caller answers for both ranges.
+    let to = || unsafe { libc::mremap(from as *mut _, from_len as usize, len as usize, flags, at) };
+    if !refused() && to() as u64 == at {
+        return Ok(());
+    }
+    let failed = HostError::last("mapping a file");
+    // The kernel may have taken away what was there.
+    // SAFETY: the caller's promise.
+    unsafe { map_anonymous(at, len, libc::PROT_NONE, true)? };
+    Err(failed)
+}
+
 /// Changes rights.
 ///
 /// # Safety

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 mod alloc;
 mod calls;
+mod files;
 mod pieces;
 mod spare;
 #[cfg(test)]
@@ -32,10 +33,39 @@ const BREAK_AREA: u32 = 0x3000_0000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Protection(pub i32);
 
+/// What is behind a piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// Zeroes, and what the domain has written.
+    Zeroes,
+    /// A file, shared with whoever has it.
+    File {
+        /// Whether the domain may write to it.
+        writable: bool,
+    },
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     len: u32,
     rights: Protection,
+    source: Source,
+}
+
+impl Piece {
+    /// Memory of the domain's own.
+    fn zeroes(len: u32, rights: Protection) -> Piece {
+        let source = Source::Zeroes;
+        Piece { len, rights, source }
+    }
+}
+
+/// Where something may be mapped.
+struct Admitted {
+    at: u32,
+    len: u32,
+    /// What is kept there, as offsets and lengths.
+    kept: Vec<(u32, u32)>,
 }
 
 pub(crate) struct Memory {
@@ -177,19 +207,28 @@ impl Memory {
             return Ok(false);
         }
         let mut more = Vec::new();
-        for (&at, piece) in &self.pieces {
+        for (&at, &piece) in &self.pieces {
             let mut from = at;
             // The image's pieces are all still there, some of them joined with others.
             for &(start, len) in self.frozen.iter().filter(|f| f.0 >= at && f.0 - at < piece.len) {
-                more.push((from, start - from, piece.rights));
+                let len_before = start - from;
+                more.push((
+                    from,
+                    Piece {
+                        len: len_before,
+                        ..piece
+                    },
+                ));
                 from = start + len;
             }
-            more.push((from, at + piece.len - from, piece.rights));
+            let len = at + piece.len - from;
+            more.push((from, Piece { len, ..piece }));
         }
-        for (at, len, rights) in more {
-            if len > 0 && !self.hide(at, Piece { len, rights }) {
+        for (at, piece) in more {
+            if piece.len > 0 && !self.hide(at, piece) {
+                let (start, len) = (self.base + u64::from(at), u64::from(piece.len));
                 // SAFETY: as above.
-                unsafe { sys::map_anonymous(self.base + u64::from(at), len.into(), libc::PROT_NONE, true)? };
+                unsafe { sys::map_anonymous(start, len, libc::PROT_NONE, true)? };
             }
         }
         Ok(true)
@@ -255,7 +294,7 @@ impl Memory {
     pub(crate) fn clear(&mut self) -> Result<(), HostError> {
         let spare = self.spare.iter().map(|(&at, &len)| {
             let rights = Protection(spare::READ_WRITE);
-            (at, Piece { len, rights })
+            (at, Piece::zeroes(len, rights))
         });
         let mut all = self.pieces.iter().map(|(&at, &piece)| (at, piece)).chain(spare);
         let count = self.pieces.len() + self.spare.len();
@@ -274,8 +313,8 @@ impl Memory {
     /// that cannot be done, or not quickly.
     fn hide(&self, at: u32, piece: Piece) -> bool {
         let (start, len) = (self.base + u64::from(at), u64::from(piece.len));
-        // What the domain cannot write now may hold what it wrote before.
-        if piece.rights.0 != libc::PROT_READ | libc::PROT_WRITE {
+        // What the domain cannot write now may hold what it wrote before, and a file is not to be written to.
+        if piece.source != Source::Zeroes || piece.rights.0 != libc::PROT_READ | libc::PROT_WRITE {
             return false;
         }
         let mut ranges = pages::Ranges::none();
@@ -302,8 +341,9 @@ impl Memory {
         at >= window::HEAP && at.checked_add(len).is_some_and(|end| end <= window::HEAP_END)
     }
 
-    /// Maps zeroed memory at `at`, replacing what was there, or anywhere.
-    pub(crate) fn map(&mut self, at: Option<u32>, len: u64, rights: Protection) -> Result<u32, MemoryError> {
+    /// Where `len` bytes may come to lie, whole pages of them: at `at`, in place of what was there, or anywhere. With it what is kept
+    /// there. The limit and the number of mappings allow it.
+    fn admit(&mut self, at: Option<u32>, len: u64) -> Result<Admitted, MemoryError> {
         let wanted = len;
         let len = pages(len).ok_or_else(|| self.over(wanted))?;
         let replaced = at.map_or(0, |at| self.mapped_in(at, len));
@@ -326,6 +366,23 @@ impl Memory {
             self.give_up_kept().map_err(|_| self.over(wanted))?;
             kept.clear();
         }
+        Ok(Admitted { at, len, kept })
+    }
+
+    /// Something was mapped where it was admitted.
+    fn note(&mut self, at: u32, piece: Piece) {
+        self.forget_kept(at, piece.len);
+        self.cut(at, piece.len);
+        self.used += u64::from(piece.len);
+        self.pieces.insert(at, piece);
+        self.join(at);
+    }
+
+    /// Maps zeroed memory at `at`, replacing what was there, or anywhere.
+    pub(crate) fn map(&mut self, at: Option<u32>, len: u64, rights: Protection) -> Result<u32, MemoryError> {
+        let wanted = len;
+        let Admitted { at, len, kept } = self.admit(at, len)?;
+        let here: u64 = kept.iter().map(|k| u64::from(k.1)).sum();
         let address = self.base + u64::from(at);
         // Memory that is not in use is zero: it was mapped anew when it was given back, or zeroed by `hide`. What is kept was
         // zeroed, but the domain can write it.
@@ -346,11 +403,7 @@ impl Memory {
             }
         }
         .map_err(|_| self.over(wanted))?;
-        self.forget_kept(at, len);
-        self.cut(at, len);
-        self.used += u64::from(len);
-        self.pieces.insert(at, Piece { len, rights });
-        self.join(at);
+        self.note(at, Piece::zeroes(len, rights));
         Ok(at)
     }
 
@@ -392,15 +445,19 @@ impl Memory {
         if !self.room() {
             return Err(self.over(len.into()));
         }
-        // SAFETY: as in `map`.
-        unsafe { sys::protect(address, len.into(), rights.0) }.map_err(|_| MemoryError::Unmapped {
-            address,
-            len: len.into(),
-        })?;
-        self.cut(at, len);
-        self.used += u64::from(len);
-        self.pieces.insert(at, Piece { len, rights });
-        self.join(at);
+        // One by one: what is known of a piece is what the kernel has of it, also if it refuses the next.
+        for (start, piece) in self.parts(at, len) {
+            let from = self.base + u64::from(start);
+            // SAFETY: as in `map`.
+            unsafe { sys::protect(from, piece.len.into(), rights.0) }.map_err(|_| MemoryError::Unmapped {
+                address: from,
+                len: piece.len.into(),
+            })?;
+            self.cut(start, piece.len);
+            self.used += u64::from(piece.len);
+            self.pieces.insert(start, Piece { rights, ..piece });
+            self.join(start);
+        }
         Ok(())
     }
 
@@ -418,36 +475,27 @@ impl Memory {
                 len: len.into(),
             });
         }
-        if self
-            .frozen
-            .iter()
-            .any(|&(start, size)| start < at + len && at < start + size)
-        {
-            // Dropped pages of an image would be the image's again.
-            return self.replace(at, len).map_err(|_| outside);
-        }
-        // SAFETY: as in `map`.
-        unsafe { sys::drop_pages(address, len.into()) }.map_err(|_| outside)
-    }
-
-    /// Maps zeroed memory over a range that is mapped throughout, with the rights that it has.
-    fn replace(&mut self, at: u32, len: u32) -> Result<(), HostError> {
-        self.touch(at, len);
-        let end = at + len;
-        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
-        for (&start, piece) in self.pieces.range(first..end) {
-            let (from, to) = (start.max(at), (start + piece.len).min(end));
-            // SAFETY: inside the domain's heap area, to which the host holds no references.
-            unsafe {
-                sys::map_anonymous(
-                    self.base + u64::from(from),
-                    (to - from).into(),
-                    piece.rights.0,
-                    true,
-                )?
-            };
+        for (start, piece) in self.parts(at, len) {
+            // What was written to a file stays in it.
+            if piece.source == Source::Zeroes {
+                self.zero(start, piece).map_err(|_| outside)?;
+            }
         }
         Ok(())
+    }
+
+    /// Zeroes a part of a piece, which keeps its rights.
+    fn zero(&mut self, at: u32, piece: Piece) -> Result<(), HostError> {
+        let (address, len) = (self.base + u64::from(at), u64::from(piece.len));
+        let of_image = |&(start, size): &(u32, u32)| start < at + piece.len && at < start + size;
+        if self.frozen.iter().any(of_image) {
+            // Dropped pages of an image would be the image's again.
+            self.touch(at, piece.len);
+            // SAFETY: inside the domain's heap area, to which the host holds no references.
+            return unsafe { sys::map_anonymous(address, len, piece.rights.0, true).map(drop) };
+        }
+        // SAFETY: as in `map`.
+        unsafe { sys::drop_pages(address, len) }
     }
 
     /// Whether a range is free for a mapping that must not replace anything.

@@ -87,28 +87,22 @@ pub(crate) fn system_call(memory: &mut Memory, base: u64, call: &Syscall) -> Opt
             if len == 0 {
                 return Some(error(libc::EINVAL));
             }
-            let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
-            if fixed
-                && (!offset.is_multiple_of(PAGE as u32)
-                    || !pages(len).is_some_and(|l| Memory::inside(offset, l)))
+            match memory
+                .wished(offset, len, flags)
+                .map(|at| memory.map(at, len, rights))
             {
-                return Some(error(libc::EPERM));
-            }
-            if flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE && !memory.is_free(offset, len)
-            {
-                return Some(error(libc::EEXIST));
-            }
-            let hint = offset != 0 && offset.is_multiple_of(PAGE as u32) && memory.is_free(offset, len);
-            let at = (fixed || hint).then_some(offset);
-            match memory.map(at, len, rights) {
-                Ok(at) => (base + u64::from(at)) as i64,
-                Err(_) => error(libc::ENOMEM),
+                Ok(Ok(at)) => (base + u64::from(at)) as i64,
+                Ok(Err(_)) => error(libc::ENOMEM),
+                Err(errno) => error(errno),
             }
         }
         MUNMAP => done(memory.unmap(offset, len)),
         MPROTECT if third & libc::PROT_EXEC as u64 != 0 => error(libc::EACCES),
         MPROTECT => match rights(third) {
             Some(_) if len == 0 => 0,
+            Some(rights) if rights.0 & libc::PROT_WRITE != 0 && memory.read_only(offset, len) => {
+                error(libc::EACCES)
+            }
             Some(rights) => done(memory.protect(offset, len, rights)),
             None => error(libc::EINVAL),
         },
@@ -116,4 +110,22 @@ pub(crate) fn system_call(memory: &mut Memory, base: u64, call: &Syscall) -> Opt
         MADVISE => 0,
         _ => return None,
     })
+}
+
+impl Memory {
+    /// Where a call that maps `len` bytes wants them, by its address and flags: `None` for anywhere, or the errno.
+    pub(super) fn wished(&self, at: u32, len: u64, flags: i32) -> Result<Option<u32>, i32> {
+        let aligned = at.is_multiple_of(PAGE as u32);
+        if flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0 {
+            if !aligned || !pages(len).is_some_and(|len| Memory::inside(at, len)) {
+                return Err(libc::EPERM);
+            }
+            let replaces = flags & libc::MAP_FIXED_NOREPLACE != libc::MAP_FIXED_NOREPLACE;
+            return match replaces || self.is_free(at, len) {
+                true => Ok(Some(at)),
+                false => Err(libc::EEXIST),
+            };
+        }
+        Ok((at != 0 && aligned && self.is_free(at, len)).then_some(at))
+    }
 }

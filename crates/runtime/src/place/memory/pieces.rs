@@ -1,6 +1,6 @@
 //! What is mapped in a domain's heap, and where there is room.
 
-use super::{BREAK_AREA, Memory, Piece, Protection};
+use super::{BREAK_AREA, Memory, Piece, Protection, Source};
 use ringfence_isa::{PAGE, window};
 
 impl Memory {
@@ -43,11 +43,41 @@ impl Memory {
             .sum()
     }
 
-    /// The rights of a range that lies in one piece.
-    pub(crate) fn rights_of(&self, at: u32, len: u32) -> Option<Protection> {
+    /// What is known of a range that lies in one piece.
+    fn piece_of(&self, at: u32, len: u32) -> Option<&Piece> {
         let (start, piece) = self.pieces.range(..=at).next_back()?;
         let end = at.checked_add(len)?;
-        (end <= start + piece.len).then_some(piece.rights)
+        (end <= start + piece.len).then_some(piece)
+    }
+
+    /// The rights of a range that lies in one piece.
+    pub(crate) fn rights_of(&self, at: u32, len: u32) -> Option<Protection> {
+        self.piece_of(at, len).map(|piece| piece.rights)
+    }
+
+    /// The same, if a file is mapped there.
+    pub(crate) fn file_at(&self, at: u32, len: u32) -> Option<Protection> {
+        let piece = self.piece_of(at, len)?;
+        (piece.source != Source::Zeroes).then_some(piece.rights)
+    }
+
+    /// What of each piece lies in a range.
+    pub(super) fn parts(&self, at: u32, len: u32) -> Vec<(u32, Piece)> {
+        let end = at + len;
+        let first = self.pieces.range(..=at).next_back().map_or(at, |p| *p.0);
+        let part = |(&start, &piece): (&u32, &Piece)| {
+            let (from, to) = (start.max(at), (start + piece.len).min(end));
+            (from < to).then(|| {
+                (
+                    from,
+                    Piece {
+                        len: to - from,
+                        ..piece
+                    },
+                )
+            })
+        };
+        self.pieces.range(first..end).filter_map(part).collect()
     }
 
     /// Something is about to be mapped over a range, or its rights change.
@@ -92,34 +122,32 @@ impl Memory {
         }
     }
 
-    /// Joins a piece with its neighbours of the same rights, as the kernel does.
+    /// Joins a piece with its neighbours of the same kind and rights, as the kernel does. Maps of files stay what they are.
     pub(super) fn join(&mut self, at: u32) {
         let Some(piece) = self.pieces.get(&at).copied() else {
             return;
         };
+        if piece.source != Source::Zeroes {
+            return;
+        }
+        let joins = |other: &Piece| other.source == piece.source && other.rights == piece.rights;
         let mut start = at;
         let mut len = piece.len;
         if let Some((&next, p)) = self.pieces.range(at + 1..).next()
             && next == at + len
-            && p.rights == piece.rights
+            && joins(p)
         {
             len += p.len;
             self.pieces.remove(&next);
         }
         if let Some((&before, p)) = self.pieces.range(..at).next_back()
             && before + p.len == at
-            && p.rights == piece.rights
+            && joins(p)
         {
             len += p.len;
             self.pieces.remove(&at);
             start = before;
         }
-        self.pieces.insert(
-            start,
-            Piece {
-                len,
-                rights: piece.rights,
-            },
-        );
+        self.pieces.insert(start, Piece { len, ..piece });
     }
 }

@@ -5,7 +5,7 @@
 //! holds zeroes when the next user comes. That user's code can reach it without having asked, as it can reach all that
 //! it will get; it is zeroed again before it is handed out, counts against the limit of memory, and goes when that is reached.
 
-use super::{CHUNK, FEW, Memory};
+use super::{CHUNK, FEW, Memory, Source};
 use crate::os::{pages, sys};
 use ringfence_core::error::HostError;
 
@@ -59,7 +59,10 @@ impl Memory {
     /// As [`clear`](Self::clear), but memory that is zeroed quickly stays accessible. Nobody is in the domain.
     pub(crate) fn recycle(&mut self) -> Result<(), HostError> {
         let few = self.pieces.len() + self.spare.len() <= FEW;
-        let plain = self.pieces.values().all(|p| p.rights.0 == READ_WRITE);
+        let plain = self
+            .pieces
+            .values()
+            .all(|p| p.source == Source::Zeroes && p.rights.0 == READ_WRITE);
         // The limit may have been lower before the host raised it.
         if !few || !plain || self.used + self.kept() > self.share().min(MOST) {
             return self.clear();

@@ -3,6 +3,9 @@
 use super::*;
 use crate::os::guarded;
 use crate::place::window::Window;
+use ringfence_core::FileMap;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 
 const RW: Protection = Protection(libc::PROT_READ | libc::PROT_WRITE);
 
@@ -22,6 +25,10 @@ fn maps_agree_with_a_table_of_pages() {
     let mut memory = Memory::new(base, 64 * PAGE, 0);
     let first = 0x8000_0000u32;
     let mut table = [None::<Protection>; 48];
+    let file = sys::memory_file(c"ringfence-test", 48 * PAGE)
+        .map(std::fs::File::from)
+        .expect("file");
+    file.write_all_at(&[7; 48 * PAGE as usize], 0).expect("written");
     let mut seed = 0x2545_F491_4F6C_DD1Du64;
     let mut random = |n: u32| {
         seed ^= seed << 13;
@@ -35,7 +42,20 @@ fn maps_agree_with_a_table_of_pages() {
         let (at, len) = (first + start * PAGE as u32, u64::from(count) * PAGE);
         let pages = start as usize..(start + count) as usize;
         let rights = [RW, Protection(libc::PROT_READ), Protection(libc::PROT_NONE)][random(3) as usize];
-        match random(4) {
+        match random(5) {
+            4 => {
+                let map = FileMap {
+                    file: file.as_fd(),
+                    offset: u64::from(start) * PAGE,
+                    len,
+                    address: at.into(),
+                    rights: rights.0,
+                    flags: libc::MAP_FIXED,
+                    writable: true,
+                };
+                assert_eq!(memory.map_file(&map).expect("under the limit"), at);
+                table[pages].fill(Some(rights));
+            }
             0 => {
                 assert_eq!(memory.map(Some(at), len, rights).expect("under the limit"), at);
                 table[pages].fill(Some(rights));
@@ -63,8 +83,12 @@ fn maps_agree_with_a_table_of_pages() {
             "round {round}"
         );
     }
+    assert!(memory.has_files(), "there is something to take away");
     memory.clear().expect("clear");
     assert_eq!(memory.used(), 0);
+    let mut bytes = vec![0; 48 * PAGE as usize];
+    file.read_exact_at(&mut bytes, 0).expect("read");
+    assert!(bytes.iter().all(|&b| b == 7), "nobody has written to the file");
     assert!((0..48).all(|page| !readable(base + u64::from(first) + page * PAGE)));
 }
 
