@@ -46,8 +46,12 @@ impl Monitor {
 
     /// What becomes of a program that writes to a pipe which nobody reads.
     fn unread(&self, call: &Syscall, answer: Result<i64, EndCall>) -> Result<i64, EndCall> {
-        let asked_not_to =
-            call.number == libc::SYS_sendto as u64 && call.args[3] & libc::MSG_NOSIGNAL as u64 != 0;
+        let flags = match call.number as libc::c_long {
+            libc::SYS_sendto => call.args[3],
+            libc::SYS_sendmsg => call.args[2],
+            _ => 0,
+        };
+        let asked_not_to = flags & libc::MSG_NOSIGNAL as u64 != 0;
         if answer == Ok(-i64::from(libc::EPIPE))
             && self.0.policy.broken_pipes_end
             && !asked_not_to

@@ -13,6 +13,7 @@ use crate::span::Span;
 
 pub mod copy;
 pub mod events;
+pub mod message;
 
 /// A system call's result: a value, or the positive errno.
 pub type Outcome<T = i64> = Result<T, i32>;
@@ -72,27 +73,12 @@ pub enum Transfer {
     Pwrite = libc::SYS_pwrite64,
     /// `getdents64`
     Getdents = libc::SYS_getdents64,
-    /// `recvfrom` without an address
-    Recv = libc::SYS_recvfrom,
-    /// `sendto` without an address
-    Send = libc::SYS_sendto,
 }
 
 /// Moves bytes between a descriptor and the domain's memory.
 pub fn transfer(call: Transfer, fd: BorrowedFd<'_>, span: Span, extra: u64) -> Outcome {
-    // SAFETY: the span lies in the domain's window, to which only the kernel and the domain itself have access; the
-    // two last arguments (addresses, for the socket calls) are null.
-    outcome(unsafe {
-        libc::syscall(
-            call as c_long,
-            fd.as_raw_fd(),
-            span.address(),
-            span.len(),
-            extra,
-            0usize,
-            0usize,
-        )
-    })
+    // SAFETY: the span lies in the domain's window, to which only the kernel and the domain itself have access.
+    outcome(unsafe { libc::syscall(call as c_long, fd.as_raw_fd(), span.address(), span.len(), extra) })
 }
 
 /// `readv`, `writev`, `preadv`, `pwritev` with spans of the domain's memory.

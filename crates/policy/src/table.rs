@@ -80,6 +80,8 @@ pub enum Kind {
     Pipe(OwnedFd, AtomicBool),
     /// A socket, likewise.
     Socket(OwnedFd, AtomicBool),
+    /// A socket of datagrams, likewise. What it receives is from addresses that are granted.
+    Datagram(OwnedFd, AtomicBool),
     /// A counter (`eventfd`), likewise.
     Event(OwnedFd, AtomicBool),
     /// A timer (`timerfd`), likewise.
@@ -97,6 +99,7 @@ impl Kind {
             Kind::Directory { fd, .. }
             | Kind::Pipe(fd, _)
             | Kind::Socket(fd, _)
+            | Kind::Datagram(fd, _)
             | Kind::Event(fd, _)
             | Kind::Timer(fd, _)
             | Kind::Set(fd) => Some(fd.as_fd()),
@@ -133,7 +136,7 @@ impl Kind {
     pub fn breaks(&self) -> bool {
         matches!(
             self,
-            Kind::Pipe(..) | Kind::Socket(..) | Kind::Standard { waits: true, .. }
+            Kind::Pipe(..) | Kind::Socket(..) | Kind::Datagram(..) | Kind::Standard { waits: true, .. }
         )
     }
 
@@ -148,9 +151,11 @@ impl Kind {
     /// Whether the domain made it non-blocking, where that is the domain's to say.
     pub fn nonblocking(&self) -> Option<&AtomicBool> {
         match self {
-            Kind::Pipe(_, set) | Kind::Socket(_, set) | Kind::Event(_, set) | Kind::Timer(_, set) => {
-                Some(set)
-            }
+            Kind::Pipe(_, set)
+            | Kind::Socket(_, set)
+            | Kind::Datagram(_, set)
+            | Kind::Event(_, set)
+            | Kind::Timer(_, set) => Some(set),
             _ => None,
         }
     }

@@ -105,6 +105,11 @@ table! {
     SYS_connect "connect" [Fd, Socket, Num];
     SYS_sendto "sendto" [Fd, Data, Num, Hex, Ptr, Num];
     SYS_recvfrom "recvfrom" [Fd, Filled, Num, Hex, Ptr, Ptr];
+    SYS_sendmsg "sendmsg" [Fd, Ptr, Hex];
+    SYS_recvmsg "recvmsg" [Fd, Ptr, Hex];
+    SYS_getsockname "getsockname" [Fd, Ptr, Ptr];
+    SYS_getpeername "getpeername" [Fd, Ptr, Ptr];
+    SYS_msync "msync" [Hex, Num, Hex];
     SYS_shutdown "shutdown" [Fd, Shutdown];
     SYS_statfs "statfs" [Text, Ptr];
     SYS_fstatfs "fstatfs" [Fd, Ptr];
@@ -212,9 +217,9 @@ others! {
     SYS_signalfd "signalfd"; SYS_signalfd4 "signalfd4";
     SYS_inotify_init "inotify_init"; SYS_inotify_init1 "inotify_init1"; SYS_splice "splice";
     SYS_tee "tee"; SYS_memfd_create "memfd_create"; SYS_accept "accept";
-    SYS_accept4 "accept4"; SYS_socketpair "socketpair"; SYS_sendmsg "sendmsg"; SYS_recvmsg "recvmsg";
-    SYS_sendmmsg "sendmmsg"; SYS_recvmmsg "recvmmsg"; SYS_getsockname "getsockname"; SYS_getpeername "getpeername";
-    SYS_mlock "mlock"; SYS_munlock "munlock"; SYS_mlockall "mlockall"; SYS_munlockall "munlockall"; SYS_msync "msync";
+    SYS_accept4 "accept4"; SYS_socketpair "socketpair";
+    SYS_sendmmsg "sendmmsg"; SYS_recvmmsg "recvmmsg";
+    SYS_mlock "mlock"; SYS_munlock "munlock"; SYS_mlockall "mlockall"; SYS_munlockall "munlockall";
     SYS_mincore "mincore"; SYS_setuid "setuid"; SYS_setgid "setgid"; SYS_setreuid "setreuid"; SYS_setregid "setregid";
     SYS_setresuid "setresuid"; SYS_setresgid "setresgid"; SYS_getresuid "getresuid"; SYS_getresgid "getresgid";
     SYS_getgroups "getgroups"; SYS_setgroups "setgroups"; SYS_setpgid "setpgid"; SYS_getpgid "getpgid";

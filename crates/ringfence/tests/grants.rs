@@ -317,7 +317,11 @@ fn addresses_are_what_was_granted() {
     for (what, bytes, want) in [
         ("another host", v4(2, [127, 0, 0, 2], 8), libc::EACCES),
         ("any", v4(2, [0; 4], 8), libc::EACCES),
-        ("mapped", mapped, libc::EACCES),
+        (
+            "mapped, which is the same and not of the socket's family",
+            mapped,
+            libc::EAFNOSUPPORT,
+        ),
         ("unspecified", v4(0, [127, 0, 0, 1], 8), libc::EAFNOSUPPORT),
         ("unix, with NULs in its name", unix, libc::EAFNOSUPPORT),
         ("too short", v4(2, [127, 0, 0, 1], 0)[..7].to_vec(), libc::EINVAL),

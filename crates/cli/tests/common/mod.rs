@@ -48,6 +48,19 @@ impl Dir {
         Ran::of(command.output().unwrap())
     }
 
+    /// Compiles a C program with the C library to `p.rf`.
+    #[track_caller]
+    pub fn program(&self, source: &str) {
+        let sysroot = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/sysroot");
+        assert!(
+            Path::new(sysroot).join("lib/libc.a").exists(),
+            "no libc in build/sysroot: run sysroot/build.sh first"
+        );
+        self.write("p.c", source);
+        self.sh(&format!("$RF cc --sysroot-rf {sysroot} -O1 -g -w p.c -o p.rf"))
+            .ok();
+    }
+
     /// Runs a shell script here; `$RF` is the command.
     pub fn sh(&self, script: &str) -> Ran {
         let mut command = self.command("bash");

@@ -5,6 +5,7 @@ mod copy;
 mod events;
 mod files;
 mod map;
+mod message;
 mod network;
 mod paths;
 mod process;
@@ -146,7 +147,10 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
 
         libc::SYS_socket => network::socket(cx),
         libc::SYS_connect => network::connect(cx),
-        libc::SYS_sendto | libc::SYS_recvfrom => network::transfer(cx, number),
+        libc::SYS_bind => network::bind(cx),
+        libc::SYS_getsockname | libc::SYS_getpeername => network::own_name(cx, number),
+        libc::SYS_sendto | libc::SYS_recvfrom => message::transfer(cx, number),
+        libc::SYS_sendmsg | libc::SYS_recvmsg => message::message(cx, number),
         libc::SYS_shutdown => network::shutdown(cx),
         libc::SYS_getsockopt | libc::SYS_setsockopt => network::option(cx, number),
         _ => return None,
@@ -189,7 +193,7 @@ fn denied(number: libc::c_long) -> i32 {
         libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
         libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone3 => libc::EAGAIN,
         libc::SYS_wait4 | libc::SYS_waitid => libc::ECHILD,
-        libc::SYS_bind | libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => libc::EACCES,
+        libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => libc::EACCES,
         _ => libc::ENOSYS,
     }
 }

@@ -1,13 +1,11 @@
-//! Connections to listed addresses.
+//! Sockets, and whom they reach: the addresses that are granted.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::calls::context::Context;
-use crate::slices::SLICE;
-use crate::sys::{self, Outcome, Plain, Transfer};
+use crate::sys::{self, Outcome, Plain};
 use crate::table::Kind;
 
 pub(super) fn socket(cx: Context<'_>) -> Outcome {
@@ -25,15 +23,62 @@ pub(super) fn socket(cx: Context<'_>) -> Outcome {
     }
     let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
     let fd = sys::socket(family, kind & 0xF, protocol)?;
-    cx.state.table.add(
-        Arc::new(Kind::Socket(fd, nonblocking.into())),
-        0,
-        kind & libc::SOCK_CLOEXEC as u64 != 0,
-    )
+    let open = match base {
+        libc::SOCK_STREAM => Kind::Socket(fd, nonblocking.into()),
+        _ => Kind::Datagram(fd, nonblocking.into()),
+    };
+    cx.state
+        .table
+        .add(Arc::new(open), 0, kind & libc::SOCK_CLOEXEC as u64 != 0)
 }
 
-/// The address in a `sockaddr` that was copied out of the domain.
-fn address(bytes: &[u8]) -> Option<SocketAddr> {
+/// The host's descriptor of a socket.
+pub(super) fn socket_of(open: &Kind) -> Outcome<BorrowedFd<'_>> {
+    match open {
+        Kind::Socket(fd, _) | Kind::Datagram(fd, _) => Ok(fd.as_fd()),
+        _ => Err(libc::ENOTSOCK),
+    }
+}
+
+/// An address that a call names, copied once: what is checked is what is used.
+fn name(cx: Context<'_>, pointer: u64, len: u64) -> Outcome<Vec<u8>> {
+    let len = len as u32 as usize;
+    if !(8..=128).contains(&len) {
+        return Err(libc::EINVAL);
+    }
+    cx.memory.get_bytes(pointer, len)
+}
+
+/// Whom a call wants to reach: an address that is granted, and nothing in it that was not looked at.
+pub(super) fn granted_name(cx: Context<'_>, pointer: u64, len: u64) -> Outcome<Vec<u8>> {
+    let mut bytes = name(cx, pointer, len)?;
+    if !granted(cx, address(&bytes).ok_or(libc::EAFNOSUPPORT)?) {
+        return Err(libc::EACCES);
+    }
+    if bytes[0] == libc::AF_INET6 as u8 {
+        // Flow and scope were not checked.
+        bytes[4..8].fill(0);
+        bytes.truncate(28);
+        bytes[24..].fill(0);
+    }
+    Ok(bytes)
+}
+
+/// Whether the address is one that the domain may exchange something with. One of IPv4 may be written as one of IPv6.
+pub(super) fn granted(cx: Context<'_>, address: SocketAddr) -> bool {
+    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+    cx.state.policy.connect.contains(&address)
+}
+
+/// Puts an address where a call wants it: as much as there is room for, and how long it is.
+pub(super) fn put_name(cx: Context<'_>, bytes: &[u8], pointer: u64, len: u64) -> Outcome<()> {
+    let room = u32::from_ne_bytes(cx.memory.get(len)?) as usize;
+    cx.memory.put(pointer, &bytes[..bytes.len().min(room)])?;
+    cx.memory.put(len, &(bytes.len() as u32).to_ne_bytes())
+}
+
+/// The address in a `sockaddr`.
+pub(super) fn address(bytes: &[u8]) -> Option<SocketAddr> {
     let family = i32::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
     match family {
@@ -50,30 +95,13 @@ fn address(bytes: &[u8]) -> Option<SocketAddr> {
 }
 
 pub(super) fn connect(cx: Context<'_>) -> Outcome {
-    let open = cx.state.table.get(cx.args[0])?;
-    let Kind::Socket(fd, nonblocking) = &*open else {
-        return Err(libc::ENOTSOCK);
-    };
-    let len = cx.args[2] as u32 as usize;
-    if !(8..=128).contains(&len) {
-        return Err(libc::EINVAL);
-    }
-    // Copied once: what is checked is what is used.
-    let mut bytes = cx.memory.get_bytes(cx.args[1], len)?;
-    let target = address(&bytes).ok_or(libc::EAFNOSUPPORT)?;
-    if !cx.state.policy.connect.contains(&target) {
-        return Err(libc::EACCES);
-    }
-    if target.is_ipv6() {
-        // Flow and scope were not checked.
-        bytes[4..8].fill(0);
-        bytes.truncate(28);
-        bytes[24..].fill(0);
-    }
-    match sys::connect(fd.as_fd(), &bytes) {
-        Err(libc::EINPROGRESS) if !nonblocking.load(Ordering::Relaxed) => {
-            cx.ready(fd.as_fd(), libc::POLLOUT)?;
-            match sys::socket_option(fd.as_fd(), libc::SOL_SOCKET as u64, libc::SO_ERROR as u64)? {
+    let open = cx.open(0)?;
+    let fd = socket_of(&open)?;
+    let bytes = granted_name(cx, cx.args[1], cx.args[2])?;
+    match sys::connect(fd, &bytes) {
+        Err(libc::EINPROGRESS) if open.waits() => {
+            cx.ready(fd, libc::POLLOUT)?;
+            match sys::socket_option(fd, libc::SOL_SOCKET as u64, libc::SO_ERROR as u64)? {
                 0 => Ok(0),
                 errno => Err(errno as i32),
             }
@@ -82,71 +110,38 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
     }
 }
 
-/// `sendto` and `recvfrom` on connected sockets; addresses are neither taken nor given.
-pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
-    let [fd, pointer, len, flags, address, _] = cx.args;
-    let open = cx.state.table.get(fd)?;
-    let Kind::Socket(fd, _) = &*open else {
-        return Err(libc::ENOTSOCK);
-    };
-    let mut span = cx.memory.span(pointer, len, number != libc::SYS_sendto)?;
-    let waits = open.waits() && flags & libc::MSG_DONTWAIT as u64 == 0;
-    let (call, events, flags) = if number == libc::SYS_sendto {
-        if address as u32 != 0 {
-            return Err(libc::EACCES);
-        }
-        let allowed = (libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_EOR) as u64;
-        (
-            Transfer::Send,
-            libc::POLLOUT,
-            flags & allowed | libc::MSG_NOSIGNAL as u64,
-        )
-    } else {
-        let allowed = (libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT) as u64;
-        (Transfer::Recv, libc::POLLIN, flags & allowed)
-    };
-    // What is sent is sent as a whole; what is received only if that was asked for.
-    let whole = waits
-        && match call {
-            Transfer::Send => true,
-            _ => flags & libc::MSG_WAITALL as u64 != 0 && flags & libc::MSG_PEEK as u64 == 0,
-        };
-    let mut done = 0;
-    loop {
-        match sys::transfer(call, fd.as_fd(), span.first(SLICE), flags) {
-            Err(libc::EAGAIN) if waits => {
-                if let Err(errno) = cx.ready(fd.as_fd(), events) {
-                    return if done > 0 { Ok(done) } else { Err(errno) };
-                }
-            }
-            Err(_) if done > 0 => return Ok(done),
-            Ok(n) => {
-                done += n;
-                span = span.skip(n as u64);
-                // A datagram is one piece, and smaller than a slice.
-                if !whole || n == 0 || span.len() == 0 || cx.going_on().is_err() {
-                    return Ok(done);
-                }
-            }
-            other => return other,
-        }
+/// `bind` of a datagram socket to any port of any address, as resolvers do before they ask: what comes there from others than
+/// those granted is dropped.
+pub(super) fn bind(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    let fd = socket_of(&open)?;
+    let bytes = name(cx, cx.args[1], cx.args[2])?;
+    let at = address(&bytes).ok_or(libc::EAFNOSUPPORT)?;
+    if !matches!(*open, Kind::Datagram(..)) || !at.ip().is_unspecified() || at.port() != 0 {
+        return Err(libc::EACCES);
     }
+    sys::message::bind(fd, &bytes)
+}
+
+/// `getsockname` and `getpeername`.
+pub(super) fn own_name(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let open = cx.open(0)?;
+    let bytes = sys::message::name(socket_of(&open)?, number == libc::SYS_getpeername)?;
+    put_name(cx, &bytes, cx.args[1], cx.args[2])?;
+    Ok(0)
 }
 
 pub(super) fn shutdown(cx: Context<'_>) -> Outcome {
-    match &*cx.state.table.get(cx.args[0])? {
-        Kind::Socket(fd, _) => sys::plain(Plain::Shutdown, [fd.as_raw_fd() as u64, cx.args[1], 0, 0]),
-        _ => Err(libc::ENOTSOCK),
-    }
+    let open = cx.open(0)?;
+    let fd = socket_of(&open)?.as_raw_fd() as u64;
+    sys::plain(Plain::Shutdown, [fd, cx.args[1], 0, 0])
 }
 
 /// Integer options that change nothing but the socket.
 pub(super) fn option(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [fd, level, name, value, len, _] = cx.args;
     let open = cx.state.table.get(fd)?;
-    let Kind::Socket(fd, _) = &*open else {
-        return Err(libc::ENOTSOCK);
-    };
+    let fd = socket_of(&open)?;
     let known = match level as i32 {
         libc::SOL_SOCKET => {
             matches!(
@@ -155,6 +150,7 @@ pub(super) fn option(cx: Context<'_>, number: libc::c_long) -> Outcome {
             )
         }
         libc::IPPROTO_TCP => name as i32 == libc::TCP_NODELAY,
+        libc::IPPROTO_IPV6 => name as i32 == libc::IPV6_V6ONLY,
         _ => false,
     };
     if !known {
@@ -164,12 +160,12 @@ pub(super) fn option(cx: Context<'_>, number: libc::c_long) -> Outcome {
         if len as u32 != 4 {
             return Err(libc::EINVAL);
         }
-        return sys::set_socket_option(fd.as_fd(), level, name, u32::from_ne_bytes(cx.memory.get(value)?));
+        return sys::set_socket_option(fd, level, name, u32::from_ne_bytes(cx.memory.get(value)?));
     }
     if u32::from_ne_bytes(cx.memory.get(len)?) < 4 {
         return Err(libc::EINVAL);
     }
-    let got = sys::socket_option(fd.as_fd(), level, name)?;
+    let got = sys::socket_option(fd, level, name)?;
     cx.memory.put(value, &got.to_ne_bytes())?;
     cx.memory.put(len, &4u32.to_ne_bytes())?;
     Ok(0)

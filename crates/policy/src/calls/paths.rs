@@ -241,9 +241,8 @@ pub(super) fn statx(cx: Context<'_>) -> Outcome {
     let mut bytes = if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, path)? {
         let open = cx.state.table.get(directory)?;
         match (&*open, open.host()) {
-            (Kind::File(_) | Kind::Directory { .. } | Kind::Pipe(..) | Kind::Socket(..), Some(fd)) => {
-                sys::statx(fd, mask & 0xFFFF_FFFF)?
-            }
+            (Kind::File(_) | Kind::Directory { .. } | Kind::Pipe(..), Some(fd))
+            | (Kind::Socket(..) | Kind::Datagram(..), Some(fd)) => sys::statx(fd, mask & 0xFFFF_FFFF)?,
             // Libraries ask the older call then.
             _ => return Err(libc::ENOSYS),
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use ringfence_core::policy::Syscall;
 
 use crate::calls::context::Context;
-use crate::calls::events;
+use crate::calls::{events, message};
 use crate::disk::BLOCK;
 use crate::memory::Memory;
 use crate::slices::{SLICE, Slices, total};
@@ -213,6 +213,9 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
         }),
         Kind::Event(..) | Kind::Timer(..) => events::count(cx, &open, fd, write, &spans),
         Kind::Set(_) => Err(libc::EINVAL),
+        Kind::Datagram(..) if !write => message::receive(cx, &open, &spans, 0).map(|r| r.len),
+        // One write is one datagram.
+        Kind::Datagram(..) => message::send(cx, &open, &spans, None, 0),
         _ if open.waits() && at.is_none() => cx.stream(write, fd, &spans),
         _ => cx.sliced(&spans, |part, done| {
             sys::vectored(write, fd, part, at.map(|at| at.wrapping_add(done)))
