@@ -160,8 +160,8 @@ int main(int argc, char **argv) {
             rf_domain_options o = usual();
             int offers = rf_backend_offers(backend, (rf_feature)f);
             CHECK(offers == 0 || offers == 1);
-            /* A crash, a handler that waits for itself, and a jump over frames without a fence are not tried; a map is the module's to ask for. */
-            if (f == RF_FEATURE_FAULTS || f == RF_FEATURE_HANDLERS || f == RF_FEATURE_PLAIN || f == RF_FEATURE_FILE_MAPS || (f == RF_FEATURE_UNWIND && b == RF_BACKEND_NONE))
+            /* A crash, a handler that waits for itself, and a jump over frames without a fence are not tried; maps and processes are the module's to ask for. */
+            if (f == RF_FEATURE_FAULTS || f == RF_FEATURE_HANDLERS || f == RF_FEATURE_PLAIN || f >= RF_FEATURE_FILE_MAPS || (f == RF_FEATURE_UNWIND && b == RF_BACKEND_NONE))
                 continue;
             CHECK_STATUS(rf_domain_create(module, &o, &d), RF_OK);
             rf_error_clear();

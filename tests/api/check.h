@@ -28,6 +28,7 @@ static const char *const feature_names[] = {
     "calls from signal handlers",
     "pauses of the time limit (wait, pause_time)",
     "shared maps of files (MAP_SHARED)",
+    "processes that a program makes (fork)",
 };
 
 /* The back end that the tests run on (tests/api/on.c). */

@@ -446,6 +446,15 @@ pub extern "C" fn rf_policy_threads(handle: *mut c_void, limit: u32) -> Status {
 }
 
 /// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_processes(handle: *mut c_void, limit: u32) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.processes(limit as usize));
+        Ok(())
+    })
+}
+
+/// See the header.
 ///
 /// # Safety
 /// `address` is null or a string.

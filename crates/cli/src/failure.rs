@@ -89,23 +89,6 @@ fn gives(path: &str, symbol: &str) -> bool {
         .is_ok_and(|i| i.note.is_some() && i.dynamic.iter().any(|s| s.defined && s.name == symbol))
 }
 
-/// The signal by which a process would have ended that failed like this.
-pub fn signal(error: &CallError) -> Option<i32> {
-    let (ill, trap, abrt, fpe, segv) = (4, 5, 6, 8, 11);
-    let CallError::Fault(fault) = error else {
-        return None;
-    };
-    Some(match &fault.kind {
-        FaultKind::TimeLimit | FaultKind::Interrupted | FaultKind::Elsewhere => return None,
-        FaultKind::Division | FaultKind::FloatingPoint => fpe,
-        FaultKind::IllegalInstruction => ill,
-        FaultKind::Trap => trap,
-        FaultKind::Abort(signal @ 1..=64) => *signal,
-        FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => abrt,
-        _ => segv,
-    })
-}
-
 /// Ends this process by a signal, without a core file of its own. Comes back if that cannot be done.
 pub fn end_by(signal: i32) {
     use std::os::unix::process::CommandExt as _;

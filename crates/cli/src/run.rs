@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ringfence::policy::program::RunError;
+use ringfence::policy::program::{self, RunError};
 use ringfence::policy::{Policy, Rights, Stream};
 use ringfence::{Domain, Imports, LoadOptions, Module};
 
@@ -39,8 +39,8 @@ pub struct Args {
     /// The program's name as it sees it, in place of the file's
     #[arg(long, value_name = "NAME")]
     argv0: Option<String>,
-    /// As if it were started natively, for a build's own tests: all files, the current directory, the whole environment, threads, and
-    /// its end by a signal is this command's. The fence then protects memory, and nothing else
+    /// As if it were started natively, for a build's own tests: all files, the current directory, the whole environment, threads,
+    /// processes, and its end by a signal is this command's. The fence then protects memory, and nothing else
     #[arg(long)]
     native: bool,
     /// Pass on the whole environment
@@ -73,6 +73,9 @@ pub struct Args {
     /// Most threads that the program may make, up to 62 (none unless given)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=62))]
     threads: Option<u32>,
+    /// Most processes that the program may have besides its first, by fork (none unless given)
+    #[arg(long, value_name = "N")]
+    processes: Option<u32>,
     /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
     #[arg(long)]
     usage: bool,
@@ -198,6 +201,7 @@ pub fn run(args: &Args) -> ExitCode {
                 .cwd(&here.to_string_lossy())
                 .descriptors(1024)
                 .threads(62)
+                .processes(256)
                 .disk_limit(u64::MAX),
             Err(e) => return refuse(format!("the current directory: {e}")),
         };
@@ -233,6 +237,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
     if let Some(limit) = args.threads {
         policy = policy.threads(limit as usize);
+    }
+    if let Some(limit) = args.processes {
+        policy = policy.processes(limit as usize);
     }
     if args.trace {
         policy = policy.trace(|line| {
@@ -284,7 +291,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(RunError::Call(e)) => {
             let code = failure::call(&e);
             if (args.end_by_signal || args.native)
-                && let Some(signal) = failure::signal(&e)
+                && let Some(signal) = program::signal(&e)
             {
                 failure::end_by(signal);
             }

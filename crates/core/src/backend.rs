@@ -91,11 +91,13 @@ pub enum Feature {
     Pauses,
     /// Maps of files that are shared with whoever else has the file: `mmap` with `MAP_SHARED`, where a policy grants the file.
     FileMaps,
+    /// Processes that a program makes, where a policy grants them: `fork`.
+    Processes,
 }
 
 impl Feature {
     /// All of them, in the order of the page.
-    pub const ALL: [Feature; 19] = [
+    pub const ALL: [Feature; 20] = [
         Feature::Faults,
         Feature::Interrupt,
         Feature::Limits,
@@ -115,6 +117,7 @@ impl Feature {
         Feature::Handlers,
         Feature::Pauses,
         Feature::FileMaps,
+        Feature::Processes,
     ];
 
     /// What messages and the page call it.
@@ -140,6 +143,7 @@ impl Feature {
             Feature::Handlers => "calls from signal handlers",
             Feature::Pauses => "pauses of the time limit (wait, pause_time)",
             Feature::FileMaps => "shared maps of files (MAP_SHARED)",
+            Feature::Processes => "processes that a program makes (fork)",
         }
     }
 }

@@ -122,6 +122,17 @@ pub trait Space: Send + Sync {
         Err(libc::ENODEV)
     }
 
+    /// Copies the host's process, as `fork` does, from a policy's answer to a call of this domain: the call goes on in both. Limits of
+    /// time hold in the child as in the parent. The child's number, or 0 in the child. Whether the back end can
+    /// ([`Feature::Processes`](crate::Feature::Processes)).
+    ///
+    /// # Errors
+    /// The errno: `EAGAIN` while another thread has a call in the domain, and as `fork` gives it; `ENOSYS` where the domain is not in this
+    /// process alone.
+    fn fork(&self) -> Result<i32, i32> {
+        Err(libc::ENOSYS)
+    }
+
     /// Whether the calling thread's call into this domain has to end. Host functions that wait look here every few
     /// milliseconds.
     fn ending(&self) -> bool;
@@ -345,6 +356,14 @@ impl<'a> DomainRef<'a> {
     #[must_use]
     pub fn memory_call(&self, call: &Syscall) -> Option<i64> {
         self.0.memory_call(call)
+    }
+
+    /// Copies the host's process; see [`Space::fork`].
+    ///
+    /// # Errors
+    /// The errno.
+    pub fn fork(&self) -> Result<i32, i32> {
+        self.0.fork()
     }
 
     /// Maps a file into the domain's memory, shared; see [`Space::map_file`].

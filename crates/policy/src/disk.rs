@@ -1,6 +1,10 @@
 //! How much a domain may put on disk.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::processes::DISK;
+use crate::sys::process::Words;
 
 /// What a name, and a write that does not go on where the last one ended, are counted in addition: the disk gives whole blocks.
 pub const BLOCK: u64 = 4096;
@@ -9,22 +13,39 @@ pub const BLOCK: u64 = 4096;
 /// whoever removes the file.
 #[derive(Debug)]
 pub struct Disk {
-    used: AtomicU64,
+    used: Used,
     limit: AtomicU64,
 }
 
+/// Where it is counted.
+#[derive(Debug)]
+enum Used {
+    Own(AtomicU64),
+    /// With all processes of a program.
+    Shared(Arc<Words>),
+}
+
+impl Used {
+    fn get(&self) -> &AtomicU64 {
+        match self {
+            Used::Own(used) => used,
+            Used::Shared(words) => words.get(DISK),
+        }
+    }
+}
+
 impl Disk {
-    /// Nothing used so far.
-    pub fn new(limit: u64) -> Disk {
+    /// Nothing used so far: by this process, or by those that have these words.
+    pub fn new(limit: u64, shared: Option<Arc<Words>>) -> Disk {
         Disk {
-            used: 0.into(),
+            used: shared.map_or(Used::Own(0.into()), Used::Shared),
             limit: limit.into(),
         }
     }
 
     /// Bytes used.
     pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.used.get().load(Ordering::Relaxed)
     }
 
     /// Bytes there may be.
@@ -47,6 +68,7 @@ impl Disk {
             (some > 0 || most == 0).then_some(least + some)
         };
         self.used
+            .get()
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, update)
             .ok()?;
         Some(some)
@@ -54,7 +76,7 @@ impl Disk {
 
     /// Bytes that were taken and not used.
     pub fn give_back(&self, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.used.get().fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -64,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_last_byte_is_given_and_no_more() {
-        let disk = Disk::new(100);
+        let disk = Disk::new(100, None);
         assert_eq!(disk.take(10, 50), Some(50));
         assert_eq!(disk.take(10, 50), Some(30));
         assert_eq!(disk.take(0, 1), None);

@@ -37,6 +37,9 @@ pub enum PolicyError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// What the processes of a program share cannot be had.
+    #[error("the memory that a program's processes share: {0}")]
+    Processes(std::io::Error),
     /// A directory of a file system that is a door to the kernel.
     #[error(
         "directory {}: files of procfs, sysfs and their like are never granted",
@@ -133,6 +136,7 @@ pub struct Policy {
     pub(crate) randomness: bool,
     pub(crate) descriptors: usize,
     pub(crate) threads: usize,
+    pub(crate) processes: usize,
     pub(crate) broken_pipes_end: bool,
     pub(crate) capture_limit: usize,
     pub(crate) disk_limit: u64,
@@ -172,6 +176,7 @@ impl Policy {
             randomness: false,
             descriptors: 64,
             threads: 0,
+            processes: 0,
             broken_pipes_end: false,
             capture_limit: 64 << 20,
             disk_limit: 1 << 30,
@@ -273,6 +278,22 @@ impl Policy {
     #[must_use]
     pub fn threads(mut self, limit: usize) -> Policy {
         self.threads = limit;
+        self
+    }
+
+    /// How many processes a program may have besides its first at a time (`fork`), none unless granted; for [`program::run`] on the back end
+    /// `window`. Each is a copy of the host's process with one thread: it goes on with the program's call, under the same grants and
+    /// with limits of its own, and ends where the program ends, by the status or the signal that its parent waits for. It never
+    /// comes back into the host's code, runs none of its `atexit`, and dies with the process that made it; what is left when the program's
+    /// `main` has ended is ended. Other programs are not started (`execve` is `EACCES`).
+    ///
+    /// A host that has threads, or waits for any child of its own (`waitpid(-1)`), takes the program's children for its own, and what its
+    /// threads had locked stays locked in them: this is for hosts like `ringfence run`, which run a program and nothing else.
+    ///
+    /// [`program::run`]: crate::program::run
+    #[must_use]
+    pub fn processes(mut self, limit: usize) -> Policy {
+        self.processes = limit;
         self
     }
 

@@ -19,6 +19,7 @@ mod memory;
 mod monitor;
 mod names;
 mod place;
+mod processes;
 pub mod program;
 mod slices;
 mod span;

@@ -2,7 +2,9 @@
 
 use ringfence_core::{Call, CallError, DomainError, DomainRef, FaultKind, Instance, MemoryError};
 
+use crate::grant::Stream;
 use crate::monitor::Monitor;
+use crate::sys::process;
 
 /// What the start file of the C library exports: `__rf_main(argc, argv, envp, auxv)`.
 pub const ENTRY: &str = "__rf_main";
@@ -27,7 +29,8 @@ const AT_SECURE: u64 = 23;
 const AT_RANDOM: u64 = 25;
 
 /// Runs the program that `domain` holds, with the arguments and the environment of `monitor`'s policy, and returns its
-/// exit status. Threads that the program has made, and that still run when its `main` has ended, are ended.
+/// exit status. Threads and processes that the program has made, and that still run when its `main` has ended, are ended. In such a
+/// process this does not return.
 ///
 /// # Errors
 ///
@@ -48,8 +51,10 @@ pub fn run(domain: &dyn Instance, monitor: &Monitor) -> Result<i32, RunError> {
     memory.write(seed, &random)?;
     let auxv = words(memory, &[AT_PAGESZ, 4096, AT_SECURE, 0, AT_RANDOM, seed, 0, 0])?;
     let argc = monitor.args().len() as u64;
+    monitor.0.processes.begin();
     let ended = domain.call(entry, &mut Call::ints(&[argc, argv, envp, auxv]));
     let failed = monitor.0.threads.stop(memory);
+    monitor.0.processes.stop();
     let ended = match ended {
         // Another thread's doing: its reason is the program's.
         Err(CallError::Fault(fault)) if matches!(fault.kind, FaultKind::Elsewhere) => {
@@ -57,11 +62,46 @@ pub fn run(domain: &dyn Instance, monitor: &Monitor) -> Result<i32, RunError> {
         }
         other => other,
     };
-    match ended {
+    let status = match ended {
         Ok(returned) => Ok(returned.rax as i32),
         Err(CallError::Exit(status)) => Ok(status),
-        Err(e) => Err(e.into()),
+        Err(e) => Err(e),
+    };
+    if monitor.0.processes.is_child() {
+        leave(monitor, status);
     }
+    Ok(status?)
+}
+
+/// The end of a process that the program has made: the host's code behind the call is not its own.
+fn leave(monitor: &Monitor, status: Result<i32, CallError>) -> ! {
+    let e = match status {
+        Ok(status) => process::leave(status & 0xFF),
+        Err(e) => e,
+    };
+    if let Stream::Inherit = monitor.0.policy.streams[2] {
+        // Nothing to be done when nobody reads it.
+        let text = format!("ringfence: error: process {}: {e}\n", monitor.0.processes.own());
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+    }
+    process::leave_by(signal(&e).unwrap_or(libc::SIGKILL))
+}
+
+/// The signal by which a process would have ended natively that failed like this. `None` where a limit or the host has ended it.
+#[must_use]
+pub fn signal(error: &CallError) -> Option<i32> {
+    let CallError::Fault(fault) = error else {
+        return None;
+    };
+    Some(match &fault.kind {
+        FaultKind::TimeLimit | FaultKind::Interrupted | FaultKind::Elsewhere => return None,
+        FaultKind::Division | FaultKind::FloatingPoint => libc::SIGFPE,
+        FaultKind::IllegalInstruction => libc::SIGILL,
+        FaultKind::Trap => libc::SIGTRAP,
+        FaultKind::Abort(signal @ 1..=64) => *signal,
+        FaultKind::Abort(_) | FaultKind::Uncaught(_) | FaultKind::NotUnwound(_) => libc::SIGABRT,
+        _ => libc::SIGSEGV,
+    })
 }
 
 /// A NULL-terminated vector of strings in the domain.

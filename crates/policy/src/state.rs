@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::Disk;
 use crate::grant::{Policy, PolicyError, Stream};
+use crate::processes::Processes;
 use crate::sys;
 use crate::table::{Kind, Table};
 use crate::threads::Threads;
@@ -22,6 +23,7 @@ pub(crate) struct State {
     pub(crate) directory: Mutex<Vec<u8>>,
     pub(crate) umask: Mutex<u32>,
     pub(crate) threads: Arc<Threads>,
+    pub(crate) processes: Processes,
     pub(crate) disk: Disk,
     /// The program ignores `SIGPIPE`.
     pub(crate) ignores_pipe: AtomicBool,
@@ -89,6 +91,8 @@ impl State {
             Some(name) => absolute(b"/", name.as_bytes()),
             None => tree.start(),
         };
+        let processes = Processes::new(policy.processes)
+            .map_err(|errno| PolicyError::Processes(std::io::Error::from_raw_os_error(errno)))?;
         let state = State {
             directory: Mutex::new(start.clone()),
             start,
@@ -96,7 +100,8 @@ impl State {
             table: Table::new(policy.descriptors),
             umask: Mutex::new(0o022),
             threads: Arc::default(),
-            disk: Disk::new(policy.disk_limit),
+            disk: Disk::new(policy.disk_limit, processes.shared()),
+            processes,
             ignores_pipe: AtomicBool::new(false),
             file_limit: sys::file_size_limited(),
             policy,
@@ -130,6 +135,7 @@ impl State {
     pub(crate) fn reset(&self) {
         self.table.clear();
         self.threads.forget();
+        self.processes.stop();
         self.ignores_pipe.store(false, Ordering::Relaxed);
         *self.umask.lock().unwrap_or_else(PoisonError::into_inner) = 0o022;
         *self.directory.lock().unwrap_or_else(PoisonError::into_inner) = self.start.clone();
@@ -140,6 +146,9 @@ impl State {
     pub(crate) fn holds(&self) -> Option<String> {
         if self.table.more_than_streams() {
             return Some("open descriptors, or has read from standard input".into());
+        }
+        if self.processes.count() > 0 {
+            return Some("processes that it has made".into());
         }
         let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         if *directory != self.start {

@@ -14,6 +14,7 @@ use crate::span::Span;
 pub mod copy;
 pub mod events;
 pub mod message;
+pub mod process;
 
 /// A system call's result: a value, or the positive errno.
 pub type Outcome<T = i64> = Result<T, i32>;
@@ -312,6 +313,22 @@ pub fn stat(fd: BorrowedFd<'_>) -> Outcome<[u8; 144]> {
 pub fn size(fd: BorrowedFd<'_>) -> Outcome<u64> {
     let bytes = stat(fd)?;
     Ok(u64::from_ne_bytes(bytes[48..56].try_into().unwrap_or_default()))
+}
+
+/// A memory file of this length, which does not get shorter.
+pub fn memory_file(len: u64) -> Outcome<OwnedFd> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: a constant name.
+    let fd = outcome(unsafe { libc::syscall(libc::SYS_memfd_create, c"ringfence-shared".as_ptr(), flags) })?;
+    // SAFETY: the kernel has just made it for us.
+    let file = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
+    if len > i64::MAX as u64 {
+        return Err(libc::ENOMEM);
+    }
+    plain(Plain::Ftruncate, [fd as u64, len, 0, 0])?;
+    let seals = (libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL) as u64;
+    plain(Plain::Fcntl, [fd as u64, libc::F_ADD_SEALS as u64, seals, 0])?;
+    Ok(file)
 }
 
 /// How much of a part of an open file has no room on disk, at most.

@@ -54,6 +54,11 @@ impl Threads {
         self.changed.notify_all();
     }
 
+    /// How many there are.
+    pub(crate) fn running(&self) -> usize {
+        self.state().running
+    }
+
     /// Forgets what the last run left.
     pub(crate) fn forget(&self) {
         self.state().failed = None;

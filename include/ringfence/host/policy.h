@@ -96,6 +96,12 @@ rf_status rf_policy_descriptors(rf_policy *policy, unsigned limit);
  * rf_domain_destroy all; rf_domain_interrupt too. */
 rf_status rf_policy_threads(rf_policy *policy, unsigned limit);
 
+/* How many processes a program may have besides its first at a time (fork); 0, the default: none. For rf_domain_run_program on the
+ * back end window. Each is a copy of this process with one thread: it goes on with the program's call, ends where the program ends,
+ * never comes back from rf_domain_run_program, and dies with the process that made it. What is left when main has ended is ended. For
+ * hosts that run a program and nothing else: what other threads had locked stays locked in it, and waitpid(-1) finds it. */
+rf_status rf_policy_processes(rf_policy *policy, unsigned limit);
+
 /* Whether (0 or 1) a write to a pipe that nobody reads ends the program, as by SIGPIPE, unless it ignores that
  * signal; else, which is the default, the write fails with EPIPE. */
 rf_status rf_policy_broken_pipes_end(rf_policy *policy, int end);

@@ -55,7 +55,7 @@ static int deliver(int sig)
 		return 0;
 	if (a.sa_handler == SIG_DFL) {
 		/* The policy knows which of them end a program. */
-		direct(SYS_kill, 1, sig, 0, 0);
+		direct(SYS_kill, 0, sig, 0, 0);
 		return 0;
 	}
 	if (a.sa_flags & SA_RESETHAND) {
@@ -152,6 +152,7 @@ HIDDEN long __rf_interrupted(long a, long b, long c, long d, long e, long f, lon
 	case SYS_madvise:
 	case SYS_brk:
 	case SYS_clone:
+	case SYS_fork:
 	case SYS_kill:
 	case SYS_rt_sigaction:
 		/* The libc makes them with locks held. */
@@ -307,7 +308,7 @@ int raise(int sig)
 
 int kill(pid_t pid, int sig)
 {
-	if (pid == 1 || pid == 0)
+	if (pid == 0 || pid == __syscall(SYS_getpid))
 		return raise(sig);
 	return __syscall_ret(direct(SYS_kill, pid, sig, 0, 0));
 }

@@ -249,10 +249,10 @@ int __clone(int (*f)(void *), void *stack, int flags, void *arg, ...)
 /* Runs f in every thread where that can be done by interrupting them; here it cannot. */
 void __synccall(void (*f)(void *), void *arg) { f(arg); }
 
+/* The child has memory of its own. */
 pid_t __vfork(void)
 {
-	errno = EAGAIN;
-	return -1;
+	return fork();
 }
 weak_alias(__vfork, vfork);
 

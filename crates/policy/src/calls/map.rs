@@ -18,8 +18,11 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
         return Err(libc::EACCES);
     }
     if flags & libc::MAP_ANONYMOUS as u64 != 0 {
-        // Shared with the processes that it forks, of which there are none.
         let shared = flags & libc::MAP_TYPE as u64 == libc::MAP_SHARED as u64;
+        if shared && cx.state.processes.granted() {
+            return share_memory(cx);
+        }
+        // Shared with the processes that it forks, of which there are none.
         let kind = if shared {
             (libc::MAP_SHARED ^ libc::MAP_PRIVATE) as u64
         } else {
@@ -113,6 +116,24 @@ fn share(cx: Context<'_>, file: &File) -> Outcome<Reply> {
     };
     let address = cx.on_disk(holes, || cx.domain.map_file(&map).map(|address| address as i64))?;
     Ok(Reply::Value(address))
+}
+
+/// Memory that the processes which the domain makes from now on share with it: a file without a name.
+fn share_memory(cx: Context<'_>) -> Outcome<Reply> {
+    let [address, len, protection, flags, ..] = cx.args;
+    let file = sys::memory_file(len)?;
+    let map = FileMap {
+        file: file.as_fd(),
+        offset: 0,
+        len,
+        address,
+        rights: protection as i32,
+        flags: flags as i32,
+        writable: true,
+    };
+    cx.domain
+        .map_file(&map)
+        .map(|address| Reply::Value(address as i64))
 }
 
 /// `msync`: what was written through shared maps goes to the disk. All other memory is the domain's own.

@@ -4,6 +4,7 @@ pub(crate) mod context;
 mod copy;
 mod events;
 mod files;
+mod fork;
 mod map;
 mod message;
 mod network;
@@ -120,8 +121,11 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => time::sleep(cx, number),
 
         libc::SYS_getrandom => process::random(cx),
-        libc::SYS_getpid | libc::SYS_gettid | libc::SYS_getpgrp | libc::SYS_set_tid_address => Ok(1),
-        libc::SYS_getppid => Ok(0),
+        libc::SYS_getpid | libc::SYS_gettid | libc::SYS_set_tid_address => {
+            Ok(cx.state.processes.own().into())
+        }
+        libc::SYS_getppid => Ok(cx.state.processes.parent().into()),
+        libc::SYS_getpgrp => Ok(1),
         libc::SYS_getpgid | libc::SYS_getsid => Ok(1),
         // It is nobody else already, and in no other group.
         libc::SYS_setuid | libc::SYS_setgid if cx.args[0] as u32 == 1000 => Ok(0),
@@ -143,7 +147,10 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         // There are no signals to block.
         libc::SYS_rt_sigprocmask | libc::SYS_set_robust_list | libc::SYS_sigaltstack => Ok(0),
 
+        libc::SYS_clone if cx.args[0] == libc::SIGCHLD as u64 => fork::fork(cx),
         libc::SYS_clone => thread::create(cx),
+        libc::SYS_fork | libc::SYS_vfork => fork::fork(cx),
+        libc::SYS_wait4 => fork::wait(cx),
 
         libc::SYS_socket => network::socket(cx),
         libc::SYS_connect => network::connect(cx),
@@ -191,8 +198,8 @@ fn denied(number: libc::c_long) -> i32 {
         | libc::SYS_symlink
         | libc::SYS_symlinkat => libc::EPERM,
         libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
-        libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone3 => libc::EAGAIN,
-        libc::SYS_wait4 | libc::SYS_waitid => libc::ECHILD,
+        libc::SYS_clone3 => libc::EAGAIN,
+        libc::SYS_waitid => libc::ECHILD,
         libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => libc::EACCES,
         _ => libc::ENOSYS,
     }

@@ -4,6 +4,7 @@ use ringfence_core::EndCall;
 
 use crate::calls::context::Context;
 use crate::calls::context::Reply;
+use crate::calls::fork;
 use crate::slices::SLICE;
 use crate::sys::{self, Outcome};
 
@@ -27,14 +28,19 @@ pub(super) fn random(cx: Context<'_>) -> Outcome {
     }
 }
 
-/// Signals to oneself that would end a process end the call. There is nobody else to send them to.
+/// Signals to oneself that would end a process end the call.
 pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
     let (target, signal) = match number {
         libc::SYS_tgkill => (cx.args[1], cx.args[2]),
         _ => (cx.args[0], cx.args[1]),
     };
-    if number == libc::SYS_kill && target as i32 != 1 && target as i32 != 0 {
-        return Err(if signal == 0 { libc::ESRCH } else { libc::EPERM });
+    let own = cx.state.processes.own();
+    if number == libc::SYS_kill && target as i32 != 0 && target as u32 != own {
+        return match fork::signal(cx, target as u32, signal as i32) {
+            // Whether there is somebody whom it may not reach is not told.
+            Err(libc::ESRCH) if signal != 0 => Err(libc::EPERM),
+            other => other.map(Reply::Value),
+        };
     }
     match signal as i32 {
         0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH => Ok(Reply::Value(0)),

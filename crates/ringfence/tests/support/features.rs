@@ -123,8 +123,10 @@ pub fn ask(backend: Backend, feature: Feature) -> Result<(), Unsupported> {
     let domain = || make(super::basic_imports(), &usual).expect("a plain domain");
     match feature {
         // Nothing to ask: a crash would end this process, a handler might wait for itself, a jump over Rust's functions may not be
-        // (`tests/api/backends.c` jumps), and maps are the module's to ask for (`file_maps.rs`).
-        Feature::Faults | Feature::Unwind | Feature::Handlers | Feature::FileMaps => backend.require(feature),
+        // (`tests/api/backends.c` jumps), and maps and processes are the module's to ask for (`file_maps.rs`, `processes.rs` of the command).
+        Feature::Faults | Feature::Unwind | Feature::Handlers | Feature::FileMaps | Feature::Processes => {
+            backend.require(feature)
+        }
         Feature::Interrupt => domain().interrupt(),
         Feature::Pauses => domain().pause_time().and_then(|()| domain().resume_time()),
         Feature::Limits => {

@@ -2,7 +2,7 @@
 
 use super::{Domain, Inner};
 use crate::lanes::lane::Lane;
-use crate::lanes::signal;
+use crate::lanes::{gate, signal, watchdog};
 use crate::os::guarded;
 use crate::place::memory::{self, Memory, SLICE};
 use ringfence_core::error::{CallError, MemoryError};
@@ -201,6 +201,34 @@ impl Space for Inner {
         }
         let at = self.with_limit(|memory| memory.map_file(map))?;
         Ok(self.base() + u64::from(at))
+    }
+
+    fn fork(&self) -> Result<i32, i32> {
+        let me = gate::thread_pointer();
+        let busy = |lane: &&*mut Lane| {
+            // SAFETY: lanes are never unmapped; only atomics are used.
+            let lane = unsafe { &***lane };
+            lane.active() && lane.thread.load(Ordering::Relaxed) != me
+        };
+        // The child would have what such a call has half done, and nobody to do the rest.
+        if self.lanes().lanes.iter().any(|lane| busy(&lane)) {
+            return Err(libc::EAGAIN);
+        }
+        // SAFETY: the runtime's own state is ready for it (`fork.rs`); in the child the call in progress goes on.
+        match unsafe { libc::fork() } {
+            0 => {
+                if watchdog::wake().is_err() {
+                    // Nobody would end what takes too long.
+                    // SAFETY: ends the child.
+                    unsafe { libc::_exit(127) };
+                }
+                Ok(0)
+            }
+            child @ 1.. => Ok(child),
+            _ => Err(std::io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EAGAIN)),
+        }
     }
 
     fn find(&self, module: Option<&str>, name: &str) -> Option<u64> {

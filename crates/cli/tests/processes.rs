@@ -1,0 +1,362 @@
+//! Processes that a program makes by `fork`: as natively, as far as the policy grants them, and none is left behind.
+
+mod common;
+
+use common::{Dir, Ran};
+
+const HEAD: &str = r#"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define CHECK(x) do { if (!(x)) { printf("line %d: %s: %s\n", __LINE__, #x, strerror(errno)); exit(90); } } while (0)
+static int status_of(pid_t p) { int s = -1; CHECK(waitpid(p, &s, 0) == p); return s; }
+"#;
+
+/// A grant that is enough, a time limit that is never reached, and a guard should something be left behind.
+const USUAL: &str = "--processes 8 --time-limit 60s";
+
+#[track_caller]
+fn run(d: &Dir, options: &str, body: &str) -> Ran {
+    d.program(&format!("{HEAD}{body}"));
+    d.sh(&format!("timeout -k 5 100 $RF run {options} p.rf"))
+}
+
+#[test]
+fn children_go_on_and_are_waited_for() {
+    let d = Dir::new();
+    let body = r#"
+int main(void)
+{
+	int p[2], mine = 1;
+	char text[64] = "";
+	CHECK(getpid() == 1 && pipe(p) == 0);
+	printf("written once, ");
+	fflush(stdout);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		mine = 2;
+		CHECK(getppid() == 1 && getpid() > 1);
+		close(p[0]);
+		dprintf(p[1], "%d %d", getpid(), mine);
+		exit(7);
+	}
+	close(p[1]);
+	CHECK(read(p[0], text, sizeof text) > 0);
+	while (read(p[0], text + 40, 1) > 0) ;
+	CHECK(atoi(text) == child && strstr(text, " 2") && mine == 1);
+	int s = status_of(child);
+	CHECK(WIFEXITED(s) && WEXITSTATUS(s) == 7);
+	CHECK(wait(&s) == -1 && errno == ECHILD);
+	CHECK(kill(child, 0) == -1 && errno == ESRCH);
+	/* From the return of main, and from a grandchild. */
+	child = fork();
+	if (!child) {
+		pid_t grand = fork();
+		CHECK(grand >= 0);
+		if (!grand) return 5;
+		CHECK(getpid() != grand);
+		return WEXITSTATUS(status_of(grand)) + 1;
+	}
+	CHECK(WEXITSTATUS(status_of(child)) == 6);
+	/* Any of several, and one that runs on. */
+	CHECK(pipe(p) == 0);
+	pid_t waits = fork();
+	if (!waits) { char c; close(p[1]); read(p[0], &c, 1); _exit(c); }
+	CHECK(waitpid(waits, &s, WNOHANG) == 0 && waitpid(-1, &s, WNOHANG) == 0);
+	pid_t quick = fork();
+	if (!quick) _exit(9);
+	CHECK(wait(&s) == quick && WEXITSTATUS(s) == 9);
+	CHECK(write(p[1], "\x21", 1) == 1);
+	struct rusage u;
+	CHECK(wait4(waits, &s, 0, &u) == waits && WEXITSTATUS(s) == 0x21);
+	puts("done");
+	return 3;
+}
+"#;
+    let ran = run(&d, USUAL, body).fails(3, &[]);
+    assert_eq!(ran.out, "written once, done\n");
+}
+
+#[test]
+fn ends_by_signals_are_told() {
+    let d = Dir::new();
+    let body = r#"
+static int ends(int how)
+{
+	pid_t p = fork();
+	CHECK(p >= 0);
+	if (!p) {
+		switch (how) {
+		case 0: abort();
+		case 1: *(volatile int *)0 = 1;
+		case 2: raise(SIGTERM);
+		case 3: __builtin_trap();
+		case 4: kill(getpid(), SIGKILL);
+		default: for (;;) pause();
+		}
+	}
+	if (how >= 10) CHECK(kill(p, how) == 0);
+	int s = status_of(p);
+	CHECK(WIFSIGNALED(s) && !WCOREDUMP(s));
+	return WTERMSIG(s);
+}
+int main(void)
+{
+	CHECK(ends(0) == SIGABRT && ends(1) == SIGSEGV && ends(2) == SIGTERM && ends(3) == SIGILL && ends(4) == SIGKILL);
+	CHECK(ends(SIGTERM) == SIGTERM && ends(SIGUSR1) == SIGUSR1 && ends(SIGALRM) == SIGALRM);
+	/* Nobody but its own children. */
+	CHECK(kill(getppid() + 4711, SIGTERM) == -1 && errno == EPERM);
+	pid_t p = fork();
+	if (!p) { CHECK(kill(getppid(), SIGTERM) == -1 && errno == EPERM); _exit(4); }
+	CHECK(kill(p, SIGSEGV) == -1 || WEXITSTATUS(status_of(p)) == 4);
+	puts("done");
+	return 0;
+}
+"#;
+    let ran = run(&d, USUAL, body).ok();
+    assert_eq!(ran.out, "done\n");
+    assert!(ran.err.contains("ringfence: error: process "), "{}", ran.err);
+}
+
+/// A pipeline, as shells make it: who reads ends when who writes has ended.
+#[test]
+fn pipelines() {
+    let d = Dir::new();
+    let body = r#"
+static void filter(const char *what)
+{
+	char line[256];
+	while (fgets(line, sizeof line, stdin))
+		if (strstr(line, what)) fputs(line, stdout);
+	exit(0);
+}
+int main(void)
+{
+	int a[2], b[2];
+	CHECK(pipe(a) == 0 && pipe(b) == 0);
+	pid_t first = fork();
+	if (!first) {
+		dup2(a[1], 1);
+		for (int i = 0; i < 2; i++) close(a[i]), close(b[i]);
+		for (int i = 0; i < 30000; i++) printf("line %d\n", i);
+		exit(0);
+	}
+	pid_t second = fork();
+	if (!second) {
+		dup2(a[0], 0), dup2(b[1], 1);
+		for (int i = 0; i < 2; i++) close(a[i]), close(b[i]);
+		filter("77");
+	}
+	close(a[0]), close(a[1]), close(b[1]);
+	FILE *f = fdopen(b[0], "r");
+	char line[256];
+	int n = 0;
+	while (fgets(line, sizeof line, f)) n++;
+	CHECK(status_of(first) == 0 && status_of(second) == 0);
+	printf("%d\n", n);
+	return 0;
+}
+"#;
+    let expected = (0..30000).filter(|n: &u32| n.to_string().contains("77")).count();
+    assert_eq!(run(&d, USUAL, body).ok().out, format!("{expected}\n"));
+}
+
+/// Memory that was mapped to be shared is, and no other; files have one position.
+#[test]
+fn what_is_shared() {
+    let d = Dir::new();
+    let body = r#"
+int main(void)
+{
+	static int own;
+	int *shared = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *private = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("file", O_RDWR | O_CREAT, 0600);
+	CHECK(shared != MAP_FAILED && private != MAP_FAILED && fd >= 0);
+	pthread_mutexattr_t shares;
+	pthread_mutex_t *m = (void *)(shared + 16);
+	pthread_mutexattr_init(&shares);
+	CHECK(pthread_mutexattr_setpshared(&shares, PTHREAD_PROCESS_SHARED) == 0 && pthread_mutex_init(m, &shares) == 0);
+	for (int i = 0; i < 4; i++) {
+		pid_t p = fork();
+		CHECK(p >= 0);
+		if (p) continue;
+		for (int k = 0; k < 2000; k++) {
+			pthread_mutex_lock(m);
+			shared[1]++;
+			pthread_mutex_unlock(m);
+		}
+		own++, private[0]++;
+		CHECK(write(fd, "x", 1) == 1);
+		exit(0);
+	}
+	for (int i = 0; i < 4; i++) { int s; CHECK(wait(&s) > 0 && s == 0); }
+	CHECK(shared[1] == 8000 && own == 0 && private[0] == 0);
+	CHECK(lseek(fd, 0, SEEK_CUR) == 4);
+	puts("done");
+	return 0;
+}
+"#;
+    let ran = run(&d, &format!("{USUAL} --dir .:/d"), body);
+    assert_eq!(ran.ok().out, "done\n");
+    assert_eq!(d.read("file"), b"xxxx");
+}
+
+#[test]
+fn there_are_as_many_as_granted() {
+    let d = Dir::new();
+    let body = r#"
+int main(int argc, char **argv)
+{
+	int p[2], n = 0;
+	CHECK(pipe(p) == 0);
+	for (;;) {
+		pid_t child = fork();
+		if (child < 0) break;
+		if (!child) { char c; close(p[1]); read(p[0], &c, 1); _exit(0); }
+		CHECK(++n < 100);
+	}
+	CHECK(errno == EAGAIN);
+	printf("%d ", n);
+	fflush(stdout);
+	close(p[1]);
+	for (int i = 0; i < n; i++) CHECK(wait(0) > 0);
+	/* All of a program together: one below the other. */
+	int depth = 0;
+	for (pid_t child; (child = fork()) >= 0; depth++)
+		if (child) { int s; CHECK(waitpid(child, &s, 0) == child); exit(WEXITSTATUS(s)); }
+	printf("%d\n", depth);
+	return 0;
+}
+"#;
+    assert_eq!(run(&d, "--processes 5 --time-limit 60s", body).ok().out, "5 5\n");
+    assert_eq!(run(&d, "--time-limit 60s", body).ok().out, "0 0\n");
+    let other = run(&d, "--backend process --processes 5 --time-limit 60s", body);
+    assert!(
+        other.out.contains("errno == EAGAIN: Function not implemented"),
+        "{}",
+        other.out
+    );
+}
+
+/// A process ends with the one that made it, and limits of time hold in it. What is left behind would hold the output open.
+#[test]
+fn none_is_left_behind() {
+    let d = Dir::new();
+    let body = r#"
+int main(void)
+{
+	for (int i = 0; i < 3; i++) {
+		pid_t p = fork();
+		CHECK(p >= 0);
+		if (!p && i == 0) for (;;) ;
+		if (!p && i == 1) { if (fork() >= 0) for (;;) sleep(1000); }
+		if (!p) sleep(1000);
+	}
+	puts("gone");
+	return 0;
+}
+"#;
+    assert_eq!(run(&d, "--processes 8", body).ok().out, "gone\n");
+    let body = r#"
+int main(void)
+{
+	pid_t p = fork();
+	CHECK(p >= 0);
+	if (!p) { printf("turns\n"); fflush(stdout); for (;;) ; }
+	int s = status_of(p);
+	/* The limit of the child's call, which is that of ours, and was reached first, or never. */
+	CHECK(WIFSIGNALED(s) && WTERMSIG(s) == SIGKILL);
+	puts("told");
+	return 0;
+}
+"#;
+    let ran = run(&d, "--processes 8 --time-limit 2s", body);
+    assert!(
+        ran.status == 124 || ran.out == "turns\ntold\n",
+        "{}: {}",
+        ran.status,
+        ran.out
+    );
+    // A parent that crashes takes them with it.
+    let body = r#"
+int main(void)
+{
+	if (!fork()) sleep(1000);
+	*(volatile int *)0 = 1;
+}
+"#;
+    run(&d, "--processes 8", body).fails(139, &[]);
+}
+
+#[test]
+fn threads_do_not_come_along_and_programs_are_not_started() {
+    let d = Dir::new();
+    let body = r#"
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *wait_for(void *p) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return p; }
+int main(void)
+{
+	pthread_t t;
+	pthread_mutex_lock(&m);
+	CHECK(pthread_create(&t, 0, wait_for, 0) == 0);
+	CHECK(fork() == -1 && errno == EAGAIN);
+	pthread_mutex_unlock(&m);
+	CHECK(pthread_join(t, 0) == 0);
+	pid_t p;
+	for (int i = 0; (p = fork()) < 0 && i < 10000; i++) usleep(1000);
+	CHECK(p >= 0);
+	if (!p) {
+		CHECK(pthread_create(&t, 0, wait_for, 0) == 0 && pthread_join(t, 0) == 0);
+		CHECK(execl("/bin/true", "true", (char *)0) == -1 && errno == EACCES);
+		_exit(8);
+	}
+	CHECK(WEXITSTATUS(status_of(p)) == 8);
+	CHECK(!popen("true", "r") && errno == EPERM);
+	CHECK(system("true") == -1 && errno == EPERM && system(0) == 0);
+	puts("done");
+	return 0;
+}
+"#;
+    let ran = run(&d, &format!("{USUAL} --threads 4 --dir /bin:/bin:ro"), body);
+    assert_eq!(ran.ok().out, "done\n");
+}
+
+/// A limit that each new process had anew would be none.
+#[test]
+fn the_disk_is_one_for_all() {
+    let d = Dir::new();
+    let body = r#"
+int main(void)
+{
+	static char bytes[4096];
+	int fd = open("file", O_RDWR | O_CREAT, 0600), n = 0;
+	CHECK(fd >= 0);
+	for (; n < 1000; n++) {
+		pid_t p = fork();
+		CHECK(p >= 0);
+		if (!p) _exit(write(fd, bytes, sizeof bytes) == sizeof bytes ? 0 : errno == EDQUOT ? 1 : 2);
+		int s = status_of(p);
+		CHECK(WIFEXITED(s) && WEXITSTATUS(s) < 2);
+		if (s) break;
+	}
+	CHECK(write(fd, bytes, sizeof bytes) == -1 && errno == EDQUOT);
+	printf("%d\n", n);
+	return 0;
+}
+"#;
+    // The name is a block, and so is each first write.
+    let ran = run(&d, &format!("{USUAL} --dir .:/d --disk-limit 64K"), body).ok();
+    let n: u64 = ran.out.trim().parse().unwrap();
+    assert!((5..=15).contains(&n), "{n}");
+    assert!(d.read("file").len() as u64 <= 64 << 10);
+}
