@@ -61,6 +61,7 @@ test)
     want aclocal automake
     want libtoolize libtool
     want dpkg-source dpkg-dev
+    want ip iproute2 # interfaces that the packet filter captures from
     [[ -e /usr/include/csmith/csmith.h ]] || missing+=(libcsmith-dev)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)

@@ -45,7 +45,7 @@ END
 say "A capture of 20,000 packets, through the fence and through libpcap"
 "$bin/examples/capture" "$work/all.pcap" 20000
 for expression in 'tcp port 80' 'host 10.0.0.1 and not arp' 'vlan and ip6' 'ip[8] < 64 and udp'; do
-    ours=$("$bin/rfdump" -r "$work/all.pcap" -c "$expression")
+    ours=$("$bin/rfdump" -r "$work/all.pcap" --count "$expression")
     theirs=$("$bin/examples/capture" "$work/all.pcap" count "$expression")
     printf '%-28s rfdump %6s   libpcap %6s\n' "$expression" "$ours" "$theirs"
     if [[ $ours != "$theirs" ]]; then echo "demo.sh: they are not the same" && exit 1; fi
@@ -69,7 +69,7 @@ head -n 3 "$work/packets"
 
 say "Files that are cut, and expressions that do not parse"
 head -c 100000 "$work/all.pcap" >"$work/cut.pcap"
-"$bin/rfdump" -r "$work/cut.pcap" -c || true
+"$bin/rfdump" -r "$work/cut.pcap" --count || true
 "$bin/rfdump" -r "$work/all.pcap" 'tcp port' || true
 echo
 echo "demo-functions: done"

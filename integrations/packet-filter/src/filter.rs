@@ -13,6 +13,9 @@ use crate::translate::translate;
 /// The link type of Ethernet: `DLT_EN10MB`.
 pub const ETHERNET: i32 = 1;
 
+/// The link type of packets that begin with an IP header: `DLT_RAW`.
+pub const RAW_IP: i32 = 12;
+
 /// Why there is no filter, or no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

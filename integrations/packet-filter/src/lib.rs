@@ -26,9 +26,10 @@ mod bpf;
 pub mod capture;
 mod facts;
 mod filter;
+pub mod live;
 pub mod pcap;
 mod translate;
 
 pub use batch::Batch;
 pub use bpf::{BadProgram, Raw};
-pub use filter::{ETHERNET, Engine, Filter, FilterError};
+pub use filter::{ETHERNET, Engine, Filter, FilterError, RAW_IP};

@@ -123,10 +123,10 @@ fn packets_are_printed_counted_and_written() {
     let is_tcp = |(p, _): &&(Vec<u8>, u32)| p.len() > 34 && p[12..14] == [8, 0] && p[23] == 6;
     let tcp: Vec<(Vec<u8>, u32)> = packets.iter().filter(is_tcp).cloned().collect();
     assert!(tcp.len() > 100);
-    let count = dir.ok(&["-r", "all.pcap", "-c", "-f", "tcp.c"]);
+    let count = dir.ok(&["-r", "all.pcap", "--count", "-f", "tcp.c"]);
     assert_eq!(count, format!("{}\n", tcp.len()));
     assert_eq!(dir.ok(&["-r", "all.pcap", "-w", "tcp.pcap", "-f", "tcp.c"]), "");
-    assert_eq!(dir.ok(&["-r", "tcp.pcap", "-c", "-f", "tcp.c"]), count);
+    assert_eq!(dir.ok(&["-r", "tcp.pcap", "--count", "-f", "tcp.c"]), count);
     let lines = dir.ok(&["-r", "tcp.pcap", "-f", "tcp.c"]);
     assert_eq!(lines.lines().count(), tcp.len());
     for (line, (_, wire)) in lines.lines().zip(&tcp) {
@@ -155,12 +155,12 @@ fn expressions_select_what_libpcap_selects() {
         .iter()
         .filter(|(p, wire)| program.accepts(p, *wire))
         .count();
-    let words = ["-r", "all.pcap", "-c", "tcp", "and", "not", "port", "22"];
+    let words = ["-r", "all.pcap", "--count", "tcp", "and", "not", "port", "22"];
     assert_eq!(dir.ok(&words), format!("{accepted}\n"));
-    assert_eq!(dir.ok(&["-r", "all.pcap", "-c"]), "2000\n");
+    assert_eq!(dir.ok(&["-r", "all.pcap", "--count"]), "2000\n");
     dir.fails(&["-r", "all.pcap", "tcp", "prot"], "rfdump: error: ");
     dir.file("all.pcapng", &pcapng(&packets));
-    assert_eq!(dir.ok(&["-r", "all.pcapng", "-c"]), "2000\n");
+    assert_eq!(dir.ok(&["-r", "all.pcapng", "--count"]), "2000\n");
     let lines = dir.ok(&["-r", "all.pcapng", "ip", "and", "udp"]);
     assert!(
         lines.lines().all(|l| l.starts_with("00:00:05.000000 ")),
