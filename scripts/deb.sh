@@ -12,8 +12,8 @@ trap 'rm -rf "$tree"' EXIT
 chmod 755 "$tree"
 
 scripts/install.sh "$release" "$tree" /usr >/dev/null
-# debug information of the command and the libraries is most of their size
-strip --strip-debug "$tree"/usr/bin/ringfence "$tree"/usr/libexec/ringfence/* "$tree/usr/lib/libringfence.so.$version" "$tree/usr/lib/libringfence.a"
+# debug information of the commands and the libraries is most of their size
+strip --strip-debug "$tree"/usr/bin/{ringfence,rfdump} "$tree"/usr/libexec/ringfence/* "$tree/usr/lib/libringfence.so.$version" "$tree/usr/lib/libringfence.a"
 install -D -m 644 -t "$tree/usr/share/doc/ringfence" LICENSE-APACHE LICENSE-MIT README.md RELEASES.md
 install -D -m 644 -t "$tree/usr/share/doc/ringfence/docs" docs/*.md
 cat LICENSE-MIT >"$tree/usr/share/doc/ringfence/copyright"
@@ -27,7 +27,7 @@ Maintainer: The Ringfence project <ringfence@localhost>
 Section: devel
 Priority: optional
 Depends: libc6 (>= 2.36), libgcc-s1, gcc (>= 4:12), binutils
-Recommends: g++, pkg-config
+Recommends: g++, pkg-config, libpcap0.8
 Installed-Size: $(du -sk "$tree/usr" | cut -f1)
 Description: load native modules that nobody has to trust, and call them
  Modules are ordinary C or C++, compiled by gcc with "ringfence cc" in front. They run in the address

@@ -11,6 +11,8 @@ to=$destdir$prefix
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 install -D -m 755 "$release/ringfence" "$to/bin/ringfence"
+# Packets through fenced filters; finds libpcap when an expression comes.
+install -D -m 755 "$release/rfdump" "$to/bin/rfdump"
 # What the back end "process" runs domains in; the library looks for it here.
 install -D -m 755 "$release/ringfence-worker" "$to/libexec/ringfence/ringfence-worker"
 # For tools that want a single word for the compiler.
@@ -34,4 +36,4 @@ if [[ -d build/sysroot ]]; then
     rm -rf "$to/lib/ringfence/sysroot"
     cp -R build/sysroot "$to/lib/ringfence/sysroot"
 fi
-echo "installed below $to: bin/ringfence, lib/libringfence.{so,a}, include/ringfence.{h,hpp}"
+echo "installed below $to: bin/{ringfence,rfdump}, lib/libringfence.{so,a}, include/ringfence.{h,hpp}"

@@ -26,6 +26,10 @@ export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 check "pkg-config" pkg-config --exists ringfence
 check "command" bash -c '[ "$(command -v ringfence)" = "$1/usr/bin/ringfence" ] && ringfence --version' - "$root"
 
+# A capture without packets, by a filter that needs no libpcap.
+printf '\324\303\262\241\2\0\4\0\0\0\0\0\0\0\0\0\0\0\4\0\1\0\0\0' >"$work/none.pcap"
+check "rfdump" bash -c '[ "$(command -v rfdump)" = "$1/usr/bin/rfdump" ] && [ "$(rfdump -r "$2" --count)" = 0 ]' - "$root" "$work/none.pcap"
+
 # The page's commands, from its second section on; the last block of each section that shows output begins with "words:".
 awk '/^## / { section++ } section > 1 && /^    / { sub(/^    /, ""); if (!/^words: /) print }' docs/start.md >"$work/start.sh"
 check "docs/start.md" bash -c 'cd "$1" && bash -euo pipefail start.sh >out 2>err' - "$work"
