@@ -315,3 +315,52 @@ fn only_a_program_with_long_double_has_x87_code() {
         "the test sees x87 code where there is some"
     );
 }
+
+/// gcc compares once, in front of the switch's jump, what all its cases compare first.
+#[test]
+fn flags_over_a_jump_through_a_table_are_kept() {
+    let d = Dir::new();
+    let source = r#"
+#include <stdio.h>
+static unsigned p[16], q[8];
+__attribute__((noinline)) static unsigned work(unsigned kind, unsigned from, unsigned to)
+{
+    unsigned i = from, s = 0;
+    switch (kind) {
+    case 0: for (; i < to; i++) { s += p[i]; if (p[i] == 77) break; } break;
+    case 1: for (; i < to; i++) { s ^= p[i] << 3; if (p[i] == 78) break; } break;
+    case 2: for (; i < to; i++) { s += q[p[i] & 7]; if (p[i] == 79) break; } break;
+    case 3: for (; i < to; i++) { s = s * 31 + p[i]; if (p[i] == 80) break; } break;
+    case 4: for (; i < to; i++) { q[i & 7] += p[i]; if (p[i] == 81) break; } break;
+    case 5: for (; i < to; i++) { p[i] += 3; if (p[i] == 82) break; } break;
+    default: __builtin_unreachable();
+    }
+    return s * 2 + i;
+}
+int main(void)
+{
+    for (unsigned i = 0; i < 16; i++)
+        p[i] = i * 5;
+    for (unsigned kind = 0; kind < 6; kind++)
+        if (work(kind, 9, 9) != 9 || work(kind, 9, 2) != 9 || work(kind, 2, 3) < 3)
+            return printf("case %u\n", kind), 1;
+    return 0;
+}
+"#;
+    let sysroot = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/sysroot");
+    for flags in [
+        "-O1",
+        "-O2",
+        "-O2 -g",
+        "-O3",
+        "-Os",
+        "-O2 --check",
+        "-O2 --isolation=integrity",
+    ] {
+        d.write("flags.c", source);
+        d.sh(&format!(
+            "$RF cc --sysroot-rf {sysroot} {flags} flags.c -o flags.rf && $RF run flags.rf"
+        ))
+        .ok();
+    }
+}

@@ -118,15 +118,15 @@ impl<'a> Compiler<'a> {
 
     /// Fenced assembly for one input. `object` is the name that dependencies are recorded for.
     pub(crate) fn assembly(&self, path: &str, language: &Language, object: &str) -> Result<String, Error> {
-        let input = self.input(path, language, object)?;
+        let input = self.input(path, language, object, &[])?;
         self.fenced(&input, path, language, object, self.inv.own.addressing)
     }
 
-    /// What is to be fenced: what gcc makes of one input, or an assembly file itself.
-    fn input(&self, path: &str, language: &Language, object: &str) -> Result<String, Error> {
+    /// What is to be fenced: what gcc makes of one input, with flags of its own, or an assembly file itself.
+    fn input(&self, path: &str, language: &Language, object: &str, extra: &[&str]) -> Result<String, Error> {
         let input = match language {
             Language::Assembly => read_input(path)?,
-            _ => String::from_utf8_lossy(&self.run_gcc(path, language, object, &[])?).into_owned(),
+            _ => String::from_utf8_lossy(&self.run_gcc(path, language, object, extra)?).into_owned(),
         };
         if let Some(start) = self.saved(path, object)
             && !self.tools.dry_run()
@@ -160,10 +160,15 @@ impl<'a> Compiler<'a> {
             clock: self.inv.own.clock,
         };
         let name = if path == "-" { "<stdin>" } else { path };
-        match ringfence_rewrite::rewrite(input, name, &options) {
-            Ok(text) => Ok(text),
-            Err(errors) => Err(self.explain(path, language, object, &options, errors)),
+        let mut rewritten = ringfence_rewrite::rewrite(input, name, &options);
+        if let Err(errors) = &rewritten
+            && let (Some(flag), Language::Source(_)) = (errors.remedy(), language)
+            && path != "-"
+        {
+            let again = self.input(path, language, object, &[flag])?;
+            rewritten = ringfence_rewrite::rewrite(&again, name, &options);
         }
+        rewritten.map_err(|errors| self.explain(path, language, object, &options, errors))
     }
 
     /// What the names of kept assembly begin with, if it is kept; `object` is what the user calls the object.
@@ -258,7 +263,7 @@ impl<'a> Compiler<'a> {
         target: &str,
     ) -> Result<(), Error> {
         let own = &self.inv.own;
-        let input = self.input(path, language, target)?;
+        let input = self.input(path, language, target, &[])?;
         let text = self.fenced(&input, path, language, target, own.addressing)?;
         if let Some(start) = self.saved(path, target)
             && !own.no_rewrite

@@ -157,10 +157,63 @@ pub(crate) fn flags_dead(f: &Function<'_>, at: u32) -> bool {
     false
 }
 
+/// Why a jump is refused: what stands for it in fenced code changes the flags.
+pub(crate) const FLAGS_LOST: &str =
+    "the flags are looked at behind an indirect jump, which does not keep them";
+
+/// Whether an instruction that `flags` calls one that keeps them sets those that are looked at behind it.
+fn sets_some(mnemonic: &str) -> bool {
+    const SETTERS: [&str; 19] = [
+        "inc", "dec", "sal", "sar", "shl", "shr", "rol", "ror", "bt", "bs", "tzcnt", "lzcnt", "bls", "bextr",
+        "bzhi", "ptest", "vptest", "fcomi", "fucomi",
+    ];
+    let keeps = mnemonic.ends_with('x') || mnemonic.starts_with("bswap");
+    !keeps && SETTERS.iter().any(|s| mnemonic.starts_with(s))
+}
+
+/// Whether the flags as they are in front of instruction `at` are looked at: what gcc leaves in front of a jump through a table
+/// when all that it leads to begins with the same comparison.
+pub(crate) fn flags_wanted(f: &Function<'_>, at: u32) -> bool {
+    let mut at = at;
+    for _ in 0..f.codes.len() {
+        let Some(code) = f.codes.get(at as usize) else {
+            return false;
+        };
+        match (code.class, code.insn.ops().first()) {
+            (Class::Jcc, _) => return true,
+            (Class::Call | Class::Ret | Class::Trap | Class::Str(_) | Class::BitString, _) => return false,
+            (Class::Jmp, Some(op)) => {
+                let to = insn::direct(code.insn.star, op).and_then(|name| f.find(name, at));
+                let Some(to) = to else { return false };
+                at = to;
+                continue;
+            }
+            _ => {}
+        }
+        match flags(&code.insn) {
+            Flags::Reads => return true,
+            Flags::Sets => return false,
+            Flags::Keeps if code.class == Class::Plain && sets_some(code.insn.mnemonic) => return false,
+            Flags::Keeps => at += 1,
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::parse::insn;
+
+    #[test]
+    fn flags_that_only_some_instructions_look_at() {
+        for m in ["btq", "shll", "incl", "bsrl", "blsrl"] {
+            assert!(sets_some(m), "{m}");
+        }
+        for m in ["movl", "shlx", "rorx", "bswap", "movsbl", "leaq"] {
+            assert!(!sets_some(m), "{m}");
+        }
+    }
 
     #[test]
     fn flags_of_instructions() {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::check;
+
 /// One place in the assembly that cannot be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
@@ -53,6 +55,15 @@ impl fmt::Display for Error {
 /// Everything in one file that cannot be rewritten, in the order of the text. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Errors(pub Vec<Error>);
+
+impl Errors {
+    /// A flag for the compiler with which the same source may be rewritten after all.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        let lost = self.0.iter().any(|e| e.reason == check::FLAGS_LOST);
+        lost.then_some("-fno-crossjumping")
+    }
+}
 
 impl fmt::Display for Errors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

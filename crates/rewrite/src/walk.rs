@@ -1,5 +1,6 @@
 //! The walk over a function's control-flow graph: one state for each instruction.
 
+use crate::check;
 use crate::func::{Function, Mark};
 use crate::insn::{Class, direct};
 use crate::state::{Mode, State};
@@ -159,6 +160,16 @@ impl Walker<'_, '_> {
                         reason: "an indirect jump to a label without endbr64".to_owned(),
                         advice: "compile with -fcf-protection=branch -mcet-switch, or mark the label"
                             .to_owned(),
+                        retry: false,
+                    },
+                ));
+            }
+            if check::flags_wanted(f, to) {
+                return Err(At(
+                    i,
+                    Fail {
+                        reason: check::FLAGS_LOST.to_owned(),
+                        advice: "compile with -fno-crossjumping, or compare behind the jump".to_owned(),
                         retry: false,
                     },
                 ));
