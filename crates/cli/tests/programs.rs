@@ -348,15 +348,7 @@ int main(void)
 }
 "#;
     let sysroot = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/sysroot");
-    for flags in [
-        "-O1",
-        "-O2",
-        "-O2 -g",
-        "-O3",
-        "-Os",
-        "-O2 --check",
-        "-O2 --isolation=integrity",
-    ] {
+    for flags in ["-O1", "-O2", "-O2 -g", "-O3", "-Os", "-O2 --check"] {
         d.write("flags.c", source);
         d.sh(&format!(
             "$RF cc --sysroot-rf {sysroot} {flags} flags.c -o flags.rf && $RF run flags.rf"

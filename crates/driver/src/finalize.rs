@@ -42,6 +42,10 @@ const NOPS: [&[u8]; 9] = [
 
 const INT3: u8 = 0xCC;
 
+/// What a slot of a table begins with, `nopl DISTANCE(%rax,%rax,2)`; its distance follows, from behind these bytes of the table's
+/// first slot.
+const SLOT: &[u8] = &[0x0F, 0x1F, 0x84, 0x40];
+
 /// A stretch of no-ops that do nothing but fill.
 struct Run {
     start: usize,
@@ -126,6 +130,8 @@ fn survey(text: &[u8], base: u64) -> Survey {
     let mut decoder = Decoder::with_ip(64, text, base, DecoderOptions::NONE);
     let mut i = Instruction::default();
     let mut falls = false;
+    // Of the table at hand: where it begins, and where it ends so far.
+    let mut table = (0, 0);
     let compared = compared(text, base);
     while decoder.can_decode() {
         let at = decoder.position();
@@ -148,6 +154,21 @@ fn survey(text: &[u8], base: u64) -> Survey {
                 falls = true;
                 continue;
             }
+        }
+        // A jump through a table leads where its slots say.
+        if len == sequence::SLOT_STEP
+            && bytes.starts_with(SLOT)
+            && (base as usize + at).is_multiple_of(sequence::SLOT_STEP)
+        {
+            if table.1 != at {
+                table.0 = at;
+            }
+            table.1 = at + len;
+            let distance = i64::from(read32(text, at + SLOT.len()).cast_signed());
+            let origin = base + (table.0 + SLOT.len()) as u64;
+            s.targets.insert(origin.wrapping_add_signed(distance));
+            falls = true;
+            continue;
         }
         if is_filler(&i) {
             let bad = needs_replacing(bytes);
@@ -408,6 +429,16 @@ mod tests {
         assert_eq!(read32(&text, 4), identifier::label(1).unwrap());
         assert_eq!(read32(&text, 14), identifier::label(1).unwrap());
         assert_eq!(read32(&text, 24), identifier::FUNCTION);
+    }
+
+    #[test]
+    fn slots_of_a_table_are_targets() {
+        let slot = |distance: i32| [SLOT, &distance.to_le_bytes()].concat();
+        let mut text = [slot(0x20), slot(0x1C), vec![0xC3], vec![0x90; 15]].concat();
+        text.extend(slot(-4));
+        let found = survey(&text, 0x1000);
+        assert_eq!(found.targets, HashSet::from([0x1024, 0x1020]));
+        assert!(!found.runs[0].reachable);
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub(crate) fn emit<'a>(
                 }
                 out.buf.push_str(name);
                 out.buf.push_str(":\n");
+                // A jump may lead here, to run through an alignment that follows.
+                dead_end &= !is_inner(name) || f.tables.values().any(|t| t.label == *name);
                 // Behind the last instruction: what comes there must not run into the next function.
                 if f.is_end(name) {
                     match place.next {
