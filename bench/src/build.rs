@@ -98,7 +98,7 @@ impl Kitchen {
                 // Libraries have files of one name in several directories.
                 let unique: Vec<_> = source.iter().rev().take(2).map(|s| s.to_string_lossy()).collect();
                 let object = dir.join(format!("{}.o", unique.join("@")));
-                let cxx = source.extension().is_some_and(|e| e == "cpp");
+                let cxx = program::is_cxx(source);
                 let mut command = self.compiler(configuration, cxx);
                 command.args(["-O2", "-fno-math-errno", "-w"]);
                 if kind == Kind::Native && configuration != Configuration::Executable {

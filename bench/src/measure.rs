@@ -2,16 +2,19 @@
 
 use std::time::Instant;
 
-/// What a series of runs came to, in the unit it was measured in.
+/// What a series of runs came to, in the unit it was measured in. Figures that were kept as tables only have the median.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Summary {
     /// The middle run.
     pub median: f64,
     /// The best run.
+    #[serde(default)]
     pub best: f64,
     /// Distance between the quartiles.
+    #[serde(default)]
     pub spread: f64,
     /// How many runs.
+    #[serde(default)]
     pub runs: usize,
 }
 

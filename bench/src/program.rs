@@ -66,8 +66,7 @@ pub struct Program {
 impl Program {
     /// Whether it is C++.
     pub fn cxx(&self) -> bool {
-        let cpp = |p: &PathBuf| p.extension().is_some_and(|e| e == "cpp");
-        self.groups.iter().any(|g| g.sources.iter().any(cpp))
+        self.groups.iter().any(|g| g.sources.iter().any(|s| is_cxx(s)))
     }
 }
 
@@ -87,8 +86,13 @@ struct Driver {
     workloads: Vec<String>,
 }
 
+/// Whether a source is C++.
+pub fn is_cxx(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "cpp" || e == "cc")
+}
+
 fn is_source(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "c" || e == "cpp")
+    is_cxx(path) || path.extension().is_some_and(|e| e == "c")
 }
 
 /// What is in a directory, sorted.

@@ -230,3 +230,26 @@ pub fn workloads(all: &[Results]) -> Option<String> {
     text.push('\n');
     Some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{table, workloads};
+    use crate::Results;
+    use crate::program::here;
+
+    #[test]
+    fn each_machine_whose_figures_are_kept_has_a_column() {
+        let kept = std::fs::read_dir(here().join("../docs/performance")).expect("kept figures");
+        let all: Vec<_> = kept
+            .map(|file| Results::read(&file.expect("a file").path()).expect("figures"))
+            .collect();
+        let makes: Vec<_> = all.iter().map(|r| r.machine.is_amd()).collect();
+        assert!(makes.contains(&true) && makes.contains(&false), "both makes");
+        for made in [table(&all), workloads(&all)] {
+            let head = made.expect("a table").lines().next().expect("a head").to_owned();
+            for results in &all {
+                assert!(head.contains(&results.machine.title()), "{head}");
+            }
+        }
+    }
+}
