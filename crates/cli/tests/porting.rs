@@ -340,12 +340,17 @@ fn the_recipe_for_cmake() {
     project(&d);
     d.write(
         "src/CMakeLists.txt",
-        "cmake_minimum_required(VERSION 3.13)\nproject(p C)\nadd_library(l lib.c)\nadd_executable(m main.c)\n\
-         target_link_libraries(m l)\ninclude(CheckCSourceRuns)\ncheck_c_source_runs(\"int main(void) { return 0; }\" RUNS)\n\
+        "cmake_minimum_required(VERSION 3.13)\nproject(p C CXX)\nadd_library(l lib.c)\nadd_executable(m main.c)\n\
+         target_link_libraries(m l)\nadd_library(x STATIC x.cc)\nadd_executable(c c.c)\ntarget_link_libraries(c x)\n\
+         set_target_properties(c PROPERTIES LINKER_LANGUAGE C)\ninclude(CheckCSourceRuns)\ncheck_c_source_runs(\"int main(void) { return 0; }\" RUNS)\n\
          if(NOT RUNS)\nmessage(FATAL_ERROR \"does not run\")\nendif()\nenable_testing()\n\
+         include(CheckTypeSize)\ncheck_type_size(\"long double\" SIZE)\ninclude(TestBigEndian)\ntest_big_endian(BIG)\n\
+         if(BIG OR NOT \"${SIZE} ${CMAKE_SIZEOF_VOID_P}\" STREQUAL \"16 8\")\nmessage(FATAL_ERROR \"sizes: ${SIZE} ${CMAKE_SIZEOF_VOID_P}\")\nendif()\n\
          add_test(NAME target COMMAND m x WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/t)\n\
          add_test(NAME file COMMAND sh -c \"cd ${CMAKE_SOURCE_DIR}/t && $<TARGET_FILE:m> x | grep '^42 here$'\")\n",
     );
+    d.write("src/x.cc", "extern \"C\" int *x(void) { return new int(7); }\n");
+    d.write("src/c.c", "int *x(void);\nint main(void) { return *x() - 7; }\n");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/ringfence.cmake");
     for shared in ["OFF", "ON"] {
         let script = format!(

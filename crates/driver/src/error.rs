@@ -45,9 +45,7 @@ pub enum Error {
         line: String,
     },
     /// A sysroot that is not there.
-    #[error(
-        "there is no sysroot at {0}; `make build` in Ringfence's sources makes build/sysroot, and an installation brings one"
-    )]
+    #[error("there is no sysroot at {0}; `ringfence setup` makes one, and an installation brings one")]
     NoSysroot(String),
     /// Nothing to do.
     #[error("no input files")]
@@ -209,7 +207,7 @@ impl fmt::Display for Undefined {
             "link what defines it, or declare it an import: --import=NAME, or RF_IMPORT in the source",
         )?;
         if self.no_libc {
-            f.write_str("\n    (no libc is linked: there is no sysroot; `make build` makes one, RINGFENCE_SYSROOT names one)")?;
+            f.write_str("\n    (no libc is linked: there is no sysroot; `ringfence setup` makes one, RINGFENCE_SYSROOT names one)")?;
         }
         Ok(())
     }

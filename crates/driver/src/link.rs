@@ -172,6 +172,10 @@ pub(crate) fn link(
         });
     }
     if inv.verbose {
+        if inv.front == Front::Cxx && tools.hosted(inv) {
+            // As gcc shows its linker's line: CMake reads there what a program in C needs besides to link a library in C++.
+            eprintln!(" collect2 -lstdc++ -lm -lc");
+        }
         eprintln!(
             "ringfence: {} label classes, {} imports, {} bytes of fillers replaced, {} detours",
             summary.labels,

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
+use object::{Object, ObjectSection, SectionKind};
+
 use super::read;
 use crate::error::Error;
 use crate::temp::TempDir;
@@ -51,8 +53,23 @@ pub(super) fn write_output(output: &str, data: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// What a module's data sections hold, one after the other: nothing if it cannot be read.
+fn initial_data(module: &[u8]) -> Vec<u8> {
+    let Ok(file) = object::File::parse(module) else {
+        return Vec::new();
+    };
+    let kinds = [
+        SectionKind::Data,
+        SectionKind::ReadOnlyData,
+        SectionKind::ReadOnlyString,
+    ];
+    let data = file.sections().filter(|s| kinds.contains(&s.kind()));
+    data.filter_map(|s| s.data().ok()).flatten().copied().collect()
+}
+
 /// `--wrapper`: the module goes to `OUTPUT.rf`, and a script that runs it becomes `OUTPUT`. So a build's own tests, which
-/// start what was built, need no change.
+/// start what was built, need no change. Behind the script stands the module's initial data: a configuration that runs
+/// nothing looks there for what a type's size is, and which byte comes first.
 pub(super) fn write_wrapped(
     output: &str,
     data: &[u8],
@@ -73,5 +90,7 @@ pub(super) fn write_wrapped(
         tools::quote(&command.to_string_lossy()),
         options.join(" ")
     );
-    write_output(output, script.as_bytes())
+    let mut file = script.into_bytes();
+    file.extend(initial_data(data));
+    write_output(output, &file)
 }
