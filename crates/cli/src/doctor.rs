@@ -319,7 +319,7 @@ fn tools() -> Vec<Finding> {
             "libraries",
             State::Less,
             "no sysroot: modules without a libc only",
-            "make build in Ringfence's sources, or RINGFENCE_SYSROOT",
+            "ringfence setup, or make build in Ringfence's sources; RINGFENCE_SYSROOT names one",
         ),
         Err(e) => Finding::new(
             "libraries",

@@ -15,6 +15,7 @@ mod options;
 mod output;
 mod plug;
 mod run;
+mod setup;
 mod signature;
 mod verify;
 
@@ -64,6 +65,8 @@ enum Command {
     Run(run::Args),
     /// Look at this machine: whether modules can be made and run here, and what to do if not
     Doctor(doctor::Args),
+    /// Build the libraries that modules are linked with, where `cargo install` has brought the command alone
+    Setup(setup::Args),
     /// Write typed bindings of a library from its headers, for C, C++, Rust and Python
     Bind(bind::Args),
     /// Measure fenced against native code and other engines (in a checkout of Ringfence)
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Command::Plug(args) => plug::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Setup(args) => setup::run(&args),
         Command::Bind(args) => bind::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
