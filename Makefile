@@ -49,7 +49,13 @@ check: build ## What to run before each commit: format, lints, pages, unit tests
 .PHONY: soak
 soak: ## The long tests: all torture programs at all levels, and more; hours
 	@scripts/setup.sh test
+	@scripts/setup.sh farm
 	@scripts/test.sh --soak
+
+.PHONY: farm
+farm: build ## Build Debian's packages natively and fenced, unmodified, with their own tests (FARM="--only A,B"; docs/farm.md)
+	@scripts/setup.sh farm
+	@tests/farm/farm.py $(FARM)
 
 .PHONY: bench
 bench: build ## Measure fenced code against native code, wasm2c and Wasmtime, and calls (BENCH="--quick": minutes)
@@ -144,6 +150,10 @@ install: build ## Install below PREFIX (default /usr/local); DESTDIR is respecte
 .PHONY: deb
 deb: build ## Make a Debian package of what `make install` installs: build/deb/ringfence_VERSION_amd64.deb
 	@scripts/deb.sh "$(RELEASE)"
+
+.PHONY: wheel
+wheel: command ## Make the Python wheel: build/wheel/ringfence-VERSION-py3-none-linux_x86_64.whl
+	@scripts/wheel.sh "$(RELEASE)"
 
 .PHONY: clean
 clean: ## Remove what was built

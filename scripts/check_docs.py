@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = {"c": "tests/api/readme.c", "rust": "crates/ringfence/examples/readme.rs"}
 WIDTH = 100
-ROOMS = ("apps", "bench", "crates", "docs", "include", "integrations", "modules", "scripts", "sysroot", "tests")
+ROOMS = ("apps", "bench", "bindings", "crates", "docs", "include", "integrations", "modules", "scripts", "sysroot", "tests")
 
 
 def examples():

@@ -48,6 +48,7 @@ pub(crate) fn write(library: &Library<'_>) -> Vec<(String, String)> {
         out,
         "    \"\"\"The functions of {name}: `library` is the compiled binding, `module` the file of the domain.\"\"\""
     );
+    out.push_str(HOST);
     line!(out, "    c = ctypes.CDLL(library)");
     line!(out, "    fence = Fence(c, {:?})", name);
     for function in &library.plan.functions {
@@ -71,6 +72,13 @@ pub(crate) fn write(library: &Library<'_>) -> Vec<(String, String)> {
     line!(out, "    fence.open(module)\n    return fence");
     vec![(format!("{name}_fenced.py"), out)]
 }
+
+/// Where the host library is, if not where the linker looks.
+const HOST: &str = r"    try:
+        import ringfence as _  # a wheel brings libringfence.so.0
+    except ImportError:
+        pass
+";
 
 /// What every binding has.
 const RUNTIME: &str = r#"
