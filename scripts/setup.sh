@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test or measure Ringfence on Debian 12.
-#   scripts/setup.sh [build|test|bench|docs|functions|postgresql|httpd]
+#   scripts/setup.sh [build|test|farm|bench|docs|functions|postgresql|httpd]
 # Does nothing, quickly and without a network, when everything is there.
 set -euo pipefail
 
@@ -62,12 +62,27 @@ test)
     want libtoolize libtool
     want dpkg-source dpkg-dev
     want ip iproute2 # interfaces that the packet filter captures from
+    [[ -x /usr/sbin/debootstrap ]] || missing+=(debootstrap) # a Debian to install the package in
+    python3 -m ensurepip --version >/dev/null 2>&1 || missing+=(python3-venv)
     [[ -e /usr/include/csmith/csmith.h ]] || missing+=(libcsmith-dev)
     have rustfmt || missing+=(rustfmt-web)
     have cargo-clippy || missing+=(rust-web-clippy)
     ;;
+farm)
+    # what the builds of Debian's packages call
+    want autoconf autoconf
+    want aclocal automake
+    want libtoolize libtool
+    want cmake cmake
+    want meson meson
+    want dpkg-source dpkg-dev
+    want bison bison
+    want flex flex
+    want msgfmt gettext
+    want makeinfo texinfo
+    ;;
 docs | functions | postgresql | httpd) ;;
-*) die "usage: setup.sh [build|test|bench|docs|functions|postgresql|httpd]" ;;
+*) die "usage: setup.sh [build|test|farm|bench|docs|functions|postgresql|httpd]" ;;
 esac
 
 # what compiles expressions of packet filters

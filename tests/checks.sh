@@ -4,11 +4,11 @@
 
 passed=0 failed=0
 
-# check NAME COMMAND…: runs it, and shows what it printed if it fails.
+# check NAME COMMAND…: runs it, for at most $limit seconds (120), and shows what it printed if it fails.
 check() {
     local name=$1 log=$work/log status=0
     shift
-    timeout 120 "$@" >"$log" 2>&1 || status=$?
+    timeout "${limit:-120}" "$@" >"$log" 2>&1 || status=$?
     if ((status == 0)); then
         passed=$((passed + 1))
         echo "ok      $name"
