@@ -175,11 +175,13 @@ done
 # bindings from headers: every kind of parameter, and three libraries end to end
 step bind tests/bind/run.sh
 step examples examples/run.sh
-# a package, installed in a root of its own, and docs/start.md followed to the letter
+# a package in a Debian of its own, where docs/start.md is followed to the letter; the wheel; cargo install
 if needs dpkg-deb package; then step package tests/package/run.sh; fi
 # packages of Debian's, unmodified, with their own tests natively and fenced
-if needs apt-get ports; then
-    if ((soak)); then step ports tests/ports/ports.py; else step ports tests/ports/ports.py --again --equal cjson xxhash; fi
+step farm-parts tests/farm/test.py
+step farm-page tests/farm/farm.py --check-page
+if needs dpkg-source farm; then
+    if ((soak)); then step farm tests/farm/farm.py --again --jobs 2; else step farm tests/farm/farm.py --again --equal --only cjson,libcsv,lzip; fi
 fi
 # a language of PostgreSQL, and extensions of PostgreSQL's own, unmodified, as its modules
 if needs pg_config postgresql postgresql-clusters postgresql-contrib; then

@@ -85,7 +85,7 @@ done
 export PATH=$work/cargo/bin:$PATH
 printf '#include <stdio.h>\nint main(void) { return puts("fenced") < 0; }\n' >"$work/hello.c"
 check "without libraries it says what to do" bash -c '! ringfence cc "$1/hello.c" -o "$1/hello.rf" 2>"$1/said"; grep -q "ringfence setup" "$1/said" || { cat "$1/said"; exit 1; }' - "$work"
-limit=900 check "ringfence setup" env RINGFENCE_SOURCES="$PWD/build/sources" ringfence setup libc
+limit=900 check "ringfence setup" env RINGFENCE_SOURCES="$PWD/build/sources" ringfence setup builtins libc
 check "ringfence setup again" bash -c '! ringfence setup libc 2>"$1/said" && grep -q -- --again "$1/said"' - "$work"
 check "a program" bash -c 'ringfence cc -O2 "$1/hello.c" -o "$1/hello.rf" && [ "$(ringfence run "$1/hello.rf")" = fenced ]' - "$work"
 check "its own processes" bash -c '[ "$(ringfence run --backend process "$1/hello.rf")" = fenced ]' - "$work"

@@ -1,0 +1,89 @@
+"""Debian's source packages: a package list of the farm's own, and what it names, downloaded once."""
+
+import subprocess
+import threading
+from pathlib import Path
+
+
+class NoSource(Exception):
+    """What keeps a package's source away."""
+
+
+class Sources:
+    """Keeps apt's files and the packages below `place`; nothing of the machine's own state is touched."""
+
+    def __init__(self, place):
+        self.place = place
+        self.lock = threading.Lock()
+        apt = place / "apt"
+        for folder in ("lists/partial", "parts", "cache/archives/partial"):
+            (apt / folder).mkdir(parents=True, exist_ok=True)
+        self.options = [
+            f"-oDir::Etc::sourcelist={apt}/none",
+            f"-oDir::Etc::sourceparts={apt}/parts",
+            f"-oDir::State::lists={apt}/lists",
+            f"-oDir::Cache={apt}/cache",
+            "-oAPT::Sandbox::User=root",
+        ]
+
+    def lists(self):
+        """Fetches the list of source packages, if it is not there yet."""
+        apt = self.place / "apt"
+        if any((apt / "lists").glob("*Sources*")):
+            return
+        machine = sorted(Path("/etc/apt/sources.list.d").glob("*.sources"))
+        text = "\n".join(f.read_text().replace("Types: deb\n", "Types: deb-src\n") for f in machine)
+        (apt / "parts/source.sources").write_text(text)
+        old = Path("/etc/apt/sources.list")
+        lines = old.read_text().splitlines() if old.exists() else []
+        (apt / "parts/source.list").write_text("".join(f"deb-src {line[4:]}\n" for line in lines if line.startswith("deb ")))
+        run = subprocess.run(["apt-get", *self.options, "update", "-qq"], capture_output=True, text=True, check=False)
+        if not any((apt / "lists").glob("*Sources*")):
+            raise NoSource(f"apt-get has no list of source packages: {run.stderr.strip()[:300]}")
+
+    def versions(self, package):
+        """What there is of a package, newest first: a mirror need not have the newest."""
+        shown = subprocess.run(
+            ["apt-cache", *self.options, "showsrc", "--only-source", package], capture_output=True, text=True, check=False
+        ).stdout
+        found = []
+        for entry in shown.split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in entry.splitlines() if ": " in line and not line.startswith(" "))
+            if fields.get("Package") == package and fields["Version"] not in found:
+                found.append(fields["Version"])
+        newer = lambda a, b: subprocess.run(["dpkg", "--compare-versions", a, "gt", b], check=False).returncode == 0
+        return sorted(found, key=lambda v: -sum(newer(v, other) for other in found))
+
+    def fetch(self, package):
+        """Downloads a package, if it is not there: its description file, and its version."""
+        with self.lock:
+            folder = self.place / package
+            if not list(folder.glob("*.dsc")):
+                self.lists()
+                folder.mkdir(exist_ok=True)
+                versions = self.versions(package)
+                said = "the list has no such package"
+                for version in versions:
+                    command = ["apt-get", *self.options, "-qq", "source", "--download-only", f"{package}={version}"]
+                    got = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+                    if got.returncode == 0:
+                        break
+                    said = got.stderr.strip().splitlines()[0] if got.stderr.strip() else f"apt-get ends with {got.returncode}"
+                    for part in folder.iterdir():
+                        part.unlink()
+                else:
+                    raise NoSource(f"{package}: {said}")
+            dsc = next(folder.glob("*.dsc"))
+            version = next(line.split(": ", 1)[1] for line in dsc.read_text().splitlines() if line.startswith("Version: "))
+            return dsc, version
+
+    def unpack(self, dsc, to):
+        """The source as a build of Debian's has it: with its patches."""
+        done = subprocess.run(["dpkg-source", "--no-check", "--no-copy", "-x", str(dsc), str(to)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NoSource(f"{dsc.name}: dpkg-source: {done.stderr.strip()[:300]}")
+
+    def size(self, package):
+        """Bytes of what was downloaded; 0 if nothing was."""
+        folder = self.place / package
+        return sum(f.stat().st_size for f in folder.iterdir()) if folder.exists() else 0
