@@ -24,6 +24,7 @@
 #include "utils/typcache.h"
 #include "utils/varbit.h"
 
+#include <emmintrin.h>
 #include <sys/socket.h>
 
 typedef enum kind {
@@ -203,9 +204,31 @@ plf_check_supported(const plf_value_type *type)
 
 /* ------------------------------------------------------------------------------------------------ the checks */
 
+/* Whether there are bytes from 1 to 127 only: those are valid in every encoding of a database. */
+static inline bool
+is_ascii(const char *bytes, Size length)
+{
+	const __m128i zero = _mm_setzero_si128();
+	__m128i ok;
+
+	if (length < sizeof zero) {
+		for (Size at = 0; at < length; at++)
+			if ((signed char) bytes[at] <= 0)
+				return false;
+		return true;
+	}
+	/* The last sixteen bytes, which may overlap those before. */
+	ok = _mm_cmpgt_epi8(_mm_loadu_si128((const __m128i *) (bytes + length - sizeof zero)), zero);
+	for (Size at = 0; at + sizeof zero <= length; at += sizeof zero)
+		ok = _mm_and_si128(ok, _mm_cmpgt_epi8(_mm_loadu_si128((const __m128i *) (bytes + at)), zero));
+	return _mm_movemask_epi8(ok) == 0xffff;
+}
+
 static void
 check_text(const char *bytes, Size length)
 {
+	if (likely(is_ascii(bytes, length)))
+		return;
 	pg_verify_mbstr(GetDatabaseEncoding(), bytes, length, false);
 }
 

@@ -299,22 +299,31 @@ plf_put_tuple(plf_writer *w, HeapTuple tuple, TupleDesc desc)
 
 /* ------------------------------------------------------------------------------------------------------- out */
 
-void
-plf_copy_out(plf_domain *d, uint64 from, void *to, uint64 size)
+static pg_noinline void
+read_memory(plf_domain *d, uint64 from, void *to, uint64 size)
 {
-	uint64 at = from - d->inside;
-
-	if (size == 0)
-		return;
-	if (likely(at < PLF_AREA_SIZE && size <= PLF_AREA_SIZE - at)) {
-		memcpy(to, d->view + at, size);
-		return;
-	}
 	if (rf_memory_read(d->handle, (void *) from, to, size) != RF_OK) {
 		rf_error_clear();
 		ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 			errmsg("module \"%s\" gave an address that is not its own", d->module->name)));
 	}
+}
+
+static inline void
+copy_out(plf_domain *d, uint64 from, void *to, uint64 size)
+{
+	uint64 at = from - d->inside;
+
+	if (likely(at < PLF_AREA_SIZE && size <= PLF_AREA_SIZE - at))
+		memcpy(to, d->view + at, size);
+	else if (size > 0)
+		read_memory(d, from, to, size);
+}
+
+void
+plf_copy_out(plf_domain *d, uint64 from, void *to, uint64 size)
+{
+	copy_out(d, from, to, size);
 }
 
 /* A copy of the string at `from`, at most `most` bytes long; an error if it does not end there, or is not the domain's. */
@@ -394,26 +403,26 @@ plf_get_datum(plf_domain *d, plf_value_type *type, Datum value)
 	case PLF_WAY_FIXED:
 		size = type->length;
 		copy = palloc(size);
-		plf_copy_out(d, value, copy, size);
+		copy_out(d, value, copy, size);
 		break;
 	case PLF_WAY_VARLENA: {
 		varattrib_4b header;
 
-		plf_copy_out(d, value, &header, VARHDRSZ);
+		copy_out(d, value, &header, VARHDRSZ);
 		/* The plain form with a header of four bytes; the short one that some functions make of what they were given. */
 		if (VARATT_IS_1B(&header) && !VARATT_IS_1B_E(&header)) {
 			uint64 n = VARSIZE_1B(&header) - VARHDRSZ_SHORT;
 
 			size = n + VARHDRSZ;
 			copy = palloc(size);
-			plf_copy_out(d, value + VARHDRSZ_SHORT, copy + VARHDRSZ, n);
+			copy_out(d, value + VARHDRSZ_SHORT, copy + VARHDRSZ, n);
 		} else if (VARATT_IS_4B_U(&header)) {
 			size = VARSIZE_4B(&header);
 			if (size < VARHDRSZ || size > MaxAllocSize)
 				ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 					errmsg("a fenced function returned a value of " UINT64_FORMAT " bytes", size)));
 			copy = palloc(size);
-			plf_copy_out(d, value, copy, size);
+			copy_out(d, value, copy, size);
 		} else
 			ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
 				errmsg("a fenced function returned a compressed or external value")));
