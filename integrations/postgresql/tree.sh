@@ -2,6 +2,7 @@
 # A private copy of the installed PostgreSQL with the extension in it, and clusters of it: nothing of the system is touched.
 #
 #   tree.sh make                    builds the extension and the library of modules, and installs both into the tree
+#   tree.sh copy                    copies the server only
 #   tree.sh start DIR [SETTING...]  a cluster in DIR, listening on a socket in DIR only
 #   tree.sh stop DIR
 #   tree.sh home DIR                a directory of the server's user
@@ -11,7 +12,8 @@
 #   tree.sh out                     the directory with everything that is made
 #   tree.sh library                 the directory with plfenced-cc and the library of modules
 #
-# Ringfence is expected below RINGFENCE_PREFIX (build/prefix of the repository, which this script fills if it is not set).
+# Ringfence is expected below RINGFENCE_PREFIX (build/prefix of the repository, which this script fills if it is not set). PLFENCED_TREE:
+# the copy's place, if it is another.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -24,23 +26,27 @@ if [[ $(id -u) == 0 ]]; then
     as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
     "${as[@]}" test -x "$root" || out=/var/tmp/ringfence-postgresql-$(cksum <<<"$root" | cut -d ' ' -f 1)
 fi
-tree=$out/tree
+tree=${PLFENCED_TREE:-$out/tree}
 prefix=${RINGFENCE_PREFIX:-$out/prefix}
 
 config=$(command -v "${PG_CONFIG:-pg_config}") || { echo "tree.sh: no pg_config: install postgresql-server-dev-15" >&2; exit 1; }
 bin=$tree$("$config" --bindir)
 
-make_tree() {
+copy_server() {
     local dir
+    for dir in "$("$config" --bindir)" "$("$config" --pkglibdir)" "$("$config" --sharedir)"; do
+        mkdir -p "$tree$dir"
+        cp -ru "$dir/." "$tree$dir/"
+    done
+}
+
+make_tree() {
     mkdir -p "$out"
     chmod 755 "$out"
     if [[ -z ${RINGFENCE_PREFIX:-} ]]; then
         make --no-print-directory -C "$root" install PREFIX="$prefix" >/dev/null
     fi
-    for dir in "$("$config" --bindir)" "$("$config" --pkglibdir)" "$("$config" --sharedir)"; do
-        mkdir -p "$tree$dir"
-        cp -ru "$dir/." "$tree$dir/"
-    done
+    copy_server
     make --no-print-directory -C "$here" -j"$(nproc)" RINGFENCE_PREFIX="$prefix" PG_CONFIG="$config" >/dev/null
     make --no-print-directory -C "$here" RINGFENCE_PREFIX="$prefix" PG_CONFIG="$config" DESTDIR="$tree" install >/dev/null
     RINGFENCE=$prefix/bin/ringfence PG_CONFIG=$config sh "$here/guest/build.sh" "$out/library"
@@ -71,6 +77,7 @@ start() { # DIR SETTING...
 
 case ${1:-} in
 make) make_tree ;;
+copy) copy_server ;;
 start) shift && start "$@" ;;
 stop) "${as[@]}" "$bin/pg_ctl" -D "$2/data" -m fast -w stop >/dev/null ;;
 psql) dir=$(cd "$2" && pwd) && shift 2 && exec "$bin/psql" -h "$dir" -U postgres -X -q "$@" ;;
@@ -79,5 +86,5 @@ run) program=$2 && shift 2 && exec "${as[@]}" "$bin/$program" "$@" ;;
 out) echo "$out" ;;
 path) echo "$bin" ;;
 library) echo "$out/library" ;;
-*) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac
