@@ -107,6 +107,7 @@ test-postgresql: build ## The tests of the language plfenced, in a private copy 
 bench-postgresql: build ## What a call in a query costs: plfenced beside C and the other languages; queries over polygons
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/bench.py
+	@integrations/postgresql/latency.py
 	@integrations/postgresql/sequoia.py
 
 .PHONY: install-postgresql
@@ -134,6 +135,11 @@ bench-httpd: build ## What a page costs: fenced beside static files, plain modul
 install-httpd: ## Install mod_fenced into the Apache of apxs (after `make install`)
 	@scripts/setup.sh httpd
 	@integrations/httpd/install.sh "$(DESTDIR)" "$(PREFIX)"
+
+.PHONY: deb-postgresql
+deb-postgresql: build ## Make a Debian package of the language plfenced: build/deb/postgresql-15-plfenced_VERSION_amd64.deb
+	@scripts/setup.sh postgresql
+	@integrations/postgresql/deb.sh "$(RELEASE)"
 
 .PHONY: fmt
 fmt: ## Format the Rust sources

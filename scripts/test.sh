@@ -188,6 +188,8 @@ if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
     step postgresql integrations/postgresql/test/run.sh
     step postgresql-clusters integrations/postgresql/test/clusters.sh
     step postgresql-contrib integrations/postgresql/test/contrib.sh check
+    if needs dpkg-deb postgresql-package; then step postgresql-package integrations/postgresql/test/package.sh; fi
+    if ((soak)); then step postgresql-soak integrations/postgresql/test/soak.sh; fi
 fi
 # pages of Apache, on servers of its own
 if needs apxs httpd httpd-stock; then

@@ -49,6 +49,14 @@ TASKS = {
         "PL/Python": "sum(py_fma(x, x))",
         "PL/Perl": "sum(perl_fma(x, x))",
     },
+    "each element of an array": {
+        "table": "numbers",
+        "scan": "cardinality(array_agg(i))",
+        "C": "cardinality(c_inc_array(array_agg(i)))",
+        "plfenced": "cardinality(f_inc_array(array_agg(i)))",
+        "plfenced, plain C": "cardinality(f_inc_each(array_agg(i)))",
+        "plfenced, text": "cardinality(text_inc_each(array_agg(i)))",
+    },
     "upper(50 bytes)": {
         "table": "texts",
         "scan": "count(s)",
@@ -75,6 +83,11 @@ CREATE FUNCTION text_fma(float8, float8) RETURNS float8 AS 'double text_fma(doub
 CREATE FUNCTION c_inc(int) RETURNS int AS '{out}/modules/basics.so', 'inc' LANGUAGE C STRICT IMMUTABLE;
 CREATE FUNCTION c_fma(float8, float8) RETURNS float8 AS '{out}/modules/basics.so', 'fma_v1' LANGUAGE C STRICT IMMUTABLE;
 CREATE FUNCTION c_upper(text) RETURNS text AS '{out}/modules/basics.so', 'upper_ascii' LANGUAGE C STRICT IMMUTABLE;
+CREATE FUNCTION c_inc_array(int[]) RETURNS int[] AS '{out}/modules/basics.so', 'inc_array' LANGUAGE C STRICT IMMUTABLE;
+CREATE FUNCTION f_inc_array(int[]) RETURNS int[] AS 'basics:inc_array' LANGUAGE plfenced STRICT IMMUTABLE;
+CREATE FUNCTION f_inc_each(int[]) RETURNS int[] AS 'each basics:plain_inc' LANGUAGE plfenced STRICT IMMUTABLE;
+CREATE FUNCTION text_inc_each(int[]) RETURNS int[] AS 'each int text_inc_each(int x) {{ return x + 1; }}'
+    LANGUAGE plfenced STRICT IMMUTABLE;
 CREATE FUNCTION sql_inc(x int) RETURNS int AS 'SELECT x + 1' LANGUAGE sql STRICT IMMUTABLE SET work_mem = '4MB';
 CREATE FUNCTION p_inc(x int) RETURNS int AS 'BEGIN RETURN x + 1; END' LANGUAGE plpgsql STRICT IMMUTABLE;
 CREATE FUNCTION p_fma(x float8, y float8) RETURNS float8 AS 'BEGIN RETURN x * y + 1; END' LANGUAGE plpgsql STRICT IMMUTABLE;
@@ -119,11 +132,11 @@ def compile_module(out, name):
 
 
 @contextlib.contextmanager
-def cluster(place):
+def cluster(place, *settings):
     """A new cluster in that directory, until the block ends."""
     subprocess.run([TREE, "stop", place], stderr=subprocess.DEVNULL, check=False)
     shutil.rmtree(place, ignore_errors=True)
-    run(TREE, "start", place, "jit = off", "max_parallel_workers_per_gather = 0", "shared_buffers = 256MB")
+    run(TREE, "start", place, "jit = off", "max_parallel_workers_per_gather = 0", "shared_buffers = 256MB", *settings)
     try:
         yield place
     finally:

@@ -40,4 +40,17 @@ CREATE FUNCTION domains(OUT module text, OUT role regrole, OUT calls bigint, OUT
 CREATE VIEW stat_domains AS SELECT * FROM domains();
 COMMENT ON VIEW stat_domains IS 'the domains of this session: calls, faults, memory';
 GRANT SELECT ON stat_domains TO PUBLIC;
+
+CREATE FUNCTION stat(OUT funcid oid, OUT calls bigint, OUT faults bigint, OUT errors bigint, OUT memory bigint, OUT scope text)
+    RETURNS SETOF record AS 'MODULE_PATHNAME', 'plfenced_stat' LANGUAGE C VOLATILE;
+CREATE VIEW pg_stat_fenced AS
+    SELECT s.funcid, n.nspname AS schemaname, p.proname AS funcname, s.calls, s.faults, s.errors, s.memory,
+        pg_catalog.pg_stat_get_function_total_time(s.funcid) AS total_time, s.scope
+    FROM stat() s LEFT JOIN pg_catalog.pg_proc p ON p.oid = s.funcid LEFT JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE s.funcid IS NULL OR p.oid IS NOT NULL;
+COMMENT ON VIEW pg_stat_fenced IS 'what fenced functions of this database have done, in all sessions (scope server) or in this one (session)';
+GRANT SELECT ON pg_stat_fenced TO PUBLIC;
+CREATE FUNCTION stat_reset() RETURNS void AS 'MODULE_PATHNAME', 'plfenced_stat_reset' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION stat_reset() IS 'begins to count anew what pg_stat_fenced tells of this database';
+REVOKE EXECUTE ON FUNCTION stat_reset() FROM PUBLIC;
 GRANT USAGE ON SCHEMA fenced TO PUBLIC;

@@ -34,11 +34,15 @@ struct plf_function {
 	bool v1, strict, retset, simple, trigger, internal;
 	bool flat; /* arguments and result are simple, or bytes to copy */
 	bool integers; /* arguments and result are, and simple */
+	bool for_each; /* a plain function over arrays: arguments and result are their elements' */
 	int nargs;
 	plf_value_type *args;
 	plf_value_type result;
 	plf_gist *gist;
-	/* The module's FmgrInfo for this one, or a text's thunk: valid in the domain's generation. */
+	plf_numbers *numbers;
+	plf_each_plan *each;
+	uint64 address; /* in the domain, of a function of a module for each element */
+	/* The module's FmgrInfo for this one, or a text's thunk: valid in the domain's generation, see renew. */
 	uint64 flinfo;
 	uint32 generation;
 };
@@ -54,6 +58,7 @@ let_go(plf_function *f)
 
 	if (!d)
 		return;
+	plf_stat_look(f->numbers, d);
 	f->domain = NULL;
 	d->users--;
 	if (f->flinfo != 0 && f->generation == d->generation) {
@@ -139,6 +144,25 @@ is_text(const char *source)
 	return strchr(source, '{') != NULL;
 }
 
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* What is behind the word `each`, if a body begins with it. */
+static char *
+behind_each(char *source)
+{
+	while (is_space(*source))
+		source++;
+	if (strncmp(source, "each", 4) != 0 || !is_space(source[4]))
+		return NULL;
+	for (source += 4; is_space(*source); source++)
+		;
+	return source;
+}
+
 static void
 split(const char *source, char **module, char **name)
 {
@@ -159,7 +183,11 @@ read_source(plf_function *f, HeapTuple tuple)
 {
 	bool isnull;
 	char *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
+	char *rest = behind_each(source);
 
+	f->for_each = rest != NULL;
+	if (rest)
+		source = rest;
 	f->text = NULL;
 	if (!is_text(source)) {
 		split(source, &f->module, &f->name);
@@ -174,10 +202,17 @@ read_source(plf_function *f, HeapTuple tuple)
 static void
 point(plf_function *f)
 {
-	f->thunk = rf_function_pointer(f->domain->function, prototype(f));
+	plf_domain *d = f->domain;
+
+	f->thunk = rf_function_pointer(d->function, prototype(f));
+	if (f->thunk && f->for_each) {
+		if (!d->each && rf_runtime_create_function(d->runtime, "plf_each",
+					plf_each_text(f->name, f->args, f->nargs, &f->result, c_type), &d->each) != RF_OK)
+			plf_throw_library(psprintf("function \"%s\"", f->name));
+		f->thunk = rf_function_pointer(d->each, "void plf_each(void *)");
+	}
 	if (!f->thunk)
 		plf_throw_library(psprintf("function \"%s\"", f->name));
-	f->generation = f->domain->generation;
 }
 
 /* Finds the domain and the function in it. */
@@ -190,7 +225,9 @@ bind(plf_function *f)
 	f->role = GetUserId();
 	f->epoch = plf_module_epoch;
 	d = plf_domain_get(f->text ? plf_module_of_text(f->oid, f->name, f->text) : plf_module_get(f->module), f->role);
+	f->numbers = plf_stat_of(f->oid);
 	f->domain = d;
+	f->generation = 0; /* of no domain: they begin with 1 */
 	d->users++;
 	f->v1 = !f->text && rf_domain_find_symbol(d->handle, NULL, finfo) != NULL;
 	rf_error_clear();
@@ -198,6 +235,10 @@ bind(plf_function *f)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 			errmsg("function \"%s\" cannot tell NULL arguments", f->name),
 			errhint("Make it STRICT, or write it with PG_FUNCTION_INFO_V1.")));
+	if (f->v1 && f->for_each)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+			errmsg("function \"%s\" has PG_FUNCTION_INFO_V1, and cannot be called for each element", f->name),
+			errhint("Make it a plain C function, or write the loop over the array in the function.")));
 	if (!f->v1 && (f->retset || f->trigger))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 			errmsg("function \"%s\" is a plain C function, which can be neither a trigger nor return a set", f->name),
@@ -213,6 +254,16 @@ bind(plf_function *f)
 	f->thunk = rf_dlsym(d->handle, f->v1 ? psprintf("unsigned long %s(void *)", f->name) : prototype(f));
 	if (!f->thunk)
 		plf_throw_library(psprintf("function \"%s\" of module \"%s\"", f->name, f->module));
+	if (f->for_each) {
+		f->address = (uint64) rf_domain_find_symbol(d->handle, NULL, f->name);
+		f->thunk = rf_dlsym(d->handle, "void plf_each(void *)");
+		if (!f->thunk || f->address == 0) {
+			rf_error_clear();
+			ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+				errmsg("module \"%s\" is linked with no library of plfenced that calls functions for each element", f->module),
+				errhint("Link it with plfenced-cc.")));
+		}
+	}
 }
 
 static bool
@@ -225,6 +276,28 @@ static bool
 is_bytes(const plf_value_type *t)
 {
 	return (t->way == PLF_WAY_VARLENA || t->way == PLF_WAY_FIXED) && !t->composite;
+}
+
+/* How arguments and the result cross. */
+static void
+read_types(plf_function *f, Form_pg_proc p)
+{
+	bool plain = !f->retset && !f->trigger && !f->for_each;
+
+	f->simple = f->flat = f->integers = plain;
+	f->internal = false;
+	for (int i = 0; i < f->nargs; i++) {
+		plf_type_resolve(p->proargtypes.values[i], &f->args[i]);
+		f->internal |= f->args[i].way == PLF_WAY_INTERNAL;
+		f->simple &= in_register(&f->args[i]);
+		f->flat &= in_register(&f->args[i]) || is_bytes(&f->args[i]);
+		f->integers &= f->args[i].way == PLF_WAY_VALUE;
+	}
+	plf_type_resolve(p->prorettype, &f->result);
+	f->simple &= in_register(&f->result);
+	f->flat &= in_register(&f->result) || is_bytes(&f->result);
+	f->integers &= f->result.way == PLF_WAY_VALUE;
+	f->each = f->for_each ? plf_each_create(f->args, f->nargs, &f->result) : NULL;
 }
 
 static plf_function *
@@ -248,18 +321,7 @@ resolve(Oid oid, MemoryContext context, bool trigger)
 	f->trigger = trigger;
 	read_source(f, tuple);
 	f->args = palloc0(sizeof *f->args * Max(f->nargs, 1));
-	f->simple = f->flat = f->integers = !f->retset && !trigger;
-	for (int i = 0; i < f->nargs; i++) {
-		plf_type_resolve(p->proargtypes.values[i], &f->args[i]);
-		f->internal |= f->args[i].way == PLF_WAY_INTERNAL;
-		f->simple &= in_register(&f->args[i]);
-		f->flat &= in_register(&f->args[i]) || is_bytes(&f->args[i]);
-		f->integers &= f->args[i].way == PLF_WAY_VALUE;
-	}
-	plf_type_resolve(p->prorettype, &f->result);
-	f->simple &= in_register(&f->result);
-	f->flat &= in_register(&f->result) || is_bytes(&f->result);
-	f->integers &= f->result.way == PLF_WAY_VALUE;
+	read_types(f, p);
 	f->gone.func = gone;
 	f->gone.arg = f;
 	MemoryContextRegisterResetCallback(context, &f->gone);
@@ -283,6 +345,8 @@ bind_again(plf_function *f)
 		elog(ERROR, "cache lookup failed for function %u", f->oid);
 	let_go(f);
 	read_source(f, tuple);
+	if (f->for_each != (f->each != NULL))
+		read_types(f, (Form_pg_proc) GETSTRUCT(tuple));
 	ReleaseSysCache(tuple);
 	bind(f);
 	MemoryContextSwitchTo(before);
@@ -300,7 +364,17 @@ make_flinfo(plf_function *f)
 	flinfo = d->flinfo_create(f->oid, f->nargs, flags);
 	plf_leave(&call, f->name);
 	f->flinfo = flinfo;
-	f->generation = d->generation;
+}
+
+/* Makes what is of the domain as it is now: it is another one, or has been reset. */
+static void
+renew(plf_function *f)
+{
+	if (f->v1)
+		make_flinfo(f);
+	else if (f->text)
+		point(f);
+	f->generation = f->domain->generation;
 }
 
 /* -------------------------------------------------------------------------------------------------- calling */
@@ -350,9 +424,8 @@ call_plain(plf_function *f, const NullableDatum *args)
 	return ((call_int) f->thunk)(i[0], i[1], i[2], i[3], i[4], i[5]);
 }
 
-/* Where frames of a call begin: behind those of the calls in progress, and behind what the module has taken since. */
-static uint64
-frame_base(plf_domain *d)
+uint64
+plf_frame_base(plf_domain *d)
 {
 	uint64 base = d->base;
 
@@ -377,6 +450,8 @@ plf_abandon(void)
 	call->domain->base = call->base;
 	call->domain->abandoned = true;
 	call->domain->errors++;
+	if (call->numbers)
+		call->numbers->errors++;
 	plf_current_call = call->outer;
 	plf_has_abandoned = true;
 }
@@ -391,10 +466,11 @@ plf_end_abandoned(void)
 
 /* Makes a call the current one. The thread has no abandoned calls. */
 static inline void
-enter(plf_call *call, plf_domain *d, FunctionCallInfo fcinfo)
+enter(plf_call *call, plf_domain *d, plf_numbers *numbers, FunctionCallInfo fcinfo)
 {
 	call->outer = plf_current_call;
 	call->domain = d;
+	call->numbers = numbers;
 	call->fcinfo = fcinfo;
 	call->base = d->base;
 	call->store = NULL;
@@ -403,17 +479,20 @@ enter(plf_call *call, plf_domain *d, FunctionCallInfo fcinfo)
 	d->depth++;
 }
 
-/* Takes it back when the module has returned or failed. */
+/* Takes it back when the module has returned or failed: then `result` is 0. */
 static inline void
-leave(plf_call *call, const char *function)
+leave(plf_call *call, uint64 result, const char *function)
 {
 	plf_domain *d = call->domain;
 
 	d->depth--;
 	d->base = call->base;
 	plf_current_call = call->outer;
-	if (unlikely(rf_call_status() != RF_OK))
+	if (unlikely(result == 0 && rf_call_status() != RF_OK)) {
+		if (call->numbers && rf_call_status() != RF_FAULT_INTERRUPT)
+			call->numbers->faults++;
 		plf_throw(d, function);
+	}
 	if (unlikely(call->spi > 0))
 		plf_spi_leave(call);
 }
@@ -423,13 +502,13 @@ plf_enter(plf_call *call, plf_domain *d)
 {
 	if (unlikely(plf_has_abandoned))
 		plf_end_abandoned();
-	enter(call, d, NULL);
+	enter(call, d, NULL, NULL);
 }
 
 void
 plf_leave(plf_call *call, const char *function)
 {
-	leave(call, function);
+	leave(call, 0, function);
 }
 
 static void
@@ -561,7 +640,7 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 	NullableDatum *args = plain;
 	Size head = SizeForFunctionCallInfo(f->nargs);
 
-	plf_writer_begin(&w, d, frame_base(d));
+	plf_writer_begin(&w, d, plf_frame_base(d));
 	if (f->v1) {
 		w.top = MAXALIGN(w.top);
 		in = (FunctionCallInfoBaseData *) plf_reserve(&w, head, &frame);
@@ -597,11 +676,12 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 		plf_gist_put(f->gist, &w, fcinfo, args);
 	plf_area_of(d)->top = MAXALIGN(w.top);
 
-	enter(&call, d, fcinfo);
+	enter(&call, d, f->numbers, fcinfo);
 	d->base = MAXALIGN(w.top);
 	d->calls++;
+	f->numbers->calls++;
 	result = f->v1 ? ((call_v1) f->thunk)(frame) : call_plain(f, args);
-	leave(&call, f->name);
+	leave(&call, result, f->name);
 
 	if (in)
 		isnull = in->isnull != 0;
@@ -636,7 +716,7 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 	FunctionCallInfoBaseData *in = NULL;
 	Datum result;
 
-	at = MAXALIGN(frame_base(d));
+	at = MAXALIGN(plf_frame_base(d));
 	if (f->v1) {
 		Size size = MAXALIGN(SizeForFunctionCallInfo(f->nargs));
 		uint64 top = at + size;
@@ -662,16 +742,17 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 			in->args[k].value = value;
 			*(uint64 *) &in->args[k].isnull = isnull;
 		}
-		enter(&call, d, fcinfo);
+		enter(&call, d, f->numbers, fcinfo);
 		plf_area_of(d)->top = d->base = top;
 		result = ((call_v1) f->thunk)(d->inside + at);
 	} else {
-		enter(&call, d, fcinfo);
+		enter(&call, d, f->numbers, fcinfo);
 		plf_area_of(d)->top = d->base = at;
 		result = call_plain(f, fcinfo->args);
 	}
 	d->calls++;
-	leave(&call, f->name);
+	f->numbers->calls++;
+	leave(&call, result, f->name);
 	if (in && unlikely(in->isnull != 0)) {
 		fcinfo->isnull = true;
 		result = 0;
@@ -718,14 +799,14 @@ plf_call_function(FunctionCallInfo fcinfo)
 	line.previous = error_context_stack;
 	error_context_stack = &line;
 	plf_domain_prepare(f->domain);
-	if (unlikely(f->generation != f->domain->generation)) {
-		if (f->v1)
-			make_flinfo(f);
-		else if (f->text)
-			point(f);
-		f->generation = f->domain->generation;
-	}
-	result = f->simple || (f->flat && f->v1) ? call_simple(f, fcinfo) : call_full(f, fcinfo);
+	if (unlikely(f->generation != f->domain->generation))
+		renew(f);
+	if (f->simple || (f->flat && f->v1))
+		result = call_simple(f, fcinfo);
+	else if (f->each)
+		result = plf_each_call(f->each, f->domain, f->name, f->thunk, f->address, f->numbers, fcinfo);
+	else
+		result = call_full(f, fcinfo);
 	error_context_stack = line.previous;
 	return result;
 }
@@ -790,7 +871,7 @@ plf_call_block(const char *text)
 
 		info.fn_mcxt = CurrentMemoryContext;
 		InitFunctionCallInfoData(*fcinfo, &info, 0, InvalidOid, NULL, NULL);
-		make_flinfo(f);
+		renew(f);
 		call_full(f, fcinfo);
 		return;
 	}

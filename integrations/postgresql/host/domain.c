@@ -96,6 +96,7 @@ make(plf_domain *d, rf_domain_options *o)
 static void
 destroy(plf_domain *d)
 {
+	rf_function_destroy(d->each);
 	rf_function_destroy(d->function);
 	if (d->runtime)
 		rf_runtime_destroy(d->runtime);

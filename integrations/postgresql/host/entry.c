@@ -195,6 +195,7 @@ at_end_of_transaction(XactEvent event, void *unused)
 		if (plf_has_abandoned)
 			plf_end_abandoned();
 		plf_domain_sweep();
+		plf_stat_flush();
 	}
 }
 
@@ -228,5 +229,6 @@ _PG_init(void)
 	if (rf_process_init(&options) != RF_OK)
 		plf_throw_library("plfenced");
 	plf_module_init();
+	plf_stat_init();
 	RegisterXactCallback(at_end_of_transaction, NULL);
 }

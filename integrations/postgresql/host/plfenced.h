@@ -1,11 +1,12 @@
-/* What the files of the extension share. Files import one way: error, cancel; module; domain; type; convert, check; callback
- * (report, builtin, query); call (function, gist, set, trigger); entry. */
+/* What the files of the extension share. Files import one way: error, cancel, stat; module; domain; type; convert, check; callback
+ * (report, builtin, query); call (function, each, gist, set, trigger); entry. */
 #ifndef PLFENCED_H
 #define PLFENCED_H
 
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/ilist.h"
@@ -74,6 +75,23 @@ extern void plf_cancel_init(void);
 /* Before a call: takes back what an earlier cancel has left. */
 extern void plf_cancel_check(void);
 
+/* --------------------------------------------------------------------------------------------- statistics */
+
+/* What a function has done. */
+typedef struct plf_numbers {
+	int64 calls, faults, errors;
+	int64 memory; /* the most that a domain of it was seen to have, in bytes */
+	TimestampTz looked; /* when that was */
+} plf_numbers;
+
+extern void plf_stat_init(void);
+/* Where the session counts for a function: stays until it ends. */
+extern plf_numbers *plf_stat_of(Oid function);
+/* Notes the memory of a domain that the function has used, now and then. */
+extern void plf_stat_look(plf_numbers *numbers, struct plf_domain *domain);
+/* At a transaction's end: for all sessions to see. */
+extern void plf_stat_flush(void);
+
 /* ------------------------------------------------------------------------------------------------ domains */
 
 /* The domain of a role and a module in this session. */
@@ -84,6 +102,7 @@ typedef struct plf_domain {
 	rf_domain *handle;
 	rf_runtime *runtime; /* of a text: what the domain is of, and the function; NULL otherwise */
 	rf_function *function;
+	rf_function *each; /* of a text: its loop over arrays, once that was asked for */
 	rf_region *region;
 	char *view; /* of the call area: the server's address of it */
 	uint64 inside; /* and the domain's */
@@ -214,6 +233,7 @@ typedef struct plf_function plf_function;
 typedef struct plf_call {
 	struct plf_call *outer;
 	plf_domain *domain;
+	plf_numbers *numbers; /* of the function; NULL: of one of the library */
 	FunctionCallInfo fcinfo; /* NULL: of a function of the library, or of a block */
 	uint64 base; /* of the domain, before the call */
 	rf_mark mark; /* of the callback in progress */
@@ -239,10 +259,23 @@ extern const rf_import *plf_imports(size_t *count);
 extern const rf_built_in *plf_built_ins(size_t *count);
 /* Finishes what the module has left connected. */
 extern void plf_spi_leave(plf_call *call);
+/* Where frames of a call begin: behind those of the calls in progress, and behind what the module has taken since. */
+extern uint64 plf_frame_base(plf_domain *domain);
 
 extern Datum plf_call_function(FunctionCallInfo fcinfo);
 extern void plf_validate_function(Oid oid);
 extern void plf_call_block(const char *text);
+
+/* A plain function that is called for each element of arrays. */
+typedef struct plf_each_plan plf_each_plan;
+/* From the SQL function's types, which become those of the elements, and are the caller's. */
+extern plf_each_plan *plf_each_create(plf_value_type *args, int nargs, plf_value_type *result);
+/* The loop for a text's function, as text; `type` tells a parameter's or the result's type in C. */
+extern char *plf_each_text(const char *name, const plf_value_type *args, int nargs, const plf_value_type *result,
+	const char *(*type)(const plf_value_type *));
+/* `thunk` leads to the loop, `function` is an address in the domain. */
+extern Datum plf_each_call(plf_each_plan *plan, plf_domain *domain, const char *name, void *thunk, uint64 function, plf_numbers *numbers,
+	FunctionCallInfo fcinfo);
 
 /* Arguments of type internal of GiST's support functions. */
 typedef struct plf_gist plf_gist;

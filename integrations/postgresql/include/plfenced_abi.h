@@ -32,6 +32,22 @@ struct plf_area {
 	uint64 spilled; /* not 0: palloc took memory from the heap for this call; the server calls plf_release afterwards */
 };
 
+/* A function called for each element of arrays. Columns and results have a word of 8 bytes for each element: integers, doubles, or a
+ * float in the low half. */
+#define PLF_EACH_INTEGERS 6 /* columns of integers at most */
+#define PLF_EACH_NUMBERS 8 /* and of doubles and floats */
+
+struct plf_each {
+	uint64 function; /* its address in the domain; 0 in a text, whose loop is made for it */
+	uint64 count;
+	uint64 done; /* set by the module: how many calls have returned */
+	uint64 *results;
+	uint32 columns;
+	uint32 numbers; /* bit by bit: whether a column is one of doubles or floats */
+	uint64 returns_number;
+	const uint64 *column[PLF_EACH_INTEGERS + PLF_EACH_NUMBERS];
+};
+
 /* ----------------------------------------------------------------- what a module's library exports to the server
  *
  * struct plf_area *plf_area;    the server writes the area's address (in the domain) there, after each reset too
@@ -43,6 +59,7 @@ struct plf_area {
  *                               keeps its own state over calls of imports, so that a nested call may fail and leave it as it is.
  * FmgrInfo *plf_flinfo_create(Oid function, int nargs, int flags);   a FmgrInfo with fn_mcxt, kept by the server for each of its own
  * void plf_flinfo_destroy(FmgrInfo *);                               and ended with it
+ * void plf_each(struct plf_each *);                                  calls a plain function for each element
  */
 /* fcinfo->context is NULL or a node in the call area: one with the tag T_AggState or T_WindowAggState alone for a transition, final,
  * combine, serialisation or deserialisation function (AggCheckCallContext looks at the tag; the memory of an aggregate is

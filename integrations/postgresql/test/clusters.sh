@@ -57,6 +57,17 @@ END
 is "a preloaded module's function" "$(ask "$main" 'SELECT inc(41)')" 42
 is "and one that is not preloaded" "$(ask "$main" 'SELECT count(*) FROM swap_words(3)')" 3
 
+# What functions have done is counted by each session, and told to all.
+ask "$main" 'SELECT fenced.stat_reset()' >/dev/null
+ask "$main" 'SELECT count(n) FROM swap_words(3)' >/dev/null
+ask "$main" 'SELECT crash(0)' >/dev/null
+ask "$main" 'BEGIN; SELECT crash(0)' >/dev/null
+counted="SELECT funcname, calls, faults, errors, memory > 0, scope FROM fenced.pg_stat_fenced WHERE funcname IN ('crash', 'swap_words') ORDER BY 1"
+is "other sessions' calls are counted" "$(ask "$main" "$counted")" "crash|2|2|0|t|server
+swap_words|1|0|0|t|server"
+contains "not anybody resets them" "$(ask "$main" 'CREATE ROLE anybody; SET ROLE anybody; SELECT fenced.stat_reset()')" 'permission denied'
+is "reset, they begin anew" "$(ask "$main" "SELECT fenced.stat_reset(); $counted")" ""
+
 # A standby: modules come with the data.
 "$tree" home "$standby"
 "$tree" run pg_basebackup -h "$main" -U postgres -D "$standby/data" -R --checkpoint=fast
@@ -81,6 +92,8 @@ is "promoted, it takes modules" "$(ask "$standby" "SELECT fenced.install('x', pg
 "$tree" start "$worker"
 "$tree" run pg_dump -h "$main" -U postgres -Fp postgres | "$tree" psql "$worker" -v ON_ERROR_STOP=1 -f - >/dev/null
 is "a restored dump has modules and functions" "$(ask "$worker" 'SELECT inc(1), count(*) FROM fenced.modules')" "2|2"
+is "not preloaded, a session sees its own calls" "$(ask "$worker" "SELECT inc(1); SELECT funcname, calls, scope FROM fenced.pg_stat_fenced")" "2
+inc|1|session"
 is "and indexes" "$(ask "$worker" 'SET enable_seqscan = off; SELECT i FROM numbers WHERE inc(i) = 8')" 7
 # postgres_fdw sends functions of extensions that both have: the worker calls them on its rows, and sends what is left.
 extensions=$out/tree$(pg_config --sharedir)/extension

@@ -181,3 +181,41 @@ wrong(PG_FUNCTION_ARGS)
 }
 
 void plain_block(void) {}
+
+/* For each element of arrays. */
+int plain_divide(int a, int b) { return a / b; }
+int plain_forever(int x) { for (volatile int i = 0;;) i = x; }
+
+int
+plain_positive(int x)
+{
+	if (x < 0)
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION), errmsg("%d is negative", x)));
+	return x;
+}
+
+/* Counts in what PostgreSQL keeps for each place in a query that calls a function. */
+PG_FUNCTION_INFO_V1(remember);
+Datum
+remember(PG_FUNCTION_ARGS)
+{
+	int64 **n = (int64 **) &fcinfo->flinfo->fn_extra;
+
+	if (!*n)
+		*n = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof **n);
+	PG_RETURN_INT64(++**n);
+}
+
+/* The loop that such functions do without. */
+PG_FUNCTION_INFO_V1(inc_array);
+Datum
+inc_array(PG_FUNCTION_ARGS)
+{
+	ArrayType *a = PG_GETARG_ARRAYTYPE_P(0), *r = palloc(VARSIZE(a));
+	int i, n = ArrayGetNItems(ARR_NDIM(a), ARR_DIMS(a));
+
+	memcpy(r, a, VARSIZE(a));
+	for (i = 0; i < n; i++)
+		((int32 *) ARR_DATA_PTR(r))[i]++;
+	PG_RETURN_ARRAYTYPE_P(r);
+}

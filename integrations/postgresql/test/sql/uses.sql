@@ -80,3 +80,17 @@ CREATE OPERATOR <<<< (LEFTARG = int, RIGHTARG = int, FUNCTION = int_lt);
 CREATE OPERATOR CLASS odd_ops FOR TYPE int USING btree AS OPERATOR 1 <<<<, OPERATOR 3 =, FUNCTION 1 odd_order(int, int);
 SELECT count(*) FROM (SELECT i FROM many ORDER BY i USING <<<<) s;
 DROP TABLE many, guarded, counted, large CASCADE;
+-- What the module keeps for a place in a query is of one domain: another role's begins anew.
+CREATE FUNCTION remember() RETURNS int8 AS 'basics:remember' LANGUAGE plfenced;
+CREATE FUNCTION remembers() RETURNS int8 LANGUAGE plpgsql AS 'BEGIN RETURN remember(); END';
+CREATE ROLE plf_visitor;
+\c -
+BEGIN;
+SELECT remembers();
+SELECT remembers();
+SET LOCAL ROLE plf_visitor;
+SELECT remembers();
+RESET ROLE;
+SELECT remembers();
+COMMIT;
+DROP ROLE plf_visitor;
