@@ -59,6 +59,12 @@ if [[ ${RLBOX:-} ]]; then
     check "RLBox: compile" g++ -std=c++17 -O1 -g -w -Iinclude -Itests/bind -I"$RLBOX/code/include" tests/bind/rlbox.cc \
         -L"$work/lib" -lringfence -pthread -o "$work/rlbox"
     check "RLBox" "$work/rlbox" "$work/kinds.rf"
+    # Its own tests of back ends, with their library as it is. They call for Catch 2 (Debian's catch2).
+    suite=$RLBOX/code/tests/rlbox_glue
+    check "RLBox's tests: the module" "$target/ringfence" cc -O1 -g -w -shared -I"$suite/lib" "$suite/lib/libtest.c" -o "$work/suite.rf"
+    check "RLBox's tests: compile" g++ -std=c++17 -O0 -w -Iinclude -I"$RLBOX/code/include" -I"$suite" -I"$suite/lib" \
+        ${CATCH2:+-I"$CATCH2"} -DSUITE_MODULE="\"$work/suite.rf\"" tests/bind/rlbox_suite.cc -L"$work/lib" -lringfence -pthread -o "$work/suite"
+    check "RLBox's tests" "$work/suite"
 else
     skip "RLBox" "RLBOX names no checkout of it"
 fi
