@@ -80,7 +80,7 @@ class Server:
         modules = subprocess.run(["apxs", "-q", "LIBEXECDIR"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         user = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
         load = [
-            f"FencedLoadModule {name}_module {self.fenced[name]} /" if name in self.fenced else f"LoadModule {name}_module {modules}/mod_{name}.so"
+            f"FencedLoadModule {name}_module {self.fenced[name]} {self.out}" if name in self.fenced else f"LoadModule {name}_module {modules}/mod_{name}.so"
             for name in [*MODULES, *self.more]
         ]
         text = BASE.format(

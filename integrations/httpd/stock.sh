@@ -3,13 +3,14 @@
 #   stock.sh fetch             the sources of the installed server, and of the libraries that go into each module, from Debian
 #   stock.sh build [NAME...]   compiles modules, all that are known to work by default, or files of one's own; prints where they are
 #   stock.sh list              their names
-# RINGFENCE: the command (default: that of build/httpd/prefix). STOCK_OUT: where things go. STOCK_CFLAGS: for the modules.
+# RINGFENCE: the command (default: that of RINGFENCE_PREFIX, or of build/httpd/prefix). STOCK_OUT: where things go. STOCK_CFLAGS: for the modules.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${STOCK_OUT:-$("$here/tree.sh" out)/stock}
-ringfence=${RINGFENCE:-$(dirname "$out")/prefix/bin/ringfence}
+ringfence=${RINGFENCE:-${RINGFENCE_PREFIX:-$(dirname "$out")/prefix}/bin/ringfence}
 src=$out/source
-known=(expires headers setenvif env alias dir mime)
+known=(expires headers setenvif env alias dir mime autoindex actions allowmethods vhost_alias speling imagemap cern_meta usertrack
+    authz_host authz_user authn_anon authn_file)
 
 # What of the libraries goes into modules.
 parts=(
@@ -19,12 +20,12 @@ parts=(
     apr/network_io/unix/{sockaddr,inet_ntop,inet_pton}.c
     apr/file_io/unix/{buffer,dir,fileacc,filepath,filestat,fullrw,open,readwrite,seek}.c
     apr-util/strmatch/apr_strmatch.c apr-util/uri/apr_uri.c apr-util/encoding/apr_base64.c
-    apache2/server/{util,util_pcre}.c
+    apr-util/crypto/{apr_passwd,apr_md5,apr_sha1,crypt_blowfish}.c apache2/server/{util,util_pcre,util_script}.c
     pcre2/src/pcre2_{auto_possess,compile,config,context,error,extuni,find_bracket,match,match_data,newline,ord2utf}.c
     pcre2/src/pcre2_{pattern_info,script_run,string_utils,study,substring,tables,ucd,valid_utf,xclass,jit_compile}.c
 )
 includes=(-I"$out/generated" -I"$here/stock" -I"$here/include" -I"$src/apr" -I"$src/apr/include/arch/unix" -I"$src/apr/include"
-    -I"$src/pcre2/src" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" -I"$(apxs -q INCLUDEDIR)")
+    -I"$src/apr-util/crypto" -I"$src/pcre2/src" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" -I"$(apxs -q INCLUDEDIR)")
 # The server's own flags, as its headers expect them; these two functions are questions to the server (stock/core.c).
 flags=(-O2 -g -w -D_GNU_SOURCE -DLINUX -D_REENTRANT -ffunction-sections -fdata-sections)
 library=(-fvisibility=hidden -DHAVE_PCRE2 -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_UNICODE -DHAVE_CONFIG_H

@@ -181,17 +181,6 @@ static const command_rec directives[] = {
     { NULL, { NULL }, NULL, 0, 0, NULL }
 };
 
-/* The servers' numbers. */
-static void *create_server(apr_pool_t *pool, server_rec *s)
-{
-    static unsigned next;
-    unsigned *number = apr_palloc(pool, sizeof *number);
-
-    (void)s;
-    *number = next++;
-    return number;
-}
-
 static int pre_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp)
 {
     (void)log, (void)temp;
@@ -302,7 +291,7 @@ static void hooks(apr_pool_t *pool)
 module AP_MODULE_DECLARE_DATA fenced_module = { STANDARD20_MODULE_STUFF,
                                                 create_settings,
                                                 merge_settings,
-                                                create_server,
+                                                NULL,
                                                 NULL,
                                                 directives,
                                                 hooks,

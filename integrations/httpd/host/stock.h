@@ -118,11 +118,13 @@ request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number);
 void mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
 int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u);
 apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which);
+int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key);
 apr_uint64_t mf_stock_stamp(const apr_table_t *table);
-unsigned mf_server_number(const server_rec *s);
+void mf_stock_forget_servers(void);
 void mf_stock_pack_server(mf_stock *m, stock_pack *p, const server_rec *s);
 
 /* stock_config.c */
+void mf_stock_pack_directive(mf_stock *m, stock_pack *p, cmd_parms *cmd);
 const command_rec *mf_stock_commands(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
 void *mf_stock_configure(unsigned number, stock_config what, apr_pool_t *pool, const char *dir, server_rec *s, void *base, void *more);
 
@@ -132,8 +134,13 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
 int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r);
 int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s);
 apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade);
+void mf_stock_fail(request_rec *r);
 int mf_stock_failed(request_rec *r);
 int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context);
+
+/* stock_provider.c */
+int mf_stock_add_provider(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
+void mf_stock_providers_end(mf_stock *m);
 
 /* stock_ask.c */
 void mf_stock_ask(rf_caller *caller, void *module);

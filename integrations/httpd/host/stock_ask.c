@@ -4,6 +4,7 @@
 #include "ap_expr.h"
 #include "ap_mpm.h"
 #include "http_ssl.h"
+#include "mod_core.h"
 #include "util_script.h"
 
 
@@ -77,9 +78,10 @@ static void op_TABLE_LOAD(ask *a)
     stock_put(&a->out, (apr_uint64_t)all->nelts);
     for (int i = 0; i < all->nelts; i++) {
         const apr_table_entry_t *e = &APR_ARRAY_IDX(all, i, apr_table_entry_t);
+        int shared = mf_stock_is_shared(r, table, e->key);
 
-        stock_put_text(&a->out, e->key);
-        stock_put_text(&a->out, e->val);
+        stock_put_text(&a->out, shared ? e->key : NULL);
+        stock_put_text(&a->out, shared ? e->val : NULL);
     }
 }
 
@@ -97,7 +99,12 @@ static void op_TABLE_CHANGE(ask *a)
         a->refused = "it changes a table that is not its own to change";
         return;
     }
+    if (how == STOCK_CLEAR && *table == r->notes)
+        how = STOCK_CHANGES; /* others' stay */
+    if (key && !mf_stock_is_shared(r, table, key))
+        how = STOCK_CHANGES;
     switch (how) {
+    case STOCK_CHANGES: break;
     case STOCK_SET: apr_table_set(*table, key, value); break;
     case STOCK_ADD: apr_table_add(*table, key, value); break;
     case STOCK_MERGE: apr_table_merge(*table, key, value); break;
@@ -219,6 +226,24 @@ static void op_LOAD(ask *a)
     stock_put_bytes(&a->out, &average, sizeof average);
 }
 
+/* The number of a method; unknown ones are registered for a directive that says so. */
+static void op_METHOD(ask *a)
+{
+    const char *name = stock_get_text(&a->in);
+    apr_uint64_t add = stock_get(&a->in);
+
+    if (!name || (add && (!a->call || !a->call->cmd)))
+        a->refused = "it asks for no method";
+    else
+        stock_put(&a->out, (apr_uint64_t)(add ? ap_method_register(a->call->cmd->pool, name) : ap_method_number_of(name)));
+}
+
+static void op_REGISTER_PROVIDER(ask *a)
+{
+    if (!a->call || !a->call->hooking || !mf_stock_add_provider(a->m, &a->in, a->call->pool))
+        a->refused = "it registers a provider that cannot be";
+}
+
 /* -------------------------------------------------------------------------------------------------------------- filters */
 
 static void op_REGISTER_FILTER(ask *a)
@@ -320,6 +345,21 @@ static request_rec *asked_subrequest(ask *a)
     return a->refused ? NULL : sub;
 }
 
+/* What it writes comes behind what its request has written. */
+static void op_RUN_SUBREQUEST(ask *a)
+{
+    request_rec *sub = asked_subrequest(a);
+    ap_filter_t *f = sub ? sub->output_filters : NULL;
+
+    if (!sub)
+        return;
+    while (f && f->frec != ap_subreq_core_filter_handle)
+        f = f->next;
+    if (f)
+        f->next = a->call->r->output_filters;
+    stock_put(&a->out, (apr_uint64_t)ap_run_sub_req(sub));
+}
+
 static void op_END_SUBREQUEST(ask *a)
 {
     request_rec *sub = asked_subrequest(a);
@@ -337,6 +377,15 @@ static void op_REDIRECT(ask *a)
         ap_internal_redirect(apr_pstrdup(r->pool, uri), r);
 }
 
+static void op_HANDLER_REDIRECT(ask *a)
+{
+    request_rec *r = own_request(a);
+    const char *uri = stock_get_text(&a->in);
+
+    if (r && uri)
+        ap_internal_redirect_handler(apr_pstrdup(r->pool, uri), r);
+}
+
 static void op_FAST_REDIRECT(ask *a)
 {
     request_rec *sub = asked_subrequest(a);
@@ -352,6 +401,15 @@ static void op_CONTEXT_INFO(ask *a)
 
     if (r)
         ap_set_context_info(r, apr_pstrdup(r->pool, prefix), apr_pstrdup(r->pool, root));
+}
+
+static void op_DOCUMENT_ROOT(ask *a)
+{
+    request_rec *r = own_request(a);
+    const char *root = stock_get_text(&a->in);
+
+    if (r && root)
+        ap_set_document_root(r, apr_pstrdup(r->pool, root));
 }
 
 static void op_WRITE(ask *a)
@@ -382,7 +440,7 @@ static void op_MEETS_CONDITIONS(ask *a)
 
 static void op_ASK_TEXT(ask *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = asked_request(a);
     apr_uint64_t which = stock_get(&a->in), number = stock_get(&a->in);
     const char *text = stock_get_text(&a->in);
 
@@ -396,6 +454,8 @@ static void op_ASK_TEXT(ask *a)
     case STOCK_TEXT_AUTH_TYPE: text = ap_auth_type(r); break;
     case STOCK_TEXT_SSL: text = text ? ap_ssl_var_lookup(r->pool, r->server, r->connection, r, (char *)(apr_uintptr_t)text) : NULL; break;
     case STOCK_TEXT_SIGNATURE: text = ap_psignature(text ? text : "", r); break;
+    case STOCK_TEXT_ETAG: text = ap_make_etag(r, number != 0); break;
+    case STOCK_TEXT_PORT: text = apr_itoa(r->pool, ap_get_server_port(r)); break;
     case STOCK_TEXT_OPTIONS: text = apr_itoa(r->pool, ap_allow_options(r)); break;
     default: text = NULL;
     }
@@ -414,7 +474,7 @@ static void op_SET_NUMBER(ask *a)
     case STOCK_SET_MTIME: ap_update_mtime(r, (apr_time_t)value); break;
     case STOCK_SET_ETAG: ap_set_etag(r); break;
     case STOCK_SET_MODIFIED: ap_set_last_modified(r); break;
-    case STOCK_SET_METHODS: ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, M_OPTIONS, M_POST, -1); break;
+    case STOCK_SET_RANGES: ap_set_accept_ranges(r); break;
     default: a->refused = "it sets what there is not";
     }
 }
@@ -428,7 +488,8 @@ static op_function *const ops[STOCK_OPS] = { STOCK_PLAIN_OPS(OP) STOCK_SYNCED_OP
 /* Those that may take as long as the client likes. */
 static int waits(apr_uint64_t op)
 {
-    return op == STOCK_ASK_PASS_BRIGADE || op == STOCK_ASK_WRITE || op == STOCK_ASK_REDIRECT || op == STOCK_ASK_DISCARD_BODY;
+    return op == STOCK_ASK_PASS_BRIGADE || op == STOCK_ASK_WRITE || op == STOCK_ASK_REDIRECT || op == STOCK_ASK_HANDLER_REDIRECT ||
+           op == STOCK_ASK_RUN_SUBREQUEST || op == STOCK_ASK_DISCARD_BODY;
 }
 
 /* Gives the module what it has room for, and keeps the rest. */

@@ -11,6 +11,19 @@ typedef struct {
 
 /* -------------------------------------------------------------------------------------------------------------- directives */
 
+/* The directive that is read, without its words. */
+void mf_stock_pack_directive(mf_stock *m, stock_pack *p, cmd_parms *cmd)
+{
+    mf_stock_pack_server(m, p, cmd->server);
+    stock_put(p, (apr_uint64_t)(unsigned)cmd->override);
+    stock_put(p, (apr_uint64_t)cmd->limited);
+    stock_put_text(p, cmd->path);
+    stock_put_text(p, cmd->directive ? cmd->directive->directive : NULL);
+    stock_put_text(p, cmd->directive ? cmd->directive->args : NULL);
+    stock_put_text(p, cmd->directive ? cmd->directive->filename : NULL);
+    stock_put(p, cmd->directive ? (apr_uint64_t)cmd->directive->line_num : 0);
+}
+
 static const char *run(cmd_parms *cmd, void *record, unsigned count, const char *const words[], int flag)
 {
     const directive *d = cmd->cmd->cmd_data;
@@ -26,14 +39,7 @@ static const char *run(cmd_parms *cmd, void *record, unsigned count, const char 
         return apr_psprintf(cmd->pool, "the fenced module %s has failed", d->m->name);
     stock_put(&message, d->address);
     stock_put(&message, config ? config->address : 0);
-    mf_stock_pack_server(d->m, &message, cmd->server);
-    stock_put(&message, (apr_uint64_t)(unsigned)cmd->override);
-    stock_put(&message, (apr_uint64_t)cmd->limited);
-    stock_put_text(&message, cmd->path);
-    stock_put_text(&message, cmd->directive ? cmd->directive->directive : NULL);
-    stock_put_text(&message, cmd->directive ? cmd->directive->args : NULL);
-    stock_put_text(&message, cmd->directive ? cmd->directive->filename : NULL);
-    stock_put(&message, cmd->directive ? (apr_uint64_t)cmd->directive->line_num : 0);
+    mf_stock_pack_directive(d->m, &message, cmd);
     stock_put(&message, (apr_uint64_t)flag);
     stock_put(&message, count);
     for (unsigned i = 0; i < count; i++)

@@ -93,7 +93,7 @@ static int changes_of(stock_hook hook)
 }
 
 /* A request of which a module could not say that it had failed: nothing else answers it. */
-static void fail(request_rec *r)
+void mf_stock_fail(request_rec *r)
 {
     mf_stock_request_of(r)->failed = 1;
     for (; r->main; r = r->main)
@@ -120,14 +120,14 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     if (!mf_stock_begin(&call, &message)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: it has failed before, and is not back yet", m->name);
-        fail(r);
+        mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     stock_put(&message, hook->hook);
     stock_put(&message, hook->function);
     mf_stock_pack_request(&call, &message);
     if (!mf_stock_enter(&call, STOCK_REQUEST_HOOK, &message, &answer)) {
-        fail(r);
+        mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     result = (int)stock_get(&answer.u);
@@ -135,7 +135,7 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
     mf_stock_answer_end(&answer);
     if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: its answer makes no sense", m->name);
-        fail(r);
+        mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     return result;
@@ -223,7 +223,7 @@ apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
         return ap_pass_brigade(f->next, brigade);
     }
     if (mf_stock_failed(f->r) || k->generation != m->generation || !mf_stock_begin(&call, &message)) {
-        fail(f->r);
+        mf_stock_fail(f->r);
         apr_brigade_cleanup(brigade);
         return APR_EGENERAL;
     }
@@ -231,7 +231,7 @@ apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
     stock_put(&message, k->address);
     mf_stock_pack_request(&call, &message);
     if (!mf_stock_enter(&call, STOCK_FILTER, &message, &answer)) {
-        fail(f->r);
+        mf_stock_fail(f->r);
         apr_brigade_cleanup(brigade);
         return APR_EGENERAL;
     }

@@ -15,6 +15,7 @@ apr_array_header_t *mf_stocks(void)
 static apr_status_t forget(void *nothing)
 {
     stocks = NULL;
+    mf_stock_forget_servers();
     return APR_SUCCESS;
 }
 
@@ -24,6 +25,7 @@ static apr_status_t unload(void *module)
 
     if (m->host.module_index >= 0)
         ap_remove_loaded_module(&m->host);
+    mf_stock_providers_end(m);
     rf_domain_destroy(m->domain);
     rf_module_destroy(m->handle);
     rf_error_clear();
@@ -69,7 +71,8 @@ static rf_status make_domain(mf_stock *m, cmd_parms *cmd, int count, char *const
     o.policy = policy;
     o.time_limit = (apr_uint64_t)MF_TIME_LIMIT * 1000;
     o.data_stack = 1 << 20;
-    if ((status = rf_policy_clocks(policy, 1)) == RF_OK && (status = grant(policy, cmd, count, dirs)) == RF_OK)
+    if ((status = rf_policy_clocks(policy, 1)) == RF_OK && (status = rf_policy_randomness(policy, 1)) == RF_OK &&
+        (status = grant(policy, cmd, count, dirs)) == RF_OK)
         status = rf_domain_create(m->handle, &o, &m->domain);
     rf_policy_destroy(policy);
     return status;

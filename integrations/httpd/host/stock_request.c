@@ -103,6 +103,8 @@ static void pack_connection(stock_pack *p, const request_rec *r)
     pack_address(p, r->useragent_addr);
 }
 
+static unsigned server_number(const server_rec *s);
+
 static apr_uint64_t number_of(request_rec *r)
 {
     return r ? mf_stock_request_of(r)->number : 0;
@@ -139,7 +141,7 @@ static void pack_one(mf_stock *m, stock_pack *p, request_rec *r)
     stock_put(p, number_of(r->main));
     stock_put(p, number_of(r->prev));
     stock_put(p, number_of(r->next));
-    stock_put(p, mf_server_number(r->server));
+    stock_put(p, server_number(r->server));
     stock_put(p, r->per_dir_config ? record_address(m, ap_get_module_config(r->per_dir_config, &m->host)) : 0);
     stock_put(p, (apr_uint64_t)ap_get_request_module_loglevel(r, m->host.module_index));
     stock_put(p, (apr_uint64_t)r->connection->keepalive);
@@ -220,6 +222,20 @@ static void take_text(mf_stock_call *call, mf_stock_seen *seen, unsigned i, cons
     seen->texts[i] = apr_pstrdup(call->r->pool, value);
 }
 
+/* Modules of the server keep addresses in notes, under names of their own. Fenced ones see and write only those that are known to be
+ * texts, and those that begin with X-. */
+int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key)
+{
+    static const char *const texts_of_notes[] = { "alias-forced-type", "dir-index-names", "error-notes", "no-etag", "verbose-error-to" };
+
+    if (table != &r->notes || strncasecmp(key, "X-", 2) == 0)
+        return 1;
+    for (unsigned i = 0; i < sizeof texts_of_notes / sizeof *texts_of_notes; i++)
+        if (strcasecmp(key, texts_of_notes[i]) == 0)
+            return 1;
+    return 0;
+}
+
 static void take_table(request_rec *r, apr_uint64_t which, stock_unpack *u)
 {
     apr_table_t **table = mf_stock_table(r, which);
@@ -229,11 +245,19 @@ static void take_table(request_rec *r, apr_uint64_t which, stock_unpack *u)
     while (count-- && !u->bad) {
         const char *key = stock_get_text(u), *value = stock_get_text(u);
 
-        if (key && value)
+        if (key && value && table && mf_stock_is_shared(r, table, key))
             apr_table_add(all, key, value);
     }
-    if (table && !u->bad)
-        *table = all;
+    if (!table || u->bad)
+        return;
+    /* What the module has not seen stays. */
+    for (int i = 0; i < apr_table_elts(*table)->nelts; i++) {
+        const apr_table_entry_t *e = &APR_ARRAY_IDX(apr_table_elts(*table), i, apr_table_entry_t);
+
+        if (!mf_stock_is_shared(r, table, e->key))
+            apr_table_addn(all, e->key, e->val);
+    }
+    *table = all;
 }
 
 /* Takes over what the module has changed in the request of the call, as far as it may. 0: that cannot be read. */
@@ -284,16 +308,35 @@ int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u)
     return !u->bad;
 }
 
-unsigned mf_server_number(const server_rec *s)
-{
-    const unsigned *number = ap_get_module_config(s->module_config, &fenced_module);
+/* Numbers are given while the configuration is read, and kept in the servers' vectors: virtual hosts share what they do not have. */
+typedef struct {
+    const server_rec *s;
+    unsigned number;
+} numbered;
 
-    return number ? *number : 0;
+static unsigned servers;
+
+void mf_stock_forget_servers(void)
+{
+    servers = 0;
+}
+
+static unsigned server_number(const server_rec *s)
+{
+    numbered *n = ap_get_module_config(s->module_config, &fenced_module);
+
+    if (!n || n->s != s) {
+        n = apr_palloc(s->process->pconf, sizeof *n);
+        n->s = s;
+        n->number = servers++;
+        ap_set_module_config(s->module_config, &fenced_module, n);
+    }
+    return n->number;
 }
 
 void mf_stock_pack_server(mf_stock *m, stock_pack *p, const server_rec *s)
 {
-    stock_put(p, mf_server_number(s));
+    stock_put(p, server_number(s));
     stock_put(p, s->module_config ? record_address(m, ap_get_module_config(s->module_config, &m->host)) : 0);
     stock_put_text(p, s->server_hostname);
     stock_put_text(p, s->server_admin);

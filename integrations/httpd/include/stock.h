@@ -25,18 +25,23 @@ typedef enum stock_kind {
     STOCK_SERVER_HOOK,  /* a hook of the server's start */
     STOCK_REQUEST_HOOK, /* a hook of a request */
     STOCK_FILTER,       /* an output filter */
+    STOCK_PROVIDER,     /* a stock_provide: a function that authorizes or authenticates */
     STOCK_END_POOL      /* memory of the server is gone, and what the module has had for it */
 } stock_kind;
 
 typedef enum stock_config { STOCK_CREATE_DIR, STOCK_MERGE_DIR, STOCK_CREATE_SERVER, STOCK_MERGE_SERVER, STOCK_CONFIGS } stock_config;
 
+/* What providers do. The first is asked for a directive, the others for a request. */
+typedef enum stock_provide { STOCK_PARSE_REQUIRE, STOCK_CHECK_AUTHORIZATION, STOCK_CHECK_PASSWORD, STOCK_REALM_HASH, STOCK_PROVIDES } stock_provide;
+
 /* What a module asks for. What is in the second list sees and changes the request: the module's changes of it go with the question, the
  * server's come with the answer. */
 #define STOCK_PLAIN_OPS(X)                                                                                                                  \
-    X(FETCH) X(HOOK) X(TABLE_LOAD) X(TABLE_CHANGE) X(LOG) X(CONTEXT) X(EXPRESSION) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)
+    X(FETCH) X(HOOK) X(TABLE_LOAD) X(TABLE_CHANGE) X(LOG) X(CONTEXT) X(EXPRESSION) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)    \
+    X(REGISTER_PROVIDER) X(METHOD)
 #define STOCK_SYNCED_OPS(X)                                                                                                                 \
-    X(EVALUATE) X(ADD_FILTER) X(ADD_INPUT_FILTER) X(REMOVE_FILTER) X(PASS_BRIGADE) X(CONTENT_TYPE) X(SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(FAST_REDIRECT) \
-    X(CONTEXT_INFO) X(WRITE) X(DISCARD_BODY) X(MEETS_CONDITIONS) X(ASK_TEXT) X(SET_NUMBER)
+    X(EVALUATE) X(ADD_FILTER) X(ADD_INPUT_FILTER) X(REMOVE_FILTER) X(PASS_BRIGADE) X(CONTENT_TYPE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) \
+    X(CONTEXT_INFO) X(DOCUMENT_ROOT) X(WRITE) X(DISCARD_BODY) X(MEETS_CONDITIONS) X(ASK_TEXT) X(SET_NUMBER)
 #define STOCK_OP_(name) STOCK_ASK_##name,
 typedef enum stock_op {
     STOCK_PLAIN_OPS(STOCK_OP_) STOCK_PLAIN_END_,
@@ -53,14 +58,16 @@ typedef enum stock_text {
     STOCK_TEXT_AUTH_TYPE,
     STOCK_TEXT_SSL,       /* ap_ssl_var_lookup */
     STOCK_TEXT_SIGNATURE, /* ap_psignature */
-    STOCK_TEXT_OPTIONS    /* ap_allow_options, as a number in decimal */
+    STOCK_TEXT_ETAG,
+    STOCK_TEXT_PORT,   /* ap_get_server_port, as a number in decimal */
+    STOCK_TEXT_OPTIONS /* ap_allow_options, the same */
 } stock_text;
 
 /* STOCK_ASK_SET_NUMBER */
-typedef enum stock_set { STOCK_SET_LENGTH, STOCK_SET_MTIME, STOCK_SET_ETAG, STOCK_SET_MODIFIED, STOCK_SET_METHODS } stock_set;
+typedef enum stock_set { STOCK_SET_LENGTH, STOCK_SET_MTIME, STOCK_SET_ETAG, STOCK_SET_MODIFIED, STOCK_SET_RANGES } stock_set;
 
 /* STOCK_ASK_TABLE_CHANGE */
-typedef enum stock_change { STOCK_SET, STOCK_ADD, STOCK_MERGE, STOCK_UNSET, STOCK_CLEAR } stock_change;
+typedef enum stock_change { STOCK_SET, STOCK_ADD, STOCK_MERGE, STOCK_UNSET, STOCK_CLEAR, STOCK_CHANGES } stock_change;
 
 /* ------------------------------------------------------------------------------------------------------------------ hooks */
 
@@ -72,6 +79,7 @@ typedef enum stock_change { STOCK_SET, STOCK_ADD, STOCK_MERGE, STOCK_UNSET, STOC
     X(header_parser, STOCK_CHANGES_NAME)                                                                                                    \
     X(type_checker, 0)                                                                                                                      \
     X(fixups, 0)                                                                                                                            \
+    X(access_checker, 0)                                                                                                                    \
     X(handler, 0)                                                                                                                           \
     X(log_transaction, 0)
 /* The same of those that are registered with a type. */

@@ -133,6 +133,20 @@ static const char *call(const command_rec *c, cmd_parms *cmd, void *record, int 
     }
 }
 
+void stock_take_directive(stock_unpack *u, cmd_parms *cmd, ap_directive_t *directive, apr_pool_t *pool)
+{
+    cmd->server = stock_take_server(u);
+    cmd->override = (int)stock_get(u);
+    cmd->limited = (apr_int64_t)stock_get(u);
+    cmd->path = apr_pstrdup(pool, stock_get_text(u));
+    directive->directive = apr_pstrdup(pool, stock_get_text(u));
+    directive->args = apr_pstrdup(pool, stock_get_text(u));
+    directive->filename = apr_pstrdup(pool, stock_get_text(u));
+    directive->line_num = (int)stock_get(u);
+    cmd->directive = directive;
+    cmd->pool = cmd->temp_pool = pool;
+}
+
 void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
 {
     const command_rec *c = (const command_rec *)(uintptr_t)stock_get(u);
@@ -142,14 +156,7 @@ void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
     cmd_parms cmd = { 0 }, *before = now;
     int flag, count;
 
-    cmd.server = stock_take_server(u);
-    cmd.override = (int)stock_get(u);
-    cmd.limited = (apr_int64_t)stock_get(u);
-    cmd.path = apr_pstrdup(pool, stock_get_text(u));
-    directive.directive = apr_pstrdup(pool, stock_get_text(u));
-    directive.args = apr_pstrdup(pool, stock_get_text(u));
-    directive.filename = apr_pstrdup(pool, stock_get_text(u));
-    directive.line_num = (int)stock_get(u);
+    stock_take_directive(u, &cmd, &directive, pool);
     flag = (int)stock_get(u);
     count = (int)stock_get(u);
     if (count < 0 || count > WORDS)
@@ -158,9 +165,6 @@ void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
         words[i] = apr_pstrdup(pool, stock_get_text(u));
     cmd.info = c->cmd_data;
     cmd.cmd = c;
-    cmd.directive = &directive;
-    cmd.pool = cmd.temp_pool = pool;
-    cmd.context = NULL;
     now = &cmd;
     stock_put_text(p, call(c, &cmd, record, flag, count, words));
     now = before;

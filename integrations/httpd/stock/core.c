@@ -7,6 +7,8 @@
 #include "scoreboard.h"
 #include "util_script.h"
 
+#include <unistd.h>
+
 module core_module = { STANDARD20_MODULE_STUFF };
 server_rec *ap_server_conf;
 
@@ -305,6 +307,21 @@ void ap_internal_fast_redirect(request_rec *sub, request_rec *r)
     simple(STOCK_ASK_FAST_REDIRECT, sub, NULL, 0);
 }
 
+void ap_internal_redirect_handler(const char *uri, request_rec *r)
+{
+    simple(STOCK_ASK_HANDLER_REDIRECT, r, uri, 0);
+}
+
+int ap_run_sub_req(request_rec *r)
+{
+    return (int)simple(STOCK_ASK_RUN_SUBREQUEST, r, NULL, 1);
+}
+
+void ap_set_document_root(request_rec *r, const char *root)
+{
+    simple(STOCK_ASK_DOCUMENT_ROOT, r, root, 0);
+}
+
 int ap_discard_request_body(request_rec *r)
 {
     return (int)simple(STOCK_ASK_DISCARD_BODY, r, NULL, 1);
@@ -368,6 +385,18 @@ const char *ap_ssl_var_lookup(apr_pool_t *pool, server_rec *s, conn_rec *c, requ
     return r ? text_of(r, pool, STOCK_TEXT_SSL, 0, name) : NULL;
 }
 
+char *ap_make_etag(request_rec *r, int weak)
+{
+    return (char *)(uintptr_t)text_of(r, r->pool, STOCK_TEXT_ETAG, weak, NULL);
+}
+
+apr_port_t ap_get_server_port(const request_rec *r)
+{
+    const char *number = text_of(r, r->pool, STOCK_TEXT_PORT, 0, NULL);
+
+    return (apr_port_t)(number ? atoi(number) : 0);
+}
+
 int ap_allow_options(request_rec *r)
 {
     const char *number = text_of(r, r->pool, STOCK_TEXT_OPTIONS, 0, NULL);
@@ -417,6 +446,49 @@ void ap_set_context_info(request_rec *r, const char *prefix, const char *root)
     stock_put_text(&q.out, root);
     stock_ask_send(&q, STOCK_ASK_CONTEXT_INFO);
     stock_ask_end(&q, STOCK_ASK_CONTEXT_INFO);
+}
+
+void ap_set_accept_ranges(request_rec *r)
+{
+    set(r, STOCK_SET_RANGES, 0);
+}
+
+/* The methods are in the twin: the server takes them over. */
+void ap_allow_standard_methods(request_rec *r, int reset, ...)
+{
+    apr_int64_t mask = 0;
+    va_list list;
+    int method;
+
+    va_start(list, reset);
+    while ((method = va_arg(list, int)) != -1)
+        mask |= AP_METHOD_BIT << method;
+    va_end(list);
+    r->allowed = reset ? mask : r->allowed | mask;
+}
+
+static int method(const char *name, int add)
+{
+    question q;
+    int number;
+
+    stock_ask_begin(&q, STOCK_ASK_METHOD);
+    stock_put_text(&q.out, name);
+    stock_put(&q.out, (uint64_t)add);
+    stock_ask_send(&q, STOCK_ASK_METHOD);
+    number = (int)stock_get(&q.in);
+    stock_ask_end(&q, STOCK_ASK_METHOD);
+    return number;
+}
+
+int ap_method_number_of(const char *name)
+{
+    return method(name, 0);
+}
+
+int ap_method_register(apr_pool_t *pool, const char *name)
+{
+    return method(name, 1);
 }
 
 int ap_is_initial_req(request_rec *r)
@@ -487,6 +559,12 @@ int ap_rvputs(request_rec *r, ...)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ server */
+
+void ap_random_insecure_bytes(void *bytes, apr_size_t size)
+{
+    if (getentropy(bytes, size < 256 ? size : 256) != 0)
+        abort();
+}
 
 static void load(ap_sload_t *busy, ap_loadavg_t *average)
 {

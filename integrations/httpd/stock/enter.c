@@ -67,6 +67,7 @@ RF_EXPORT uint64_t stock_enter(int kind, const void *message, uint64_t length)
         case STOCK_COMMAND: stock_command(&u, &p, e.pool); break;
         case STOCK_SERVER_HOOK: stock_server_hook(&u, &p, e.pool); break;
         case STOCK_REQUEST_HOOK: stock_request_hook(&u, &p, e.pool); break;
+        case STOCK_PROVIDER: stock_provider(&u, &p, e.pool); break;
         case STOCK_FILTER: stock_filter(&u, &p, e.pool); break;
         default: abort();
         }

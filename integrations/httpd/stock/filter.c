@@ -1,4 +1,4 @@
-/* Output filters that pass on what they are given. */
+/* Output filters that pass on what they are given, and brigades of one file. */
 #include "inside.h"
 
 enum { FILTERS = 8 };
@@ -12,6 +12,9 @@ typedef struct {
 static registered all[FILTERS];
 static unsigned count;
 static char next, given; /* what stands for the next filter, and for the brigade: they are the server's */
+
+static ap_filter_rec_t subrequest = { .name = "SUBREQ_CORE" };
+ap_filter_rec_t *ap_subreq_core_filter_handle = &subrequest;
 
 ap_filter_rec_t *ap_register_output_filter(const char *name, ap_out_filter_func f, ap_init_filter_func init, ap_filter_type type)
 {
@@ -95,6 +98,58 @@ apr_status_t ap_pass_brigade(ap_filter_t *f, apr_bucket_brigade *brigade)
     stock_ask_end(&q, STOCK_ASK_PASS_BRIGADE);
     return status;
 }
+
+/* ------------------------------------------------------------------------------------------------- a file as an answer */
+
+/* What a handler makes to answer with a part of a file: nothing else fits into it. */
+typedef struct {
+    apr_file_t *file;
+    apr_off_t start, length;
+} part;
+
+apr_bucket_brigade *apr_brigade_create(apr_pool_t *pool, apr_bucket_alloc_t *alloc)
+{
+    size_t size = sizeof(apr_bucket_brigade) + sizeof(part);
+    apr_bucket_brigade *brigade = apr_pcalloc(pool, size);
+
+    APR_RING_INIT(&brigade->list, apr_bucket, link);
+    return brigade;
+}
+
+static part *part_of(apr_bucket_brigade *brigade)
+{
+    return (part *)(void *)(brigade + 1);
+}
+
+apr_bucket *apr_brigade_insert_file(apr_bucket_brigade *brigade, apr_file_t *file, apr_off_t start, apr_off_t length, apr_pool_t *pool)
+{
+    *part_of(brigade) = (part){ file, start, length };
+    return apr_pcalloc(pool, sizeof(apr_bucket));
+}
+
+apr_bucket *apr_bucket_eos_create(apr_bucket_alloc_t *alloc)
+{
+    return calloc(1, sizeof(apr_bucket));
+}
+
+apr_status_t ap_pass_brigade_fchk(request_rec *r, apr_bucket_brigade *brigade, const char *format, ...)
+{
+    part *p = part_of(brigade);
+    char bytes[8192];
+
+    if (!p->file || apr_file_seek(p->file, APR_SET, &p->start) != APR_SUCCESS)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    while (p->length > 0) {
+        apr_size_t n = p->length < (apr_off_t)sizeof bytes ? (apr_size_t)p->length : sizeof bytes;
+
+        if (apr_file_read(p->file, bytes, &n) != APR_SUCCESS || ap_rwrite(bytes, (int)n, r) < 0)
+            return HTTP_INTERNAL_SERVER_ERROR;
+        p->length -= (apr_off_t)n;
+    }
+    return OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ being called */
 
 void stock_filter(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
 {

@@ -33,6 +33,7 @@ typedef struct twin {
     void *dir_config[OWN + 1], *request_config[OWN + 1];
     struct ap_logconf log;
     apr_sockaddr_t client, local, agent;
+    ap_filter_t core_filter; /* what stands for the server's filters */
 } twin;
 
 /* The call from the server that runs on this thread. */
@@ -77,12 +78,16 @@ server_rec *stock_server(uint64_t number);
 void *stock_server_record(const server_rec *s);
 void stock_describe(module *m, stock_pack *p);
 void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
+void stock_take_directive(stock_unpack *u, cmd_parms *cmd, ap_directive_t *directive, apr_pool_t *pool);
 void stock_configure(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 cmd_parms *stock_command_now(void);
 
 /* hook.c */
 void stock_server_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 void stock_request_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
+
+/* provider.c */
+void stock_provider(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 
 /* filter.c */
 void stock_filter(stock_unpack *u, stock_pack *p, apr_pool_t *pool);

@@ -74,6 +74,8 @@ static twin *make(uint64_t number, apr_pool_t *pool)
         t->r.request_config = (ap_conf_vector_t *)t->request_config;
         t->c.conn_config = (ap_conf_vector_t *)apr_pcalloc(pool, (OWN + 1) * sizeof(void *));
         t->c.notes = apr_table_make(pool, 2);
+        t->core_filter.frec = ap_subreq_core_filter_handle;
+        t->r.output_filters = t->r.proto_output_filters = &t->core_filter;
         t->r.log = t->c.log = &t->log;
         return t;
     }

@@ -76,6 +76,12 @@ static int fixups(request_rec *r)
     if (asks(r, "memory"))
         for (;;)
             memset(apr_palloc(r->pool, 1 << 20), 1, 1 << 20);
+    if (asks(r, "notes")) {
+        /* The server's own mod_negotiation takes this for the address of a list. */
+        apr_table_setn(r->notes, "ap-mime-exceptions-list", "AAAAAAAAAAAAAAAAAAAAAAAA");
+        r->notes = apr_table_make(r->pool, 1);
+        apr_table_setn(r->notes, "ap-mime-exceptions-list", "AAAAAAAAAAAAAAAAAAAAAAAA");
+    }
     if (asks(r, "server")) {
         r->server->server_hostname = NULL;
         ((void **)r->server->module_config)[0] = r;
