@@ -130,6 +130,7 @@ test-httpd: build ## The tests of Apache's module mod_fenced, on private servers
 bench-httpd: build ## What a page costs: fenced beside static files, plain modules, FastCGI and CGI; and what faults cost others
 	@scripts/setup.sh httpd
 	@integrations/httpd/bench.py $(BENCH)
+	@integrations/httpd/bench_stock.py
 
 .PHONY: install-httpd
 install-httpd: ## Install mod_fenced into the Apache of apxs (after `make install`)
