@@ -1,9 +1,8 @@
 //! What a failed call looks like, and which exit status it has.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use ringfence::{Bound, CallError, DomainError, Fault, FaultKind, Module};
+use ringfence::{Bound, CallError, DomainError, Fault, FaultKind, Module, OptionUnit};
 
 use crate::output;
 
@@ -127,53 +126,7 @@ fn backtrace(fault: &Fault) {
     }
 }
 
-/// A time as `500us`, `20ms`, `2s`, `1m`; a bare number is seconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let split = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..split]
-        .parse()
-        .map_err(|_| "write a time like 500ms or 2s".to_owned())?;
-    let unit = match &text[split..] {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        other => return Err(format!("unknown unit '{other}': us, ms, s or m")),
-    };
-    Duration::try_from_secs_f64(number * unit).map_err(|e| e.to_string())
-}
-
 /// A size as `4096`, `64K`, `64M`, `1G`.
 pub fn size(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..split]
-        .parse()
-        .map_err(|_| "write a size like 64M".to_owned())?;
-    let shift = match text[split..].trim_end_matches("iB").trim_end_matches('B') {
-        "" => 0,
-        "k" | "K" => 10,
-        "m" | "M" => 20,
-        "g" | "G" => 30,
-        other => return Err(format!("unknown unit '{other}': K, M or G")),
-    };
-    number
-        .checked_mul(1 << shift)
-        .ok_or_else(|| "too large".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_and_sizes() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
-        assert!(duration("2h").is_err() && duration("").is_err());
-        assert_eq!(size("64M"), Ok(64 << 20));
-        assert_eq!(size("1GiB"), Ok(1 << 30));
-        assert!(size("1T").is_err() && size("99999999999G").is_err());
-    }
+    OptionUnit::Bytes.read(text)
 }

@@ -4,8 +4,6 @@ use clap::builder::{StyledStr, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ringfence::{DomainOptions, OptionRow, OptionUnit};
 
-use crate::failure;
-
 /// What was said about the domain; the rest is the default.
 #[derive(Clone, Debug, Default)]
 pub struct Options(pub DomainOptions);
@@ -16,15 +14,7 @@ fn long(row: &OptionRow) -> &'static str {
 }
 
 fn number(row: &OptionRow, text: &str) -> Result<u64, String> {
-    let number = match row.unit {
-        OptionUnit::Bytes => failure::size(text)?,
-        OptionUnit::Time => u64::try_from(failure::duration(text)?.as_nanos()).unwrap_or(u64::MAX),
-        OptionUnit::Choice(names) => match names.iter().position(|name| *name == text) {
-            Some(place) => place as u64,
-            None => return Err(format!("choose one of {}", names.join(", "))),
-        },
-        _ => text.parse().map_err(|_| "write a number".to_owned())?,
-    };
+    let number = row.unit.read(text)?;
     row.set(&mut DomainOptions::default(), number)
         .map_err(|e| e.to_string())?;
     Ok(number)

@@ -38,6 +38,68 @@ impl OptionUnit {
             _ => number.to_string(),
         }
     }
+
+    /// The number that a person means: `64M` as bytes, `20ms` as nanoseconds (a bare number is seconds), or the name of a choice.
+    ///
+    /// # Errors
+    /// What to write instead.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_core::OptionUnit;
+    ///
+    /// assert_eq!(OptionUnit::Bytes.read("64K"), Ok(65536));
+    /// assert_eq!(OptionUnit::Time.read("20ms"), Ok(20_000_000));
+    /// assert!(OptionUnit::Count.read("many").is_err());
+    /// ```
+    pub fn read(self, text: &str) -> Result<u64, String> {
+        match self {
+            Self::Bytes => size(text),
+            Self::Time => duration(text),
+            Self::Choice(names) => match names.iter().position(|name| *name == text) {
+                Some(place) => Ok(place as u64),
+                None => Err(format!("choose one of {}", names.join(", "))),
+            },
+            Self::Count | Self::Flag => text.parse().map_err(|_| "write a number".to_owned()),
+        }
+    }
+}
+
+/// A time as `500us`, `20ms`, `2s`, `1m`; a bare number is seconds.
+fn duration(text: &str) -> Result<u64, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..split]
+        .parse()
+        .map_err(|_| "write a time like 500ms or 2s".to_owned())?;
+    let unit = match &text[split..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        other => return Err(format!("unknown unit '{other}': us, ms, s or m")),
+    };
+    let time = Duration::try_from_secs_f64(number * unit).map_err(|e| e.to_string())?;
+    u64::try_from(time.as_nanos()).map_err(|_| "too long".to_owned())
+}
+
+/// A size as `4096`, `64K`, `64M`, `1G`.
+fn size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split]
+        .parse()
+        .map_err(|_| "write a size like 64M".to_owned())?;
+    let shift = match text[split..].trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        other => return Err(format!("unknown unit '{other}': K, M or G")),
+    };
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "too large".to_owned())
 }
 
 /// The back ends by their numbers.
@@ -311,6 +373,19 @@ impl DomainOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_and_sizes() {
+        let (time, bytes) = (OptionUnit::Time, OptionUnit::Bytes);
+        assert_eq!(time.read("500ms"), Ok(500_000_000));
+        assert_eq!(time.read("2"), Ok(2_000_000_000));
+        assert!(time.read("2h").is_err() && time.read("").is_err() && time.read("99999999999m").is_err());
+        assert_eq!(bytes.read("64M"), Ok(64 << 20));
+        assert_eq!(bytes.read("1GiB"), Ok(1 << 30));
+        assert!(bytes.read("1T").is_err() && bytes.read("99999999999G").is_err());
+        assert_eq!(BACKENDS.read("none"), Ok(2));
+        assert!(BACKENDS.read("nowhere").is_err());
+    }
 
     #[test]
     fn defaults_are_in_range_and_numbers_come_back() {
