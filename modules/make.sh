@@ -28,7 +28,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 out=$root/build/modules
-order=(zlib bzip2 lz4 zstd expat lua sqlite libpng libwebp jpeg nlohmann-json pcre2 opus quickjs)
+order=(zlib bzip2 lz4 zstd expat lua sqlite libpng libwebp jpeg libjpeg-turbo nlohmann-json pcre2 opus quickjs)
 rounds=${ROUNDS:-5}
 
 die() {

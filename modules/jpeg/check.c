@@ -39,7 +39,9 @@ static size_t encode(const unsigned char *rgb, int w, int h, int quality, int ki
 	jpeg_mem_dest(&c, out, &n);
 	c.image_width = (unsigned)w, c.image_height = (unsigned)h;
 	c.input_components = 3, c.in_color_space = JCS_RGB;
+#ifdef MOZJPEG
 	jpeg_c_set_int_param(&c, JINT_COMPRESS_PROFILE, JCP_FASTEST);
+#endif
 	jpeg_set_defaults(&c);
 	jpeg_set_quality(&c, quality, TRUE);
 	if (kind & 1)

@@ -1,7 +1,7 @@
 # libjpeg's interface as MozJPEG has it, without its assembly, as the crate mozjpeg-sys carries it.
 crate=(mozjpeg-sys 2.2.3 7f0dc668bf9bf888c88e2fb1ab16a406d2c380f1d082b20d51dd540ab2aa70c1)
 src=$("$root/sysroot/fetch.sh" crate "${crate[@]}")/vendor
-cflags=(-w "-I$gen" "-I$src")
+cflags=(-w -DMOZJPEG "-I$gen" "-I$src")
 library=(jaricom.c jcapimin.c jcapistd.c jcarith.c jccoefct.c jccolor.c jcdctmgr.c jcext.c jchuff.c jcicc.c jcinit.c jcmainct.c
 	jcmarker.c jcmaster.c jcomapi.c jcparam.c jcphuff.c jcprepct.c jcsample.c jctrans.c jdapimin.c jdapistd.c jdarith.c
 	jdatadst.c jdatasrc.c jdcoefct.c jdcolor.c jddctmgr.c jdhuff.c jdicc.c jdinput.c jdmainct.c jdmarker.c jdmaster.c
