@@ -80,16 +80,26 @@ docs: ## Build the book of all pages, with search, into build/book, and check it
 	@scripts/book.sh
 
 .PHONY: demo-functions
-demo-functions: build ## Functions from text, typed in, called, replaced, deleted; filters beside libpcap (docs/functions.md)
+demo-functions: build ## Functions from text, typed in, called, replaced, deleted; filters beside libpcap; the image server (docs/functions.md)
 	@scripts/setup.sh functions
 	@$(CARGO) build --release --quiet -p ringfence-packet-filter --examples
 	@integrations/packet-filter/demo.sh "$(RELEASE)"
+	@apps/transcode/demo.sh "$(RELEASE)"
 
 .PHONY: bench-functions
 bench-functions: ## What functions from text and packet filters cost, beside gcc -O2 and libpcap (docs/functions.md)
 	@scripts/setup.sh functions
 	@$(CARGO) run --release --quiet -p ringfence-functions --example functions
 	@$(CARGO) run --release --quiet -p ringfence-packet-filter --example filters
+
+.PHONY: demo-transcode
+demo-transcode: build ## The image server: a picture before and after, a function typed in, pictures that are damaged (docs/transcode.md)
+	@apps/transcode/demo.sh "$(RELEASE)"
+
+.PHONY: test-transcode
+test-transcode: build ## The tests of the image server, over its sockets and in a browser
+	@scripts/setup.sh transcode
+	@apps/transcode/test/run.sh
 
 .PHONY: demo-postgresql
 demo-postgresql: build ## Functions of PostgreSQL in a temporary cluster: a call, a crash, an endless loop (docs/postgresql.md)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, test or measure Ringfence on Debian 12.
-#   scripts/setup.sh [build|test|farm|bench|docs|functions|postgresql|httpd]
+#   scripts/setup.sh [build|test|farm|bench|docs|functions|transcode|postgresql|httpd]
 # Does nothing, quickly and without a network, when everything is there.
 set -euo pipefail
 
@@ -81,13 +81,18 @@ farm)
     want msgfmt gettext
     want makeinfo texinfo
     ;;
-docs | functions | postgresql | httpd) ;;
-*) die "usage: setup.sh [build|test|farm|bench|docs|functions|postgresql|httpd]" ;;
+docs | functions | transcode | postgresql | httpd) ;;
+*) die "usage: setup.sh [build|test|farm|bench|docs|functions|transcode|postgresql|httpd]" ;;
 esac
 
 # what compiles expressions of packet filters
 if [[ $what == test || $what == functions ]]; then
     [[ -e /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 ]] || missing+=(libpcap0.8)
+fi
+
+# a browser without a window, for the page of the image server
+if [[ $what == test || $what == transcode ]]; then
+    want chromium chromium
 fi
 
 # the server, its headers, and the command that runs it as its own user

@@ -200,6 +200,8 @@ fi
 if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 demo-functions; then
     step demo-functions bash -c 'cargo build --release --quiet -p ringfence-packet-filter --examples && integrations/packet-filter/demo.sh'
 fi
+# the image server: its tests need its module, and its page a browser
+step transcode apps/transcode/test/run.sh
 step demo apps/demo/run.sh --smoke
 # a thousandth of the work: whether everything is built and agrees, not how fast it is
 step bench bench/run.sh --smoke --json "$logs/bench.json"

@@ -1,0 +1,71 @@
+//! What a client is told when its request fails.
+
+use hyper::StatusCode;
+use ringfence::{CallError, FaultKind};
+use ringfence_functions::FunctionError;
+
+/// A status, and a text for a person. Nothing in it is of other clients or of the host.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub status: StatusCode,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Failure {
+            status,
+            message: message.into(),
+        }
+    }
+
+    /// The server's own fault; the reason is for its log.
+    pub fn internal(why: &dyn std::fmt::Display) -> Self {
+        eprintln!("ringfence-transcode: {why}");
+        Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed")
+    }
+
+    /// A call that did not return; `what` is the module, or the function, for which it was made.
+    pub fn of_call(what: &str, error: &CallError) -> Self {
+        match error {
+            CallError::Fault(fault) => {
+                let status = match fault.kind {
+                    FaultKind::TimeLimit => StatusCode::GATEWAY_TIMEOUT,
+                    _ => StatusCode::INTERNAL_SERVER_ERROR,
+                };
+                // It begins with the name of the domain's first module, and a runtime has none.
+                let public = fault.public().to_string();
+                let how = public.split_once(": ").map_or(&*public, |(_, how)| how);
+                Failure::new(status, format!("{what}: {how}"))
+            }
+            other => Failure::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{what}: {other}")),
+        }
+    }
+
+    /// What a function answered about a picture: 0 if it is content.
+    pub fn of_result(name: &str, result: i64) -> Result<(), Self> {
+        match result {
+            0 => Ok(()),
+            other => Err(Failure::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                format!("function {name} refused the picture, or its arguments: it returned {other}"),
+            )),
+        }
+    }
+
+    /// Why a function was not made or called.
+    pub fn of_function(name: &str, error: &FunctionError) -> Self {
+        let status = match error {
+            FunctionError::Call(e) => return Failure::of_call(&format!("function {name}"), e),
+            FunctionError::Unknown { .. } | FunctionError::Deleted { .. } => StatusCode::NOT_FOUND,
+            FunctionError::Exists { .. } | FunctionError::Part { .. } => StatusCode::CONFLICT,
+            FunctionError::Argument { .. } | FunctionError::Count { .. } => StatusCode::BAD_REQUEST,
+            FunctionError::Full { .. } | FunctionError::Code(_) | FunctionError::Memory(_) => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
+            FunctionError::Domain(_) => return Failure::internal(error),
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        Failure::new(status, error.to_string())
+    }
+}
