@@ -17,7 +17,8 @@ Debian's source packages, unmodified, builds each natively and fenced by the rec
 
 | of {total} projects | |
 |---|---|
-| build natively here | {native} |
+| have been run here | {done} |
+| of these, build natively | {native} |
 | of these, build fenced | {built} |
 | of these, have tests that run natively | {tested} |
 | of these, tests the same fenced | {equal} |
@@ -110,6 +111,7 @@ def render(kept, given):
         product *= r ** (1 / len(ratios))
     text = HEAD.format(
         total=len(listed),
+        done=len(done),
         native=len(native),
         built=len(built),
         tested=len(tested),
