@@ -31,7 +31,8 @@ class RingfenceSymbols(gdb.Command):
             for line in maps:
                 found = re.match(r"([0-9a-f]+)-\S+ r-x\S ([0-9a-f]+) \S+ \S+\s+/memfd:ringfence:(\S+)", line)
                 if found:
-                    base = int(found[1], 16) - int(found[2], 16)
+                    # A page of stubs stands in front of the image.
+                    base = int(found[1], 16) - int(found[2], 16) + 0x1000
                     seen.add((base, found[3]))
         if not seen:
             print("no module is loaded")

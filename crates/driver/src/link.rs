@@ -46,6 +46,9 @@ pub(crate) const FLAGS: &[&str] = &[
     "-Wl,-fini=__rf_no_fini",
 ];
 
+/// How a module is laid out, for ld.
+const LAYOUT: &str = include_str!("module.ld");
+
 /// Where `ringfence run` begins a program.
 const START: &str = "__rf_main";
 
@@ -55,6 +58,8 @@ const LAYOUTS: usize = 8;
 struct Linker<'a> {
     inv: &'a Invocation,
     tools: &'a Tools,
+    /// The file with [`LAYOUT`].
+    layout: String,
     /// Objects, archives, flags, in order; then the libraries that come by themselves.
     line: Vec<String>,
     /// Those of them that this run compiled.
@@ -75,9 +80,12 @@ pub(crate) fn link(
     temp: &TempDir,
     objects: Vec<String>,
 ) -> Result<(), Error> {
+    let layout = temp.file("module.ld");
+    fs::write(&layout, LAYOUT).map_err(|e| Error::read(&layout, e))?;
     let mut linker = Linker {
         inv,
         tools,
+        layout,
         line: Vec::new(),
         temporary: objects.clone(),
         found: Inputs::default(),
@@ -311,6 +319,7 @@ impl Linker<'_> {
         args.extend(extra.iter().cloned());
         // Last, so that no flag of the user undoes them.
         args.extend(FLAGS.iter().map(|s| (*s).to_owned()));
+        args.push(format!("-Wl,-T,{}", self.layout));
         if self.weak_null {
             args.push("-Wl,-z,nodynamic-undefined-weak".to_owned());
         }

@@ -11,7 +11,7 @@ pub const NULL_END: u32 = 0x0001_0000;
 pub const HELD_REACH: i32 = 0x8000;
 const _: () = assert!(HELD_REACH as u32 + 64 < NULL_END);
 
-/// The header page: constants for the domain, read-only, no host address among them. Behind it, up to the stubs, are zeroes:
+/// The header page: constants for the domain, read-only, no host address among them. Behind it, up to the window's stubs, are zeroes:
 /// an inaccessible gap would be one mapping more in every window.
 pub const HEADER: u32 = 0x0001_0000;
 /// Header: the window's base, a u64.
@@ -34,9 +34,13 @@ pub const HEADER_VECTOR_SIZES: u32 = HEADER + 40;
 /// Header: for each image its offset in the window and its length, two u32 each.
 pub const HEADER_IMAGES: u32 = HEADER + 64;
 /// How many images the header has room for.
-pub const HEADER_IMAGES_MOST: u32 = 480;
+pub const HEADER_IMAGES_MOST: u32 = 320;
+/// Header: for each image the offset in the window of its table of frames (`.eh_frame_hdr`), a u32; 0 if it has none.
+pub const HEADER_FRAMES: u32 = HEADER_IMAGES + 8 * HEADER_IMAGES_MOST;
+const _: () = assert!(HEADER_FRAMES + 4 * HEADER_IMAGES_MOST <= HEADER + crate::PAGE as u32);
 
-/// Gate stubs: executable and readable, the same pages in every window.
+/// Gate stubs: executable and readable, the same pages in every window; those that a window uses. Number 0 is the last one, so that
+/// they end where the first image begins.
 pub const STUBS: u32 = 0x0002_0000;
 /// Bytes from one stub to the next.
 pub const STUB_SIZE: u32 = 32;
@@ -44,6 +48,12 @@ pub const STUB_SIZE: u32 = 32;
 pub const STUB_COUNT: u32 = 4096;
 /// Where the stubs end.
 pub const STUBS_END: u32 = STUBS + STUB_SIZE * STUB_COUNT;
+
+/// Offset of stub `number`, which is below [`STUB_COUNT`].
+#[must_use]
+pub const fn stub_at(number: u32) -> u32 {
+    STUBS_END - STUB_SIZE * (number + 1)
+}
 
 /// Stubs below this number belong to the runtime ([`stub`]); imports are numbered from here.
 pub const STUB_FIRST_IMPORT: u32 = 16;

@@ -32,7 +32,7 @@ fn adds(n: u8) -> Vec<u8> {
 
 /// Calls `stub` with its own arguments, and returns 7.
 fn calls_out(stub: u32) -> Vec<u8> {
-    let address = 0x0002_0000 + 32 * stub;
+    let address = ringfence_isa::window::stub_at(stub);
     let mut code = vec![0x41, 0xBB];
     code.extend(address.to_le_bytes());
     // The identifier in the compare must not lie at 4 modulo 8: 8 + 6 + 1 + 10 = 25.

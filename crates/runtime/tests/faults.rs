@@ -60,8 +60,8 @@ fn every_kind_of_fault() {
         bad(base + 0x1_0000, Access::Write),
         "write_at",
     );
-    // The zeroes between header and stubs, and the first image's own header behind the stubs.
-    for constant in [0x1_1000, 0x1_FFFC, 0x4_0000] {
+    // The zeroes between header and stubs, the stubs, and the first image's text behind them.
+    for constant in [0x1_1000, 0x1_FFFC, 0x3_EFFC, 0x3_FFE0, 0x4_0000] {
         expect(
             "write_at",
             &[constant, 1],
@@ -77,9 +77,12 @@ fn every_kind_of_fault() {
     expect("trap", &[], FaultKind::Trap, "trap");
     expect("recurse", &[1 << 40], FaultKind::ControlStack, "recurse");
     expect("deep", &[0], FaultKind::DataStack, "deep");
+    // Zeroes behind the header, places of stubs that this window does not have, the middle of one that it has, and so on.
     for target in [
         0,
         0x1_1000,
+        0x2_0000,
+        0x3_EFE0,
         0x3_FFF8,
         0x4_0000,
         d.symbol("counter").unwrap(),

@@ -49,6 +49,15 @@ fn the_domain_reads_the_list_and_can_never_write_it() {
     changed(&d);
     let both = images(&d);
     assert_eq!(both[..2], one[..]);
+    // Where unwinders find each one's tables: version 1, and the encodings that ld writes.
+    for n in 0..3 {
+        let frames = told(&d, window::HEADER_FRAMES + 4 * n);
+        let mut head = [0; 4];
+        d.as_ref()
+            .read(d.as_ref().base() + u64::from(frames), &mut head)
+            .unwrap();
+        assert_eq!(head, [1, 0x1B, 3, 0x3B], "image {n}");
+    }
     d.remove("a").unwrap();
     changed(&d);
     assert_eq!(images(&d), [own[0], both[2]]);

@@ -71,22 +71,10 @@ static _Noreturn __attribute__((noinline)) void rf_resume(struct _Unwind_Context
 		rf_resume(target);                                                                            \
 	} while (0)
 
-/* A module's tables: found through the list of images in the window's header page, then by binary search in the header
- * of .eh_frame that the linker sorts. */
+/* A module's tables: found through the lists in the window's header page, then by binary search in the header of .eh_frame
+ * that the linker sorts. */
 struct rf_image {
 	unsigned offset, length;
-};
-struct rf_ehdr {
-	unsigned char ident[16];
-	unsigned short type, machine;
-	unsigned version;
-	unsigned long entry, phoff, shoff;
-	unsigned flags;
-	unsigned short ehsize, phentsize, phnum;
-};
-struct rf_phdr {
-	unsigned type, flags;
-	unsigned long offset, vaddr, paddr, filesz, memsz, align;
 };
 struct rf_hdr {
 	unsigned char version, eh_frame_encoding, count_encoding, table_encoding;
@@ -97,19 +85,10 @@ struct rf_hdr {
 	} table[];
 };
 
-static const struct rf_hdr *rf_tables(const char *image)
+static bool rf_is_usable(const struct rf_hdr *h)
 {
-	const struct rf_ehdr *e = (const void *)image;
-	const struct rf_phdr *p = (const void *)(image + e->phoff);
-
-	for (unsigned i = 0; i < e->phnum; i++)
-		if (p[i].type == 0x6474e550) { /* PT_GNU_EH_FRAME */
-			const struct rf_hdr *h = (const void *)(image + p[i].vaddr);
-			if (h->version == 1 && h->eh_frame_encoding == (DW_EH_PE_pcrel | DW_EH_PE_sdata4) &&
-			    h->count_encoding == DW_EH_PE_udata4 && h->table_encoding == (DW_EH_PE_datarel | DW_EH_PE_sdata4))
-				return h;
-		}
-	return NULL;
+	return h->version == 1 && h->eh_frame_encoding == (DW_EH_PE_pcrel | DW_EH_PE_sdata4) &&
+	       h->count_encoding == DW_EH_PE_udata4 && h->table_encoding == (DW_EH_PE_datarel | DW_EH_PE_sdata4);
 }
 
 /* What was found last, by place: an exception looks each of its frames up twice, and programs throw from the same places. Of no
@@ -125,14 +104,17 @@ static const fde *rf_find(void *pc, void **func)
 {
 	unsigned count = *(const volatile unsigned *)0x10014; /* isa::window::HEADER_IMAGE_COUNT */
 	const struct rf_image *images = (const void *)0x10040; /* isa::window::HEADER_IMAGES */
+	const unsigned *frames = (const void *)0x10a40;        /* isa::window::HEADER_FRAMES */
 	unsigned at = (unsigned)(unsigned long)pc;
 
-	__asm__("" : "+r"(images));
+	__asm__("" : "+r"(images), "+r"(frames));
 	for (unsigned i = 0; i < count; i++) {
 		if (at - images[i].offset >= images[i].length)
 			continue;
-		const struct rf_hdr *h = rf_tables((char *)pc - (at - images[i].offset));
-		if (!h || h->count == 0)
+		if (frames[i] == 0)
+			return NULL;
+		const struct rf_hdr *h = (const void *)((char *)pc - at + frames[i]);
+		if (!rf_is_usable(h) || h->count == 0)
 			return NULL;
 		long wanted = (char *)pc - (const char *)h;
 		/* No branch depends on what is read: half of them would be mispredicted. */

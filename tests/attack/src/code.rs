@@ -46,7 +46,7 @@ impl Code {
     /// Offset in the window of stub `number`.
     #[must_use]
     pub fn stub(number: u32) -> u32 {
-        window::STUBS + number * window::STUB_SIZE
+        window::stub_at(number)
     }
 
     fn check(&mut self, last: [u8; 3]) -> &mut Self {

@@ -80,7 +80,7 @@ pub enum HostError {
     /// The process is near the system's limit of memory mappings.
     #[error(
         "{used} memory mappings would be in use, and {limit} are allowed for a process; raise the limit \
-         (sysctl -w vm.max_map_count=1048576, 7 for each domain and 8 for each thread in it are usual), trim idle domains, or use fewer"
+         (sysctl -w vm.max_map_count=1048576, 5 for each domain and 8 for each thread in it are usual), trim idle domains, or use fewer"
     )]
     Mappings {
         /// Mappings that the runtime has made and an estimate of the host's own.

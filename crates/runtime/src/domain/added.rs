@@ -21,9 +21,10 @@ use crate::domain::relocate::{GAP, Placed, Resolver};
 use crate::lanes::signal;
 use crate::lanes::world;
 use crate::load::module::Module;
+use crate::load::stubs;
 use crate::os::lock::Locked;
 use crate::os::{clock, guarded, host, sys};
-use crate::place::header::Header;
+use crate::place::header::{Header, Listed};
 use crate::place::room::Room;
 use ringfence_core::error::{CallError, DomainError, HostError, MemoryError, ModuleError};
 use ringfence_isa::window;
@@ -162,10 +163,10 @@ impl Family {
     }
 
     /// What the header lists, with the modules that the domain was made of.
-    fn images(&self, domain: &Inner) -> Vec<(u32, u32)> {
+    fn images(&self, domain: &Inner) -> Vec<Listed> {
         let own = domain.layout.placed.iter();
         own.chain(self.members.iter().map(|m| &m.added.placed))
-            .map(|p| (p.offset, p.module.0.parsed.image_len))
+            .map(Placed::listed)
             .collect()
     }
 
@@ -173,7 +174,7 @@ impl Family {
     fn ready(&mut self, domain: &Inner) -> Result<(), HostError> {
         match &mut self.header {
             Some(header) => header.ready()?,
-            none => *none = Some(Header::new(domain.base())?),
+            none => *none = Some(Header::new(domain.base(), stubs::start(domain.used.len()))?),
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::lanes::lane::{Target, gone};
 use crate::lanes::last_error;
 use crate::lanes::thunk::Thunk;
 use crate::lanes::world;
+use crate::load::stubs;
 use ringfence_core::Reporting;
 use ringfence_core::error::{CallError, GrantError, HostError};
 use std::ffi::c_void;
@@ -180,7 +181,7 @@ pub fn last_status() -> u64 {
 #[must_use]
 pub fn reporting() -> Reporting {
     Reporting {
-        status: i64::from(gate::tls_offset()) + offset_of!(gate::Tls, status) as i64,
+        status: i64::from(stubs::tls_offset()) + offset_of!(gate::Tls, status) as i64,
         fail: last_error::set_error,
         take: last_error::take_error,
     }

@@ -7,6 +7,7 @@ use crate::domain::slot::Slot;
 use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
 use crate::load::elf::{Load, Parsed};
+use crate::load::stubs::{self, LEAD};
 use crate::os::{host, pages, sys};
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
@@ -109,13 +110,43 @@ pub(super) fn map_image(
         .try_for_each(|piece| map_piece(p, file, base, piece))
 }
 
+/// Whether the image begins with its text and lies behind the stubs, which are one mapping with it then.
+fn behind_stubs(p: &relocate::Placed) -> bool {
+    p.offset == window::IMAGES && p.module.0.parsed.text == 0
+}
+
+/// Where in the sealed file an image's byte is.
+fn in_file(offset: u32) -> u64 {
+    u64::from(LEAD) + u64::from(offset)
+}
+
+/// Maps the stubs that do not come with the first image, from the one at offset `start` on. `mappings` becomes more by what that takes.
+pub(super) fn map_stubs(layout: &Layout, base: u64, start: u32, mappings: &mut u64) -> Result<(), HostError> {
+    let with_text = layout.placed.first().is_some_and(behind_stubs);
+    let end = window::STUBS_END - if with_text { LEAD } else { 0 };
+    if start == end {
+        return Ok(());
+    }
+    host::take_mappings(1)?;
+    *mappings += 1;
+    let (at, prot) = (base + u64::from(start), libc::PROT_READ | libc::PROT_EXEC);
+    let offset = u64::from(start - window::STUBS);
+    // SAFETY: inside our own window, the part that is for stubs, and nobody is inside.
+    unsafe { sys::map_file(at, (end - start).into(), prot, stubs::file()?, offset) }
+}
+
 fn map_piece(p: &relocate::Placed, file: BorrowedFd<'_>, base: u64, piece: &Piece) -> Result<(), HostError> {
-    let at = base + u64::from(p.offset) + u64::from(piece.start);
-    let len = u64::from(piece.end - piece.start);
-    // SAFETY: inside our own window, in the part that is for this image.
+    let lead = if piece.start == 0 && behind_stubs(p) {
+        LEAD
+    } else {
+        0
+    };
+    let at = base + u64::from(p.offset) + u64::from(piece.start) - u64::from(lead);
+    let len = u64::from(piece.end - piece.start + lead);
+    // SAFETY: inside our own window, in the part that is for this image or for stubs.
     unsafe {
         if piece.from_file {
-            sys::map_file(at, len, piece.prot, file, piece.start.into())
+            sys::map_file(at, len, piece.prot, file, in_file(piece.start) - u64::from(lead))
         } else {
             sys::map_anonymous(at, len, piece.prot, true).map(drop)
         }
@@ -135,28 +166,52 @@ pub(super) fn protect_relocated(p: &relocate::Placed, base: u64) -> Result<(), H
     }
 }
 
-/// Pages of modules' data as they are after relocation.
+/// What relocations have written to modules' writable data: a few words of pages that are the module's file otherwise.
 #[derive(Default)]
 pub(super) struct Pristine {
     /// Their addresses, ascending.
-    pages: Vec<u64>,
-    /// Their bytes, in the same order.
-    bytes: Vec<u8>,
+    places: Vec<u64>,
+    /// Eight bytes at each, in the same order.
+    words: Vec<[u8; WORD]>,
 }
 
+const WORD: usize = 8;
+
 impl Pristine {
-    /// Those from `from` to `to`.
-    fn within(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &[u8])> {
-        let first = self.pages.partition_point(|&page| page < from);
-        let pages = self.pages[first..]
-            .iter()
-            .copied()
-            .take_while(move |&page| page < to);
-        pages.zip(self.bytes[first * sys::PAGE..].chunks_exact(sys::PAGE))
+    /// Notes what stands at these addresses.
+    ///
+    /// # Safety
+    /// All are of readable words of a domain's, which nobody changes meanwhile.
+    unsafe fn note(&mut self, mut places: Vec<u64>) -> Result<(), HostError> {
+        places.sort_unstable();
+        places.dedup();
+        let room =
+            (self.words.try_reserve_exact(places.len())).and(self.places.try_reserve_exact(places.len()));
+        room.map_err(|_| HostError::NoMemory)?;
+        // SAFETY: the caller's promise.
+        let word = |&place: &u64| unsafe { (place as *const [u8; WORD]).read_unaligned() };
+        self.words.extend(places.iter().map(word));
+        self.places.append(&mut places);
+        Ok(())
+    }
+
+    /// Writes those from `from` to `to`, or the part of them that lies there.
+    ///
+    /// # Safety
+    /// The range is of a domain's writable memory, and nobody is inside.
+    unsafe fn write(&self, from: u64, to: u64) {
+        let first = self.places.partition_point(|&place| place + WORD as u64 <= from);
+        let noted = self.places[first..].iter().zip(&self.words[first..]);
+        for (&place, word) in noted.take_while(|(place, _)| **place < to) {
+            let (start, end) = (place.max(from), (place + WORD as u64).min(to));
+            let bytes = &word[(start - place) as usize..(end - place) as usize];
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start as *mut u8, bytes.len()) };
+        }
     }
 }
 
-/// Writes all relocations, makes read-only what is to be, and keeps copies of the writable pages that have any.
+/// Writes all relocations, makes read-only what is to be, and notes those in writable data.
 pub(super) fn relocate_all(
     layout: &Layout,
     linker: &mut Resolver<'_>,
@@ -167,32 +222,18 @@ pub(super) fn relocate_all(
         let parsed = &p.module.0.parsed;
         let image = base + u64::from(p.offset);
         let relro = parsed.relro.unwrap_or((0, 0));
-        let mut pages: Vec<u64> = Vec::new();
+        let mut places: Vec<u64> = Vec::new();
         for relocation in &parsed.relocations {
             let value = linker.value(number, relocation, base)?;
             let at = image + u64::from(relocation.offset);
             // SAFETY: the parser checked that the eight bytes lie in a data segment, which is mapped writable.
             unsafe { (at as *mut u64).write_unaligned(value) };
-            for page in [sys::page_down(at), sys::page_down(at + 7)] {
-                let offset = (page - image) as u32;
-                if !(relro.0..relro.1).contains(&offset) && pages.last() != Some(&page) {
-                    host::push(&mut pages, page)?;
-                }
+            if relocation.offset < relro.0 || relocation.offset + WORD as u32 > relro.1 {
+                host::push(&mut places, at)?;
             }
         }
-        pages.sort_unstable();
-        pages.dedup();
-        let more = pages.len() * sys::PAGE;
-        pristine
-            .bytes
-            .try_reserve_exact(more)
-            .map_err(|_| HostError::NoMemory)?;
-        for &page in &pages {
-            // SAFETY: a mapped page of the module's data.
-            let bytes = unsafe { std::slice::from_raw_parts(page as *const u8, sys::PAGE) };
-            pristine.bytes.extend_from_slice(bytes);
-            host::push(&mut pristine.pages, page)?;
-        }
+        // SAFETY: as above; no code of the domain's has run.
+        unsafe { pristine.note(places)? };
         protect_relocated(p, base)?;
     }
     Ok(pristine)
@@ -251,25 +292,23 @@ fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Re
             let offset = (page - image) as u32;
             // SAFETY: a writable page of a module's data, in which nobody is.
             let to = unsafe { std::slice::from_raw_parts_mut(page as *mut u8, sys::PAGE) };
-            if let Some((_, bytes)) = inner.pristine.within(page, page + 1).next() {
-                to.copy_from_slice(bytes);
-            } else if offset >= file_end {
+            if offset >= file_end {
                 to.fill(0);
             } else if let Some(bytes) = p.module.0.pristine(offset, sys::PAGE) {
                 to.copy_from_slice(bytes);
             }
+            // SAFETY: as above.
+            unsafe { inner.pristine.write(page, page + sys::PAGE as u64) };
         }
         return Ok(());
     }
     // SAFETY: nobody is inside.
     unsafe {
         let known = u64::from(file_end.clamp(start, end) - start);
-        sys::drop_to_file(from, to - from, &p.module.0.file, start.into(), known)?;
+        sys::drop_to_file(from, to - from, &p.module.0.file, in_file(start), known)?;
     }
-    for (page, bytes) in inner.pristine.within(from, to) {
-        // SAFETY: a mapped, writable page of a module's data.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), page as *mut u8, bytes.len()) };
-    }
+    // SAFETY: mapped, writable data of a module, in which nobody is.
+    unsafe { inner.pristine.write(from, to) };
     Ok(())
 }
 

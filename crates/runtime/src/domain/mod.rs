@@ -10,6 +10,7 @@ use crate::lanes::set::{LaneSet, Lanes};
 use crate::lanes::thunk::Thunk;
 use crate::lanes::{lane, signal, watchdog, world};
 use crate::load::module::{ExportKind, Module};
+use crate::load::stubs;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{clock, host, sys};
 use crate::place::memory::Memory;
@@ -120,7 +121,7 @@ pub(crate) struct Inner {
     added: family::Chain,
     /// Whether one of them can learn how its calls of other domains went.
     asks_later: AtomicBool,
-    /// Writable pages as they are after relocation.
+    /// What relocations have written to writable data.
     pristine: image::Pristine,
     uses_vectors: bool,
     uses_x87: bool,
@@ -343,9 +344,9 @@ impl Domain {
                 ),
             });
         }
-        let mappings = layout.placed.iter().map(image::mappings).sum();
+        let mut mappings = layout.placed.iter().map(image::mappings).sum();
         host::take_mappings(mappings)?;
-        let made = Self::build(layout, imports, options, mappings);
+        let made = Self::build(layout, imports, options, &mut mappings);
         if made.is_err() {
             host::give_mappings(mappings);
         }
@@ -356,13 +357,9 @@ impl Domain {
         layout: Layout,
         imports: Imports,
         options: &DomainOptions,
-        mappings: u64,
+        mappings: &mut u64,
     ) -> Result<Domain, DomainError> {
-        let images: Vec<_> = layout
-            .placed
-            .iter()
-            .map(|p| (p.offset, p.module.0.parsed.image_len))
-            .collect();
+        let images: Vec<_> = layout.placed.iter().map(relocate::Placed::listed).collect();
         let data = layout.placed.iter().map(image::data_len).sum();
         if data > options.memory_limit {
             return Err(DomainError::Memory(MemoryError::Limit {
@@ -383,6 +380,7 @@ impl Domain {
         }
         let used = std::mem::take(&mut linker.used);
         let asks_call_status = linker.asks_call_status;
+        image::map_stubs(&layout, base, stubs::start(used.len()), mappings)?;
         let uses_vectors = options.extensible || layout.placed.iter().any(|p| p.module.report().uses_vector);
         let uses_x87 = options.x87 || layout.placed.iter().any(|p| p.module.report().uses_x87);
         let (table, slots) = import_table(&used, uses_vectors, uses_x87)?;
@@ -426,7 +424,7 @@ impl Domain {
             pristine,
             uses_vectors,
             uses_x87,
-            mappings,
+            mappings: *mappings,
             initial: Lock::new(Rank::Checkpoint, None),
         };
         Ok(Domain::of(Arc::new_cyclic(|me| {
@@ -533,7 +531,7 @@ impl Domain {
     pub fn import_address(&self, name: &str) -> Option<u64> {
         let number = self.0.used.iter().position(|used| used.name == name)?;
         let stub = window::STUB_FIRST_IMPORT + number as u32;
-        Some(self.0.base() + u64::from(relocate::stub_offset(stub)))
+        Some(self.0.base() + u64::from(window::stub_at(stub)))
     }
 
     /// The borrowed form, which has the memory operations.

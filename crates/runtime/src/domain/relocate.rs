@@ -5,6 +5,7 @@ use crate::load::elf::{Relocation, RelocationKind, Symbol};
 use crate::load::module::{ExportKind, Module};
 use crate::load::names::plain;
 use crate::os::host;
+use crate::place::header::Listed;
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::{PAGE, note, window};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,18 @@ pub(crate) struct Placed {
     pub offset: u32,
     /// How far below the thread pointer its thread-local block starts.
     pub tls: u32,
+}
+
+impl Placed {
+    /// What the header page tells of it.
+    pub(crate) fn listed(&self) -> Listed {
+        let parsed = &self.module.0.parsed;
+        Listed {
+            offset: self.offset,
+            len: parsed.image_len,
+            frames: parsed.frames.map_or(0, |frames| self.offset + frames),
+        }
+    }
 }
 
 /// Everything that the window's place does not matter for.
@@ -299,7 +312,7 @@ impl<'a> Resolver<'a> {
             None => None,
         };
         match stub {
-            Some(stub) => Ok(Value::Address(stub_offset(stub))),
+            Some(stub) => Ok(Value::Address(window::stub_at(stub))),
             None if weak => Ok(Value::Nothing),
             None => Err(self.unresolved(module, function.unwrap_or(name))),
         }
@@ -320,8 +333,4 @@ impl<'a> Resolver<'a> {
         let binding = self.imports.and_then(|i| i.functions.get(function));
         binding.map(|binding| self.bind(function, binding)).transpose()
     }
-}
-
-pub(crate) fn stub_offset(stub: u32) -> u32 {
-    window::STUBS + stub * window::STUB_SIZE
 }

@@ -71,6 +71,9 @@ impl Domain {
                 world::revoke(&mut world, inner.index, lane);
             }
         }
+        if set.lanes.is_empty() && set.lost.is_empty() {
+            inner.lanes.first.give_room_back();
+        }
         let mut count = 0;
         if set.lanes.is_empty() && set.lost.is_empty() && !set.free.is_empty() {
             // All of the lanes' area at once: then its page tables go, too.

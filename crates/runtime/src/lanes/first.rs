@@ -91,6 +91,17 @@ impl First {
         self.lock().notes.get_or_insert_with(Notes::new);
     }
 
+    /// Gives the room back: the domain has no lane, and the next one [makes](Self::prepare) it again.
+    pub(crate) fn give_room_back(&self) {
+        let mut state = self.lock();
+        if !state.set {
+            let room = state.notes.take();
+            // Freed without the lock.
+            drop(state);
+            drop(room);
+        }
+    }
+
     /// Keeps the failure of a call, which `fill` notes, if it is the first. `lane`: the one of the call, if calls around it in the
     /// same lane end for the same reason; else 0.
     ///

@@ -152,16 +152,6 @@ pub(crate) fn contains(rip: u64) -> bool {
     ((&raw const __rf_gate_begin) as u64..(&raw const __rf_gate_end) as u64).contains(&rip)
 }
 
-/// Offset of the runtime's thread-local words from `fs`, the same for all threads.
-pub(crate) fn tls_offset() -> i32 {
-    let offset: i64;
-    // SAFETY: reads a constant that the dynamic linker stored.
-    unsafe {
-        asm!("mov {}, qword ptr [rip + __rf_tls@GOTTPOFF]", out(reg) offset, options(nomem, nostack, preserves_flags, pure));
-    }
-    offset as i32
-}
-
 /// The thread pointer: identifies a thread.
 #[inline]
 pub(crate) fn thread_pointer() -> u64 {

@@ -113,6 +113,8 @@ pub(crate) struct Parsed {
     pub loads: Vec<Load>,
     pub text: usize,
     pub image_len: u32,
+    /// Where its table of frames (`.eh_frame_hdr`) is, if it has one: for the module's own unwinder.
+    pub frames: Option<u32>,
     /// Made read-only after relocation: whole pages.
     pub relro: Option<(u32, u32)>,
     pub tls: Option<TlsTemplate>,
@@ -222,6 +224,7 @@ pub(crate) fn parse(name: &str, data: &[u8], budget: &mut Budget) -> Result<Pars
     let mut dynamic = None;
     let mut relro = None;
     let mut tls = None;
+    let mut frames = None;
     for p in headers {
         let (vaddr, memsz, filesz) = (p.p_vaddr(ENDIAN), p.p_memsz(ENDIAN), p.p_filesz(ENDIAN));
         match p.p_type(ENDIAN) {
@@ -235,6 +238,7 @@ pub(crate) fn parse(name: &str, data: &[u8], budget: &mut Budget) -> Result<Pars
             elf::PT_NOTE if note.is_none() => note = find_note(&mut r, p)?,
             elf::PT_DYNAMIC => dynamic = Some((vaddr, filesz)),
             elf::PT_GNU_RELRO => relro = Some((vaddr, memsz)),
+            elf::PT_GNU_EH_FRAME => frames = Some((vaddr, memsz)),
             elf::PT_TLS => tls = Some((vaddr, filesz, memsz, p.p_align(ENDIAN))),
             _ => {}
         }
@@ -284,6 +288,8 @@ pub(crate) fn parse(name: &str, data: &[u8], budget: &mut Budget) -> Result<Pars
     let relro = relro.map(|range| check_relro(&r, range)).transpose()?.flatten();
     let tls = tls.map(|t| check_tls(&r, t)).transpose()?.filter(|t| t.len > 0);
 
+    let frames = frames.filter(|&(at, len)| len > 0 && r.loads.iter().any(|l| l.contains(at, len)));
+
     if r.loads.iter().map(|l| u64::from(l.file_len)).sum::<u64>() > data.len() as u64 {
         return r.bad(0, "segments share bytes of the file");
     }
@@ -292,6 +298,7 @@ pub(crate) fn parse(name: &str, data: &[u8], budget: &mut Budget) -> Result<Pars
     let mut parsed = Parsed {
         text,
         image_len,
+        frames: frames.map(|(at, _)| at as u32),
         relro,
         tls,
         note,

@@ -6,6 +6,7 @@ pub mod module;
 pub(crate) mod names;
 pub(crate) mod options;
 mod steps;
+pub(crate) mod stubs;
 pub(crate) mod symbolize;
 pub mod symbols;
 pub(crate) mod trace;

@@ -4,6 +4,7 @@
 
 pub use crate::load::options::LoadOptions;
 use crate::load::steps::{self, Loaded};
+use crate::load::stubs;
 pub use crate::load::symbols::{Export, ExportKind, Import, Note, Segment};
 use crate::os::file;
 use crate::os::host;
@@ -197,7 +198,7 @@ impl Inner {
     pub(crate) fn pristine(&self, offset: u32, len: usize) -> Option<&[u8]> {
         let view = self.image.get_or_init(|| {
             host::take_mappings(1).ok()?;
-            let view = |file| View::new(file, 0, self.parsed.image_len.into());
+            let view = |file| View::new(file, stubs::LEAD.into(), self.parsed.image_len.into());
             let made = self.file.get().and_then(view);
             made.inspect_err(|_| host::give_mappings(1)).ok()
         });

@@ -8,6 +8,7 @@ use crate::load::elf::{self, Parsed, Relocation, RelocationKind, Symbol};
 use crate::load::labels;
 use crate::load::names::{Names, plain};
 use crate::load::options::LoadOptions;
+use crate::load::stubs;
 use crate::load::symbols::{Export, ExportKind, Import};
 use crate::os::host;
 use crate::os::kept::KeptFile;
@@ -22,7 +23,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// What loading a file leaves.
 pub(crate) struct Loaded {
     pub parsed: Parsed,
-    /// The sealed image.
+    /// The sealed image, behind [`stubs::LEAD`] bytes of stubs.
     pub file: KeptFile,
     pub report: Report,
     pub exports: Vec<Export>,
@@ -160,19 +161,23 @@ impl Steps<'_> {
         Ok((range, code))
     }
 
-    /// The image in a memory file that nobody can change, and its text as the verifier is to see it.
+    /// Stubs and the image in a memory file that nobody can change, and its text as the verifier is to see it.
     fn seal(&mut self, parsed: &Parsed, code: Vec<u8>) -> Result<(OwnedFd, Text), LoadError> {
         // What the file's pages in memory will take.
+        self.pay(stubs::LEAD.into())?;
         for load in &parsed.loads {
             self.pay((load.file_page_end() - load.page_start()).into())?;
         }
-        let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(parsed.loads.len());
+        let lead = u64::from(stubs::LEAD);
+        let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(1 + parsed.loads.len());
         for load in &parsed.loads {
             let bytes = &self.bytes[load.file_offset..load.file_offset + load.file_len as usize];
-            pieces.push((load.start.into(), bytes));
+            pieces.push((lead + u64::from(load.start), bytes));
         }
         pieces[parsed.text].1 = &code;
-        let file = sys::sealed_file_of(&memory_name(self.name), u64::from(parsed.image_len), &pieces)?;
+        pieces.push((0, stubs::lead()));
+        let len = lead + u64::from(parsed.image_len);
+        let file = sys::sealed_file_of(&memory_name(self.name), len, &pieces)?;
         let pages = code.len() as u64;
         let text = Text::new(code, &file, parsed.loads[parsed.text].start)?;
         if matches!(text, Text::View(_)) {
@@ -233,11 +238,8 @@ impl Text {
         if code.len() <= Self::COPIED {
             return Ok(Text::Copy(code.into()));
         }
-        Ok(Text::View(View::new(
-            file.as_fd(),
-            start.into(),
-            code.len() as u64,
-        )?))
+        let at = u64::from(stubs::LEAD) + u64::from(start);
+        Ok(Text::View(View::new(file.as_fd(), at, code.len() as u64)?))
     }
 
     fn bytes(&self) -> &[u8] {

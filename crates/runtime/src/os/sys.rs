@@ -13,10 +13,6 @@ pub(crate) fn page_up(n: u64) -> u64 {
     (n + (PAGE as u64 - 1)) & !(PAGE as u64 - 1)
 }
 
-pub(crate) fn page_down(n: u64) -> u64 {
-    n & !(PAGE as u64 - 1)
-}
-
 /// Whether a system call of this file is to fail without being made: tests ask for it.
 #[cfg(not(test))]
 const fn refused() -> bool {

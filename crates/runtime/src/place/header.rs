@@ -12,19 +12,24 @@ use ringfence_isa::window;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// From the header to the stubs: one mapping, of which only the first page holds anything.
-pub(crate) const LEN: u64 = (window::STUBS - window::HEADER) as u64;
+/// From the header to the end of the stubs, which are mapped over as much of it as the window uses: one mapping, of which only the
+/// first page holds anything.
+pub(crate) const LEN: u64 = (window::STUBS_END - window::HEADER) as u64;
+
+/// What the page tells of an image, as offsets in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub offset: u32,
+    pub len: u32,
+    /// Its table of frames, or 0.
+    pub frames: u32,
+}
 
 /// Writes a fresh header.
 ///
 /// # Safety
 /// `page` is a writable page of zeroes that nobody else uses yet.
-pub(crate) unsafe fn fill(
-    page: u64,
-    base: u64,
-    processors: u32,
-    images: &[(u32, u32)],
-) -> Result<(), HostError> {
+pub(crate) unsafe fn fill(page: u64, base: u64, processors: u32, images: &[Listed]) -> Result<(), HostError> {
     let features = host::check()?.features;
     // SAFETY: all places are in the page.
     unsafe {
@@ -63,16 +68,17 @@ fn place(page: u64, at: u32) -> *const AtomicU32 {
 ///
 /// # Safety
 /// `page` is a header's page, writable, and nobody else writes it.
-unsafe fn list(page: u64, images: &[(u32, u32)], changes: u32) {
+unsafe fn list(page: u64, images: &[Listed], changes: u32) {
     let listed = images.len().min(window::HEADER_IMAGES_MOST as usize);
     let set = |at: u32, value: u32| {
         // SAFETY: all places are in the page.
         unsafe { &*place(page, at) }.store(value, Ordering::Release);
     };
-    for (i, (offset, len)) in images[..listed].iter().enumerate() {
-        let entry = window::HEADER_IMAGES + 8 * i as u32;
-        set(entry, *offset);
-        set(entry + 4, *len);
+    for (i, image) in (0u32..).zip(&images[..listed]) {
+        let entry = window::HEADER_IMAGES + 8 * i;
+        set(entry, image.offset);
+        set(entry + 4, image.len);
+        set(window::HEADER_FRAMES + 4 * i, image.frames);
     }
     // A thread that reads the list meanwhile finds an image that is new complete, or does not find it.
     set(window::HEADER_IMAGE_COUNT, listed as u32);
@@ -82,17 +88,21 @@ unsafe fn list(page: u64, images: &[(u32, u32)], changes: u32) {
 /// The writable view of one window's header.
 pub(crate) struct Header {
     base: u64,
+    /// Bytes up to the window's first stub.
+    len: u64,
     at: u64,
     forks: u64,
 }
 
 impl Header {
-    /// Puts the header of the window at `base` into a file.
-    pub(crate) fn new(base: u64) -> Result<Header, HostError> {
+    /// Puts the header of the window at `base` into a file. The window's stubs begin at the offset `stubs`.
+    pub(crate) fn new(base: u64, stubs: u32) -> Result<Header, HostError> {
+        let len = u64::from(stubs - window::HEADER);
         host::take_mappings(1)?;
-        let at = map(base).inspect_err(|_| host::give_mappings(1))?;
+        let at = map(base, len).inspect_err(|_| host::give_mappings(1))?;
         Ok(Header {
             base,
+            len,
             at,
             forks: arena::forks(),
         })
@@ -102,7 +112,7 @@ impl Header {
     pub(crate) fn ready(&mut self) -> Result<(), HostError> {
         let forks = arena::forks();
         if self.forks != forks {
-            let at = map(self.base)?;
+            let at = map(self.base, self.len)?;
             self.unmap();
             (self.at, self.forks) = (at, forks);
         }
@@ -111,7 +121,7 @@ impl Header {
 
     /// Tells other images from now on. Either they are those before and more behind them, or no thread is in the domain that could
     /// be reading. `changes` is another number each time.
-    pub(crate) fn list(&mut self, images: &[(u32, u32)], changes: u32) {
+    pub(crate) fn list(&mut self, images: &[Listed], changes: u32) {
         debug_assert_eq!(self.forks, arena::forks());
         // SAFETY: our own view of the page; whoever changes it holds it alone.
         unsafe { list(self.at, images, changes) };
@@ -131,9 +141,9 @@ impl Drop for Header {
 }
 
 /// Puts a file with the same bytes in the place of a window's header, in one step; where its page is mapped writable.
-fn map(base: u64) -> Result<u64, HostError> {
+fn map(base: u64, len: u64) -> Result<u64, HostError> {
     let header = base + u64::from(window::HEADER);
-    let file = sys::memory_file(c"ringfence-header", LEN)?;
+    let file = sys::memory_file(c"ringfence-header", len)?;
     let shared = |at: u64, len: u64, prot: i32, fixed: i32| {
         sys::exact(prot)?;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | fixed;
@@ -147,7 +157,7 @@ fn map(base: u64) -> Result<u64, HostError> {
     let view = shared(0, sys::PAGE as u64, libc::PROT_READ | libc::PROT_WRITE, 0)?;
     // SAFETY: two pages that are mapped, and different; nobody changes the old one, for the world is locked.
     unsafe { std::ptr::copy_nonoverlapping(header as *const u8, view as *mut u8, sys::PAGE) };
-    if let Err(e) = shared(header, LEN, libc::PROT_READ, libc::MAP_FIXED) {
+    if let Err(e) = shared(header, len, libc::PROT_READ, libc::MAP_FIXED) {
         // SAFETY: mapped above.
         unsafe { libc::munmap(view as *mut _, sys::PAGE) };
         return Err(e);
@@ -160,14 +170,23 @@ mod tests {
     use super::*;
     use crate::place::window::Window;
 
+    fn listed(offset: u32, len: u32) -> Listed {
+        let frames = offset + 16;
+        Listed { offset, len, frames }
+    }
+
     #[test]
     fn a_list_changes_and_the_rest_stays() {
-        let window = Window::new(3, &[(0x10_0000, 0x3000), (0x12_0000, 4096)]).expect("window");
+        let window = Window::new(3, &[listed(0x10_0000, 0x3000), listed(0x12_0000, 4096)]).expect("window");
         let read = |at: u32| {
             // SAFETY: the header is mapped readable while the window lives.
             unsafe { &*place(window.base() + u64::from(window::HEADER), at) }.load(Ordering::Relaxed)
         };
-        let image = |i: u32| [0, 4].map(|half| read(window::HEADER_IMAGES + 8 * i + half));
+        let image = |i: u32| Listed {
+            offset: read(window::HEADER_IMAGES + 8 * i),
+            len: read(window::HEADER_IMAGES + 8 * i + 4),
+            frames: read(window::HEADER_FRAMES + 4 * i),
+        };
         let told = || {
             [
                 window::HEADER_CPUS,
@@ -177,13 +196,16 @@ mod tests {
             .map(read)
         };
         assert_eq!(told(), [3, 2, 2]);
-        assert_eq!([image(0), image(1)], [[0x10_0000, 0x3000], [0x12_0000, 4096]]);
+        assert_eq!(
+            [image(0), image(1)],
+            [listed(0x10_0000, 0x3000), listed(0x12_0000, 4096)]
+        );
 
-        let mut header = Header::new(window.base()).expect("header");
+        let mut header = Header::new(window.base(), window::STUBS).expect("header");
         assert_eq!(told(), [3, 2, 2]);
-        header.list(&[(0x20_0000, 8192)], 9);
+        header.list(&[listed(0x20_0000, 8192)], 9);
         assert_eq!(told(), [3, 1, 9]);
-        assert_eq!(image(0), [0x20_0000, 8192]);
+        assert_eq!(image(0), listed(0x20_0000, 8192));
         let base = u64::from(read(window::HEADER_BASE)) | u64::from(read(window::HEADER_BASE + 4)) << 32;
         assert_eq!(base, window.base());
         assert_eq!(read(window::HEADER_ABI), ringfence_isa::ABI_VERSION);
@@ -193,7 +215,7 @@ mod tests {
         assert_eq!(words, vector_words(features));
 
         // More than there is room for are counted as far as they are listed.
-        let many = vec![(1, 2); window::HEADER_IMAGES_MOST as usize + 5];
+        let many = vec![listed(1, 2); window::HEADER_IMAGES_MOST as usize + 5];
         header.list(&many, 10);
         assert_eq!(told(), [3, window::HEADER_IMAGES_MOST, 10]);
     }
@@ -212,7 +234,7 @@ mod tests {
     #[test]
     fn nobody_can_write_it_where_the_domain_reads_it() {
         let window = Window::new(1, &[]).expect("window");
-        let _header = Header::new(window.base()).expect("header");
+        let _header = Header::new(window.base(), window::STUBS).expect("header");
         let at = window.base() + u64::from(window::HEADER);
         let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
         let own = maps
@@ -224,8 +246,8 @@ mod tests {
 
     #[test]
     fn after_a_fork_each_process_has_its_own() {
-        let window = Window::new(1, &[(0x10_0000, 4096)]).expect("window");
-        let mut header = Header::new(window.base()).expect("header");
+        let window = Window::new(1, &[listed(0x10_0000, 4096)]).expect("window");
+        let mut header = Header::new(window.base(), window::STUBS).expect("header");
         let count = || {
             // SAFETY: the header is mapped readable while the window lives.
             unsafe {
@@ -243,7 +265,7 @@ mod tests {
         header.list(&[], 5);
         assert_eq!(count(), 0);
         header.ready().expect("it has one already");
-        header.list(&[(0x10_0000, 4096); 2], 6);
+        header.list(&[listed(0x10_0000, 4096); 2], 6);
         assert_eq!(count(), 2);
     }
 }

@@ -4,6 +4,5 @@ pub(crate) mod arena;
 pub(crate) mod header;
 pub(crate) mod memory;
 pub(crate) mod room;
-pub(crate) mod stubs;
 pub(crate) mod twin;
 pub(crate) mod window;

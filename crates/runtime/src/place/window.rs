@@ -2,7 +2,7 @@
 
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{backed, host, sys};
-use crate::place::{header, stubs};
+use crate::place::header::{self, Listed};
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,9 +21,9 @@ const ROWS: [(u64, u64); 3] = [
 /// mapped below. Between adjacent windows the upper one's null area serves.
 const GUARD: u64 = window::NULL_END as u64;
 
-/// Mappings that a window without lanes needs, images and what is inaccessible behind each of them not counted: header and stubs.
+/// Mappings that a window without lanes needs, images and what is inaccessible behind each of them not counted: the header.
 /// What lies before them is one mapping with what is inaccessible in the window below, and counted there.
-const MAPPINGS: u64 = 2;
+const MAPPINGS: u64 = 1;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -47,26 +47,22 @@ static POOL: Lock<Pool> = Lock::new(
     },
 );
 
-/// A reserved window with header and stubs in place and nothing else.
+/// A reserved window with the header in place and nothing else.
 pub(crate) struct Window {
     base: u64,
 }
 
 impl Window {
-    /// `images` are the offsets and lengths that the header tells.
-    pub(crate) fn new(processors: u32, images: &[(u32, u32)]) -> Result<Window, HostError> {
-        let stub_file = stubs::file()?;
+    /// `images` are what the header lists.
+    pub(crate) fn new(processors: u32, images: &[Listed]) -> Result<Window, HostError> {
         let base = take()?;
         let window = Window { base };
         let header = base + u64::from(window::HEADER);
-        let stubs = base + u64::from(window::STUBS);
         // SAFETY: the whole window is our own reservation.
         unsafe {
             sys::map_anonymous(header, header::LEN, libc::PROT_READ | libc::PROT_WRITE, true)?;
             header::fill(header, base, processors, images)?;
             sys::protect(header, header::LEN, libc::PROT_READ)?;
-            let len = u64::from(window::STUBS_END - window::STUBS);
-            sys::map_file(stubs, len, libc::PROT_READ | libc::PROT_EXEC, stub_file, 0)?;
         }
         Ok(window)
     }

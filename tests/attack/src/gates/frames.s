@@ -15,7 +15,7 @@
 	.byte 0x45, 0x0F, 0x45, 0xDE, 0x4D, 0x01, 0xF3, 0x41, 0xFF, 0xD3
 	.endm
 	.macro RF_STUB number
-	movl ${stubs} + \number * {stub_size}, %r11d
+	movl ${stub_0} - \number * {stub_size}, %r11d
 	RF_CHECKED_CALL
 	.endm
 	.macro RF_WAIT

@@ -13,7 +13,7 @@ pub const SPIN: u32 = 64;
 global_asm!(
     include_str!("frames.s"),
     function = const identifier::FUNCTION,
-    stubs = const window::STUBS,
+    stub_0 = const window::stub_at(0),
     stub_size = const window::STUB_SIZE,
     spin = const window::IMAGES + DATA + SPIN,
     buffers = const window::IMAGES + DATA + 0x1_0000,

@@ -61,7 +61,7 @@ impl Maker<'_> {
 
     pub(super) fn call_stub(&mut self, number: u32) {
         self.put(&[0x41, 0xBB]);
-        let to = window::STUBS + number * window::STUB_SIZE;
+        let to = window::stub_at(number);
         self.put(&to.to_le_bytes());
         self.check(identifier::FUNCTION, sequence::CALL);
     }
