@@ -10,7 +10,7 @@ use ringfence::{Domain, Module};
 use ringfence_functions::Func;
 
 use crate::arguments::{bad_handle, full, number, pointer};
-use crate::handles::{LateHandle, Table};
+use crate::handles::{LateHandle, Table, Used};
 use crate::policy::InForce;
 use crate::recipe::Made;
 use crate::status::{Failure, Status};
@@ -137,9 +137,9 @@ fn close_domain(handle: *const c_void) -> Result<Arc<DomainObject>, Failure> {
     Ok(object)
 }
 
-pub(crate) fn function(handle: *const c_void) -> Result<Arc<FunctionObject>, Failure> {
+pub(crate) fn function(handle: *const c_void) -> Result<Used<Arc<FunctionObject>>, Failure> {
     FUNCTIONS
-        .get(number(handle))
+        .used(number(handle))
         .map_err(|_| bad_handle("function", handle))
 }
 

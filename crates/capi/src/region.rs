@@ -52,7 +52,11 @@ fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, Failure> {
 ///
 /// # Safety
 /// `to` is writable.
-unsafe fn hand_out<T: Clone>(table: &Table<T>, value: T, to: *mut *mut c_void) -> Result<(), Failure> {
+unsafe fn hand_out<T: Clone>(
+    table: &'static Table<T>,
+    value: T,
+    to: *mut *mut c_void,
+) -> Result<(), Failure> {
     let handle = table
         .insert(value)
         .map_err(|_| Failure::new(Status::ERROR_LIMIT, "too many open handles"))?;

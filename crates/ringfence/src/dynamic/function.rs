@@ -55,18 +55,19 @@ impl Function {
     /// # Ok::<(), ringfence::Error>(())
     /// ```
     pub fn call(&self, arguments: impl IntoIterator<Item = Argument>) -> Result<Results, CallError> {
-        let (mut ints, mut floats) = ([0; 6], [0.0; 8]);
+        // Filled in its place: what is copied right after it was written is waited for.
+        let mut call = Call::default();
         let (mut used_ints, mut used_floats) = (0, 0);
         let mut stack = Vec::new(); // no allocation unless something is pushed
         for argument in arguments {
             let bits = match argument {
-                Argument::Int(bits) if used_ints < ints.len() => {
-                    ints[used_ints] = bits;
+                Argument::Int(bits) if used_ints < call.ints.len() => {
+                    call.ints[used_ints] = bits;
                     used_ints += 1;
                     continue;
                 }
-                Argument::Float(bits) if used_floats < floats.len() => {
-                    floats[used_floats] = f64::from_bits(bits);
+                Argument::Float(bits) if used_floats < call.floats.len() => {
+                    call.floats[used_floats] = f64::from_bits(bits);
                     used_floats += 1;
                     continue;
                 }
@@ -74,14 +75,8 @@ impl Function {
             };
             stack.push(bits);
         }
-        let returned = self
-            .0
-            .call(&mut Call {
-                ints,
-                floats,
-                stack: &stack,
-            })
-            .map_err(with_cause)?;
+        call.stack = &stack;
+        let returned = self.0.call(&mut call).map_err(with_cause)?;
         Ok(Results {
             int: returned.rax,
             float: returned.xmm0.to_bits(),

@@ -51,8 +51,9 @@ impl Entry {
         }
         let words = call.stack.len() as u32;
         let raw = RawCall {
-            ints: call.ints,
-            floats: call.floats,
+            // Not copies: the processor would wait, to read in pieces of 16 bytes what was just written in pieces of 8.
+            ints: &raw const call.ints,
+            floats: &raw const call.floats,
             stack: call.stack.as_ptr(),
             words: call.stack.len() as u64,
         };

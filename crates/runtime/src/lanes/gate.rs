@@ -109,8 +109,8 @@ pub(crate) const MAX_DOMAINS: usize = 1 << 15;
 /// Arguments of [`call`], as the assembly reads them.
 #[repr(C)]
 pub(crate) struct RawCall {
-    pub ints: [u64; 6],
-    pub floats: [f64; 8],
+    pub ints: *const [u64; 6],
+    pub floats: *const [f64; 8],
     pub stack: *const u64,
     pub words: u64,
 }
@@ -204,7 +204,7 @@ pub(crate) fn no_lane() -> *mut Lane {
 /// Calls into a domain with everything in memory.
 ///
 /// # Safety
-/// `target` describes an entry of a live domain; `call.stack` holds `call.words` words, as many as `target.words` says.
+/// `target` describes an entry of a live domain; `call.ints` and `call.floats` can be read; `call.stack` holds `call.words` words, as many as `target.words` says.
 pub(crate) unsafe fn call(target: &Target, call: &RawCall) -> ringfence_core::Returned {
     let mut returned = ringfence_core::Returned::default();
     // SAFETY: the caller's promise.
