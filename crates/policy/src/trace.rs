@@ -110,6 +110,8 @@ table! {
     SYS_getsockname "getsockname" [Fd, Ptr, Ptr];
     SYS_getpeername "getpeername" [Fd, Ptr, Ptr];
     SYS_msync "msync" [Hex, Num, Hex];
+    SYS_socketpair "socketpair" [Num, Kind, Num, Pair];
+    SYS_epoll_pwait2 "epoll_pwait2" [Fd, Ptr, Num, Time, Ptr, Num];
     SYS_shutdown "shutdown" [Fd, Shutdown];
     SYS_statfs "statfs" [Text, Ptr];
     SYS_fstatfs "fstatfs" [Fd, Ptr];
@@ -217,7 +219,7 @@ others! {
     SYS_signalfd "signalfd"; SYS_signalfd4 "signalfd4";
     SYS_inotify_init "inotify_init"; SYS_inotify_init1 "inotify_init1"; SYS_splice "splice";
     SYS_tee "tee"; SYS_memfd_create "memfd_create"; SYS_accept "accept";
-    SYS_accept4 "accept4"; SYS_socketpair "socketpair";
+    SYS_accept4 "accept4";
     SYS_sendmmsg "sendmmsg"; SYS_recvmmsg "recvmmsg";
     SYS_mlock "mlock"; SYS_munlock "munlock"; SYS_mlockall "mlockall"; SYS_munlockall "munlockall";
     SYS_mincore "mincore"; SYS_setuid "setuid"; SYS_setgid "setgid"; SYS_setreuid "setreuid"; SYS_setregid "setregid";

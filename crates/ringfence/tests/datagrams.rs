@@ -1,4 +1,4 @@
-//! Datagrams: sent to addresses that are granted, received from those, and from nobody else.
+//! Datagrams: sent to addresses that are granted, received from those, and from nobody else; and pairs of sockets.
 
 mod support;
 
@@ -172,4 +172,70 @@ fn strangers_are_not_heard() {
         g.sys(libc::SYS_recvfrom, &[fd, to, 8, 0, 0, 0]),
         errno(libc::EAGAIN)
     );
+}
+
+/// `socketpair` reaches nobody else, by whatever else sockets can do.
+#[test]
+fn pairs_reach_each_other() {
+    needs!(Policy);
+    let peer = socket();
+    let g = Guest::new(Policy::new().connect(peer.local_addr().unwrap()));
+    let pair = |kind: i32| {
+        let at = g.words(&[0]);
+        let kind = kind | libc::SOCK_NONBLOCK;
+        assert_eq!(
+            g.sys(libc::SYS_socketpair, &[libc::AF_UNIX.into(), kind.into(), 0, at]),
+            0
+        );
+        let both = g.read_words(at, 1)[0];
+        [both & 0xFFFF_FFFF, both >> 32]
+    };
+    let (data, to) = (g.text("abcdefgh"), g.words(&[0, 0]));
+    let unix = g.words(&[libc::AF_UNIX as i64 | 0x61_0000, 0]);
+    for kind in [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET] {
+        let [a, b] = pair(kind);
+        assert_eq!(g.sys(libc::SYS_read, &[b, to, 8]), errno(libc::EAGAIN));
+        assert_eq!(g.sys(libc::SYS_write, &[a, data, 3]), 3);
+        let message = header(&g, data, 0, 0);
+        assert_eq!(g.sys(libc::SYS_sendmsg, &[a, message, 0]), 8);
+        // A stream has no pieces.
+        let first = if kind == libc::SOCK_STREAM { 11 } else { 3 };
+        assert_eq!(g.sys(libc::SYS_recvfrom, &[b, to, 16, 0, 0, 0]), first);
+        assert_eq!(g.sys(libc::SYS_sendto, &[b, data, 2, 0, 0, 0]), 2);
+        assert_eq!(g.sys(libc::SYS_read, &[a, to, 8]), 2);
+        // Neither a name nor a stranger's, nor a descriptor beside the bytes.
+        let granted = g.address(peer.local_addr().unwrap());
+        assert!(g.sys(libc::SYS_connect, &[a, granted, 16]) < 0);
+        assert_eq!(
+            g.sys(libc::SYS_connect, &[a, unix, 16]),
+            errno(libc::EAFNOSUPPORT)
+        );
+        assert!(g.sys(libc::SYS_sendto, &[a, data, 2, 0, granted, 16]) < 0);
+        assert_eq!(
+            g.sys(libc::SYS_sendto, &[a, data, 2, 0, unix, 16]),
+            errno(libc::EAFNOSUPPORT)
+        );
+        assert!(g.sys(libc::SYS_bind, &[a, unix, 16]) < 0);
+        let rights = header(&g, data, 0, 24);
+        assert_eq!(g.sys(libc::SYS_sendmsg, &[a, rights, 0]), errno(libc::EINVAL));
+        assert_eq!(g.sys(libc::SYS_close, &[b]), 0);
+        let after = g.sys(libc::SYS_write, &[a, data, 1]);
+        // What the other end had not read is lost.
+        let gone = [libc::EPIPE, libc::ECONNREFUSED, libc::ECONNRESET].map(errno);
+        assert!(gone.contains(&after), "{after}");
+        assert_eq!(g.sys(libc::SYS_close, &[a]), 0);
+    }
+    let at = g.words(&[0]);
+    for (family, kind, protocol, wrong) in [
+        (libc::AF_INET, libc::SOCK_STREAM, 0, libc::EACCES),
+        (libc::AF_NETLINK, libc::SOCK_RAW, 0, libc::EACCES),
+        (libc::AF_UNIX, libc::SOCK_RAW, 0, libc::EINVAL),
+        (libc::AF_UNIX, libc::SOCK_STREAM, 1, libc::EACCES),
+    ] {
+        let args = [family.into(), kind.into(), protocol, at];
+        assert_eq!(g.sys(libc::SYS_socketpair, &args), errno(wrong));
+    }
+    let unix = [libc::AF_UNIX.into(), libc::SOCK_STREAM.into(), 0, 16];
+    assert_eq!(g.sys(libc::SYS_socketpair, &unix), errno(libc::EFAULT));
+    assert!(peer.set_nonblocking(true).is_ok() && peer.recv(&mut [0; 8]).is_err());
 }

@@ -261,11 +261,6 @@ fn doors_in_a_granted_directory_stay_shut() {
         ),
         ("open_by_handle_at", libc::SYS_open_by_handle_at, vec![fd, at, 0]),
         ("unix socket", libc::SYS_socket, vec![libc::AF_UNIX.into(), 1, 0]),
-        (
-            "socket pair",
-            libc::SYS_socketpair,
-            vec![libc::AF_UNIX.into(), 1, 0, at],
-        ),
         ("passing descriptors", libc::SYS_sendmsg, vec![fd, at, 0]),
         ("taking descriptors", libc::SYS_recvmsg, vec![fd, at, 0]),
         ("pidfd_getfd", libc::SYS_pidfd_getfd, vec![1, 0, 0]),

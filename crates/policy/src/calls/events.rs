@@ -5,6 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::calls::context::Context;
 use crate::calls::ready::{READING, WRITING, waitable};
@@ -141,14 +142,6 @@ pub(super) fn change(cx: Context<'_>) -> Outcome {
     };
     // Files and what is made here are always ready: as in Linux.
     let host = member.host().ok_or(libc::EPERM)?;
-    if matches!(*member, Kind::Set(_)) {
-        // A set of sets has no use that would be worth the kernel's walks through them.
-        return Err(if Arc::ptr_eq(&set, &member) {
-            libc::EINVAL
-        } else {
-            libc::ELOOP
-        });
-    }
     let mut asked =
         libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLET | libc::EPOLLONESHOT | libc::EPOLLEXCLUSIVE;
     // Of a terminal for output it would tell when a key is pressed.
@@ -162,16 +155,21 @@ pub(super) fn change(cx: Context<'_>) -> Outcome {
     events::change_set(fd.as_fd(), operation, host, event)
 }
 
-/// `epoll_wait` and `epoll_pwait`; there are no signals to be masked.
-pub(super) fn wait(cx: Context<'_>) -> Outcome {
+/// `epoll_wait`, `epoll_pwait` and `epoll_pwait2`; there are no signals to be masked.
+pub(super) fn wait(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let [_, pointer, most, timeout, ..] = cx.args;
+    let timeout = match number {
+        libc::SYS_epoll_pwait2 if timeout as u32 == 0 => None,
+        libc::SYS_epoll_pwait2 => {
+            let [seconds, nanoseconds] = cx.memory.time(timeout)?;
+            Some(Duration::new(seconds as u64, nanoseconds as u32))
+        }
+        _ => u64::try_from(timeout as i32).ok().map(Duration::from_millis),
+    };
     let most = usize::try_from(most as i32).unwrap_or(0).min(EVENTS);
     if most == 0 {
         return Err(libc::EINVAL);
     }
-    let timeout = u64::try_from(timeout as i32)
-        .ok()
-        .map(std::time::Duration::from_millis);
     let timeout = waitable(cx, timeout)?;
     let open = cx.open(0)?;
     let Kind::Set(set) = &*open else {

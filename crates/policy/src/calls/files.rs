@@ -323,21 +323,24 @@ pub(super) fn duplicate(cx: Context<'_>, number: libc::c_long) -> Outcome {
 
 pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let flags = if number == libc::SYS_pipe2 { cx.args[1] } else { 0 };
-    let table = &cx.state.table;
-    let [read, write] = sys::pipe()?;
     let nonblocking = flags & libc::O_NONBLOCK as u64 != 0;
-    let close_on_exec = flags & libc::O_CLOEXEC as u64 != 0;
-    let first = table.add(Arc::new(Kind::Pipe(read, nonblocking.into())), 0, close_on_exec)?;
-    let result = table
-        .add(Arc::new(Kind::Pipe(write, nonblocking.into())), 0, close_on_exec)
-        .and_then(|second| {
-            let mut bytes = [0; 8];
-            bytes[..4].copy_from_slice(&(first as i32).to_ne_bytes());
-            bytes[4..].copy_from_slice(&(second as i32).to_ne_bytes());
-            cx.memory.put(cx.args[0], &bytes).inspect_err(|_| {
-                let _ = table.close(second as u64);
-            })
-        });
+    let ends = sys::pipe()?.map(|fd| Kind::Pipe(fd, nonblocking.into()));
+    both(cx, ends, cx.args[0], flags & libc::O_CLOEXEC as u64 != 0)
+}
+
+/// Makes two descriptors known to the domain, by two numbers at `pointer`, or none.
+pub(super) fn both(cx: Context<'_>, ends: [Kind; 2], pointer: u64, close_on_exec: bool) -> Outcome {
+    let table = &cx.state.table;
+    let [first, second] = ends.map(Arc::new);
+    let first = table.add(first, 0, close_on_exec)?;
+    let result = table.add(second, 0, close_on_exec).and_then(|second| {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&(first as i32).to_ne_bytes());
+        bytes[4..].copy_from_slice(&(second as i32).to_ne_bytes());
+        cx.memory.put(pointer, &bytes).inspect_err(|_| {
+            let _ = table.close(second as u64);
+        })
+    });
     if result.is_err() {
         table.close(first as u64)?;
     }

@@ -86,7 +86,7 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_eventfd | libc::SYS_eventfd2 => events::event(cx, number),
         libc::SYS_epoll_create | libc::SYS_epoll_create1 => events::create(cx, number),
         libc::SYS_epoll_ctl => events::change(cx),
-        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => events::wait(cx),
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => events::wait(cx, number),
         libc::SYS_timerfd_create => events::timer(cx),
         libc::SYS_timerfd_settime | libc::SYS_timerfd_gettime => events::timer_time(cx, number),
 
@@ -153,6 +153,7 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_wait4 => fork::wait(cx),
 
         libc::SYS_socket => network::socket(cx),
+        libc::SYS_socketpair => network::pair(cx),
         libc::SYS_connect => network::connect(cx),
         libc::SYS_bind => network::bind(cx),
         libc::SYS_getsockname | libc::SYS_getpeername => network::own_name(cx, number),
@@ -200,7 +201,7 @@ fn denied(number: libc::c_long) -> i32 {
         libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
         libc::SYS_clone3 => libc::EAGAIN,
         libc::SYS_waitid => libc::ECHILD,
-        libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 | libc::SYS_socketpair => libc::EACCES,
+        libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 => libc::EACCES,
         _ => libc::ENOSYS,
     }
 }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::calls::context::Context;
+use crate::calls::files;
 use crate::sys::{self, Outcome, Plain};
 use crate::table::Kind;
 
@@ -30,6 +31,22 @@ pub(super) fn socket(cx: Context<'_>) -> Outcome {
     cx.state
         .table
         .add(Arc::new(open), 0, kind & libc::SOCK_CLOEXEC as u64 != 0)
+}
+
+/// `socketpair`: two ends that are connected to each other, and to nothing else. Descriptors do not travel: no message has any.
+pub(super) fn pair(cx: Context<'_>) -> Outcome {
+    let [family, kind, protocol, pointer, ..] = cx.args;
+    let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
+    let base = (kind & !flags) as i32;
+    if family as i32 != libc::AF_UNIX || protocol as u32 != 0 {
+        return Err(libc::EACCES);
+    }
+    if !matches!(base, libc::SOCK_STREAM | libc::SOCK_DGRAM | libc::SOCK_SEQPACKET) {
+        return Err(libc::EINVAL);
+    }
+    let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
+    let ends = sys::message::pair(base)?.map(|fd| Kind::Socket(fd, nonblocking.into()));
+    files::both(cx, ends, pointer, kind & libc::SOCK_CLOEXEC as u64 != 0)
 }
 
 /// The host's descriptor of a socket.

@@ -1,6 +1,6 @@
 //! Messages of sockets, with their addresses.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::span::Span;
 use crate::sys::{Outcome, outcome};
@@ -89,4 +89,14 @@ pub fn name(fd: BorrowedFd<'_>, peer: bool) -> Outcome<Vec<u8>> {
     // SAFETY: both are ours.
     outcome(unsafe { libc::syscall(number, fd.as_raw_fd(), name.as_mut_ptr(), &raw mut len) })?;
     Ok(name[..name.len().min(len as usize)].to_vec())
+}
+
+/// `socketpair`, non-blocking.
+pub fn pair(kind: i32) -> Outcome<[OwnedFd; 2]> {
+    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let mut fds = [0i32; 2];
+    // SAFETY: the array is ours and has room for two.
+    outcome(unsafe { libc::syscall(libc::SYS_socketpair, libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) })?;
+    // SAFETY: the kernel has just made both for us.
+    Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
