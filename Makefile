@@ -101,6 +101,11 @@ test-transcode: build ## The tests of the image server, over its sockets and in 
 	@scripts/setup.sh transcode
 	@apps/transcode/test/run.sh
 
+.PHONY: bench-transcode
+bench-transcode: build ## What a picture costs: fenced beside plain and beside a process, and with damaged ones among them (BENCH="--quick")
+	@scripts/setup.sh transcode
+	@apps/transcode/bench.py $(BENCH)
+
 .PHONY: demo-postgresql
 demo-postgresql: build ## Functions of PostgreSQL in a temporary cluster: a call, a crash, an endless loop (docs/postgresql.md)
 	@scripts/setup.sh postgresql

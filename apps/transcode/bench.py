@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""What a picture costs: fenced, plain, in a process of its own; small and large pictures; and what damaged ones cost the good ones.
+
+  bench.py [--quick] [--only PART,PART] [--json FILE] [--page]
+
+Parts are transcode, sizes, damaged. Starts servers of its own; wrk loads one at a time, in rounds that go through all of them. Figures are
+medians of the rounds. --page writes the tables into docs/transcode.md.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OUT = ROOT / "build/transcode"
+RELEASE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+CONNECTIONS = 4
+SIZES = {"9 KB": (60, 50), "99 KB": (200, 165), "270 KB": (300, 300), "3.3 MB": (1250, 880)}
+WAYS = {
+    "fenced": ("window", "pictures.rf"),
+    "plain": ("none", "pictures.so"),
+    "plain, assembly": ("none", "pictures-simd.so"),
+    "process": ("process", "pictures.rf"),
+}
+
+
+class Server:
+    """A server of its own, and what it uses."""
+
+    def __init__(self, directory, backend, module):
+        self.process = subprocess.Popen(
+            [RELEASE / "ringfence-transcode", "--listen", "127.0.0.1:0", "--pictures", directory, "--processors", "2",
+             "--backend", backend, "--module", OUT / module],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "RINGFENCE_WORKER": str(RELEASE / "ringfence-worker")})
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"bench: the server with {module} did not start")
+        self.address = line.split("//")[1].strip()
+
+    def processor_time(self):
+        """Seconds of processor time, workers included."""
+        ticks, waiting = 0, [self.process.pid]
+        while waiting:
+            pid = waiting.pop()
+            try:
+                fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += sum(int(f) for f in fields[11:15])
+                for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                    waiting += [int(p) for p in (task / "children").read_text().split()]
+            except OSError:
+                pass  # it has ended
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def ask(self, method, path, body=None):
+        connection = http.client.HTTPConnection(self.address, timeout=60)
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def milliseconds(text):
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()
+    return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def load(server, path, seconds):
+    """Requests a second, latencies in ms, and processor time of a request in ms, while wrk loads the server."""
+    before = server.processor_time()
+    run = subprocess.run(
+        ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", "--latency", f"http://{server.address}{path}"],
+        capture_output=True, text=True, check=True)
+    used = server.processor_time() - before
+    count = int(re.search(r"(\d+) requests in", run.stdout)[1])
+    if "Non-2xx" in run.stdout or "Socket errors" in run.stdout or not count:
+        raise SystemExit(f"bench: {path}: {run.stdout}")
+    quantile = {q: milliseconds(re.search(rf"^ +{q}% +(\S+)", run.stdout, re.M)[1]) for q in (50, 99)}
+    rate = float(re.search(r"Requests/sec: +([\d.]+)", run.stdout)[1])
+    return {"rate": rate, "p50": quantile[50], "p99": quantile[99], "cpu": 1e3 * used / count}
+
+
+def middle(rounds):
+    """The median of each figure."""
+    return {key: statistics.median(r[key] for r in rounds) for key in rounds[0]}
+
+
+def interleaved(cases, rounds, seconds):
+    """`cases`: what → (server, path). The middle of what each round found."""
+    found = {what: [] for what in cases}
+    for server, path in cases.values():
+        load(server, path, 1)  # warm
+    for _ in range(rounds):
+        for what, (server, path) in cases.items():
+            found[what].append(load(server, path, seconds))
+    return {what: middle(all) for what, all in found.items()}
+
+
+def transcode(servers, rounds, seconds):
+    """The picture of 2000 x 1333, 500 wide, grey; and without a function."""
+    cases = {"no transcoding": (servers["fenced"], "/pictures/large.jpg")}
+    for way, server in servers.items():
+        cases[way] = (server, "/pictures/large.jpg?width=500&through=grey")
+        cases[way + ", no function"] = (server, "/pictures/large.jpg?width=500")
+    return interleaved(cases, rounds, seconds)
+
+
+def sizes(servers, rounds, seconds):
+    """Pictures in 24-bit colour to 8-bit grey, as the kernel plugins' server had them."""
+    cases = {}
+    for size in SIZES:
+        name = size.replace(" ", "")
+        cases[f"{size}, no transcoding"] = (servers["fenced"], f"/pictures/{name}.ppm")
+        for way in ("plain", "fenced", "process"):
+            cases[f"{size}, {way}"] = (servers[way], f"/pictures/{name}.ppm?through=grey")
+    return interleaved(cases, rounds, seconds)
+
+
+def damaged(servers, rounds, seconds, bad):
+    """Good requests while damaged pictures come, one for each hundred and each ten good ones."""
+    path = "/pictures/large.jpg?width=500&through=grey"
+    found = {}
+    for way in ("plain", "fenced", "process"):
+        for share in (0, 1, 10):
+            found[way, share] = []
+    for _ in range(rounds):
+        for way in ("plain", "fenced", "process"):
+            server = servers[way]
+            rate = None
+            for share in (0, 1, 10):
+                stop, counts = threading.Event(), {"sent": 0, "refused": 0}
+
+                def disturb():
+                    pause = 100 / (share * rate)
+                    while True:
+                        status, _ = server.ask("POST", "/pictures?width=500&through=grey", bad[counts["sent"] % len(bad)])
+                        counts["sent"] += 1
+                        counts["refused"] += status in (413, 422)
+                        if stop.wait(pause):
+                            return
+
+                thread = threading.Thread(target=disturb) if share else None
+                if thread:
+                    thread.start()
+                result = load(server, path, seconds)
+                stop.set()
+                if thread:
+                    thread.join()
+                if counts["sent"] != counts["refused"]:
+                    raise SystemExit(f"bench: {way}: of {counts['sent']} damaged pictures {counts['refused']} were refused")
+                rate = rate or result["rate"]
+                result["bad"] = counts["sent"] / (result["rate"] * seconds) * 100
+                found[way, share].append(result)
+    return {f"{way}, {share} %": middle(all) for (way, share), all in found.items()}
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def tables(results):
+    """The results for docs/transcode.md."""
+    lines = []
+    if "transcode" in results:
+        found = results["transcode"]
+        lines += ["A JPEG of 2000 × 1333 becomes 500 wide, and grey by a function:", ""]
+        rows = []
+        for way in found:
+            if way.endswith(", no function"):
+                continue
+            bare, plain = found.get(way + ", no function"), found.get("plain")
+            ratio = f"{found[way]['cpu'] / plain['cpu']:.2f} ×" if bare and plain else ""
+            rows.append([way, f"{found[way]['rate']:.0f}", f"{found[way]['p50']:.1f}", f"{found[way]['p99']:.1f}", f"{found[way]['cpu']:.2f}",
+                         ratio, f"{bare['cpu']:.2f}" if bare else ""])
+        lines += table(["way", "requests/s", "median, ms", "99th percentile, ms", "processor time, ms", "over plain",
+                        "without the function, ms"], rows) + [""]
+    if "sizes" in results:
+        found = results["sizes"]
+        lines += ["PPM pictures in 24-bit colour become grey; requests a second, and processor time of one in µs:", ""]
+        ways = ["no transcoding", "plain", "fenced", "process"]
+        rows = [[size] + [f"{found[f'{size}, {way}']['rate']:.0f} ({1e3 * found[f'{size}, {way}']['cpu']:.0f})" for way in ways]
+                for size in SIZES]
+        lines += table(["size", *ways], rows) + [""]
+    if "damaged" in results:
+        found = results["damaged"]
+        lines += ["Damaged pictures among the good ones of the first table; the figures are those of the good ones:", ""]
+        rows = [[what, f"{r['bad']:.1f} %", f"{r['rate']:.0f}", f"{r['p50']:.1f}", f"{r['p99']:.1f}"] for what, r in found.items()]
+        lines += table(["way, damaged pictures", "of the good ones", "good requests/s", "median, ms", "99th percentile, ms"], rows) + [""]
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one short round")
+    parser.add_argument("--only", default="transcode,sizes,damaged", help="parts, with commas between")
+    parser.add_argument("--json", type=pathlib.Path, default=ROOT / "build/bench/transcode.json")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/transcode.md")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--built", action="store_true", help="everything is built already")
+    options = parser.parse_args()
+    rounds, seconds = (1, 1) if options.quick else (options.rounds, options.seconds)
+    if not shutil.which("wrk"):
+        raise SystemExit("bench: there is no wrk (scripts/setup.sh transcode installs it)")
+    simd = pathlib.Path("/usr/include/jpeglib.h").exists()
+    if not options.built:
+        subprocess.run([ROOT / "apps/transcode/build.sh"] + (["--simd"] if simd else []), check=True)
+        subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "ringfence-transcode", "-p", "ringfence-process"], cwd=ROOT, check=True)
+    if not simd:
+        print("bench: 'plain, assembly' is left out: there is no libjpeg62-turbo-dev (scripts/setup.sh transcode installs it)")
+    parts = options.only.split(",")
+    results = json.loads(options.json.read_text())["results"] if options.json.exists() else {}
+    with tempfile.TemporaryDirectory() as directory:
+        servers = {}
+        try:
+            for way, (backend, module) in WAYS.items():
+                if simd or way != "plain, assembly":
+                    servers[way] = Server(directory, backend, module)
+            make(pathlib.Path(directory), servers["plain"])
+            if "transcode" in parts:
+                results["transcode"] = transcode(servers, rounds, seconds)
+            if "sizes" in parts:
+                results["sizes"] = sizes(servers, rounds, seconds)
+            if "damaged" in parts:
+                large = (pathlib.Path(directory) / "large.jpg").read_bytes()
+                bent = bytearray(large)
+                bent[len(large) // 3:len(large) // 3 + 40] = b"\xff\xd9" * 20
+                bomb = b"P6 60000 60000 255\n" + bytes(1000)
+                results["damaged"] = damaged(servers, rounds, seconds, [large[: len(large) // 2], bytes(bent), bomb])
+        finally:
+            for server in servers.values():
+                server.stop()
+    machine = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({"machine": machine, "processors": os.cpu_count(), "rounds": rounds, "seconds": seconds,
+                                        "connections": CONNECTIONS, "results": results}, indent=2) + "\n")
+    text = "\n".join(tables(results))
+    print(text)
+    if options.page:
+        page = ROOT / "docs/transcode.md"
+        begin, end = "<!-- bench.py writes what follows -->\n", "<!-- to here -->"
+        before, _, rest = page.read_text().partition(begin)
+        page.write_text(before + begin + "\n" + text + "\n" + end + rest.partition(end)[2])
+
+
+def make(directory, server):
+    """The pictures; the server itself encodes the JPEG."""
+    base = directory / "base.png"
+    pictures = ROOT / "apps/transcode/pictures.py"
+    kept = OUT / "bench-2000x1333.png"
+    if not kept.exists():
+        subprocess.run([pictures, "2000", "1333", kept], check=True)
+    base.write_bytes(kept.read_bytes())
+    status, body = server.ask("GET", "/pictures/base.png?format=jpeg&quality=88")
+    assert status == 200, body
+    (directory / "large.jpg").write_bytes(body)
+    for size, (width, height) in SIZES.items():
+        status, body = server.ask("GET", f"/pictures/base.png?through=scale({width},{height})&format=pnm")
+        assert status == 200, body
+        (directory / (size.replace(" ", "") + ".ppm")).write_bytes(body)
+
+
+if __name__ == "__main__":
+    started = time.time()
+    main()
+    print(f"bench-transcode: {time.time() - started:.0f} s")
