@@ -32,7 +32,7 @@ passed=0 failed=0
 page() {
     local text
     # Virtual time: the browser goes on as soon as nothing is left to wait for.
-    timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
+    HOME=$work timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
         --virtual-time-budget=20000 --dump-dom "$address/$2" >"$work/dom" 2>"$work/browser" || true
     text=$(python3 -c 'import re, sys, html; print(html.unescape("".join(re.findall(r"<output id=\"result\"[^>]*>(.*?)</output>", sys.stdin.read(), re.S))))' <"$work/dom")
     if grep -qE "$3" <<<"$text"; then
