@@ -13,7 +13,7 @@ void nothing(void) {}
 long divide(long a, long b) { return a / b; }
 long wild(long at) { return *(char *)at; }
 long endless(void) { for (;;) calls++; return calls; }
-long deep(long n) { return deep(n + 1) + 1; }
+long deep(long n) { return deep(n + 1) * 3 + 1; }
 ";
 
 fn plug(dir: &Dir, words: &[&str]) -> Ran {

@@ -78,6 +78,7 @@ fn hints(f: &Func) -> Hints {
             Op::Ret | Op::FRet if is_val(ins.a) => h.reg[ins.a as usize] = 0,
             Op::Div | Op::UDiv => h.reg[ins.d as usize] = RAX,
             Op::Rem | Op::URem => h.reg[ins.d as usize] = RDX,
+            Op::Choose => {}
             _ if ins.d != NONE && is_val(ins.a) => {
                 h.val[ins.d as usize] = ins.a;
                 if matches!(ins.op, Op::Mov | Op::FMov) {

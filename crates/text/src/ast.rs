@@ -120,6 +120,8 @@ pub struct Local {
     pub ty: Ty,
     /// Its address is taken, so it has to be in memory.
     pub in_memory: bool,
+    /// Of a record of which only members are used: where they are in [`Unit::parts`], and how many.
+    pub parts: (u32, u32),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +136,9 @@ pub struct Body {
     pub nodes: u32,
     /// It can be put in the place of a call: it has no labels and no switches.
     pub inline: bool,
+    /// It calls itself, and adds something to what that returns.
+    pub recursive: bool,
+    pub sums: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,6 +184,8 @@ pub struct Unit {
     pub fills: Vec<Fill>,
     pub switches: Vec<Switch>,
     pub locals: Vec<Local>,
+    /// Offsets and types of members that are used by themselves.
+    pub parts: Vec<(u32, Ty)>,
     pub funcs: Vec<Func>,
     pub globals: Vec<Global>,
 }
@@ -190,6 +197,55 @@ impl Unit {
 
     pub fn ty(&self, id: Id) -> Ty {
         self.nodes[id as usize].ty
+    }
+
+    /// The local that an expression is or is a member of, and where in it.
+    pub fn part(&self, mut id: Id) -> Option<(u32, u32)> {
+        let mut at = 0;
+        loop {
+            match self.nodes[id as usize].expr {
+                Expr::Local(local) => return Some((local, at)),
+                Expr::Member(of, offset, None) => (id, at) = (of, at + offset),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The expressions of which one consists.
+    pub fn each_operand(&self, expr: Expr, mut what: impl FnMut(Id)) {
+        match expr {
+            Expr::Int(_)
+            | Expr::Float(_)
+            | Expr::Local(_)
+            | Expr::Global(_)
+            | Expr::Func(_)
+            | Expr::Old
+            | Expr::Given
+            | Expr::Literal(..) => {}
+            Expr::Deref(a)
+            | Expr::Member(a, ..)
+            | Expr::Addr(a)
+            | Expr::Neg(a)
+            | Expr::Not(a)
+            | Expr::LogNot(a)
+            | Expr::Convert(a) => what(a),
+            Expr::Binary(_, a, b)
+            | Expr::PtrAdd(a, b, _)
+            | Expr::PtrDiff(a, b, _)
+            | Expr::And(a, b)
+            | Expr::Or(a, b)
+            | Expr::Comma(a, b)
+            | Expr::Assign(a, b)
+            | Expr::Before(a, b)
+            | Expr::Update(a, b, _) => [a, b].into_iter().for_each(what),
+            Expr::Cond(a, b, c) => [a, b, c].into_iter().for_each(what),
+            Expr::Call(callee, from, count) => {
+                what(callee);
+                self.lists[from as usize..(from + count) as usize]
+                    .iter()
+                    .for_each(|&id| what(id));
+            }
+        }
     }
 
     /// The value, if it is a constant integer.

@@ -9,10 +9,19 @@ pub const NONE: Val = u32::MAX;
 pub const FRAME: Val = u32::MAX - 1;
 pub const DATA: Val = u32::MAX - 2;
 
+/// As an operand: what is in memory where the [`Op::Mem`] before says.
+pub const MEM: Val = u32::MAX - 3;
+
 /// Whether it is a value, not one of the above.
 pub const fn is_val(v: Val) -> bool {
-    v < DATA
+    v < MEM
 }
+
+/// In the scale of an address: it is one in the text's data, although it has a base.
+pub const IN_DATA: u8 = 0x80;
+
+/// The scale of a comparison with 0 of `a & b`, or `a & imm`.
+pub const TEST: u8 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
@@ -40,6 +49,8 @@ pub enum Op {
     URem,
     Neg,
     Not,
+    /// `d` = the two lower bytes of `a`, exchanged; what is above is 0 already.
+    Swap,
     /// `d` = the address, 64 bits; of data only its lower half, without index.
     Lea,
     /// `d` = the address of data at `imm`, or of function `imm`, or of import `imm`.
@@ -71,6 +82,10 @@ pub enum Op {
     /// `d = a cc b`, as 0 or 1.
     Set,
     FSet,
+    /// `d = c` if `a cc b`, and as it was otherwise.
+    Choose,
+    /// The address of what the next instruction has as [`MEM`].
+    Mem,
     /// To label `c` if `a cc b`.
     Br,
     FBr,
@@ -152,8 +167,8 @@ impl Ins {
     }
 
     /// The values that it reads, without arguments of calls.
-    pub fn uses(&self) -> [Val; 3] {
-        let c = if matches!(self.op, Op::Store | Op::FStore) {
+    pub fn uses(&self) -> [Val; 4] {
+        let c = if matches!(self.op, Op::Store | Op::FStore | Op::Choose) {
             self.c
         } else {
             NONE
@@ -163,7 +178,8 @@ impl Ins {
         } else {
             self.b
         };
-        [self.a, b, c]
+        let d = if self.op == Op::Choose { self.d } else { NONE };
+        [self.a, b, c, d]
     }
 
     pub fn is_call(&self) -> bool {
@@ -189,6 +205,7 @@ impl Ins {
                 | Sar
                 | Neg
                 | Not
+                | Swap
                 | Lea
                 | DataAddr
                 | FuncAddr

@@ -21,6 +21,8 @@ mod ast;
 mod compiled;
 mod emit;
 mod error;
+mod fuse;
+mod hoist;
 mod ir;
 mod lex;
 mod live;
@@ -40,6 +42,9 @@ pub const TEXT: usize = 1 << 20;
 
 /// Most bytes of code.
 const CODE: usize = 16 << 20;
+
+/// Code is a multiple of the size of a cache line, so that loops keep their places in lines wherever it is added.
+const LINE: usize = 64;
 
 /// How often a text is placed anew whose distances look like an identifier.
 const TRIES: usize = 8;
@@ -103,7 +108,9 @@ fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Opt
         let Ok(mut f) = lower::lower(unit, number as u32, body, notes) else {
             continue;
         };
-        live::clean(&mut f);
+        let uses = live::clean(&mut f);
+        hoist::hoist(&mut f);
+        fuse::fuse(&mut f, &uses);
         match live::intervals(&f) {
             Ok(live) => {
                 let registers = alloc::allocate(&f, &live);
@@ -139,6 +146,9 @@ fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Opt
         for (at, func) in std::mem::take(&mut out.funcs) {
             out.patch(at, starts[func as usize].wrapping_sub(at + 4));
         }
+        // What is added next begins as this does.
+        let end = out.asm.code.len().next_multiple_of(LINE);
+        out.asm.code.resize(end, 0xCC);
         if !emit::collides(&out.asm.code, 0, out.asm.code.len()) {
             return Some(finish(text, tokens, unit, out, &starts));
         }

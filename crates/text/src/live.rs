@@ -30,10 +30,17 @@ struct Block {
     depth: u8,
 }
 
-/// Makes instructions that are never reached, or whose result nobody wants, into nothing.
-pub fn clean(f: &mut Func) {
+/// Takes away instructions that are never reached, or whose result nobody wants. How often each value is used.
+pub fn clean(f: &mut Func) -> Vec<u32> {
+    let mut aimed = vec![false; f.labels as usize];
+    for label in f.code.iter().filter_map(Ins::target) {
+        aimed[label as usize] = true;
+    }
     let mut dead = false;
     for ins in &mut f.code {
+        if ins.op == Op::Label && !aimed[ins.c as usize] {
+            *ins = Ins::new(Op::Nop);
+        }
         dead &= ins.op != Op::Label;
         if dead {
             *ins = Ins::new(Op::Nop);
@@ -66,6 +73,7 @@ pub fn clean(f: &mut Func) {
         }
     }
     f.code.retain(|ins| ins.op != Op::Nop);
+    uses
 }
 
 fn blocks(f: &Func) -> Vec<Block> {
@@ -232,6 +240,10 @@ pub fn intervals(f: &Func) -> Result<Live, TooLarge> {
                 _ => {}
             }
             each_use(f, ins, |v| live.touch(v, 2 * k, weight));
+            if ins.op == Op::Mem {
+                // The next instruction reads them.
+                each_use(f, ins, |v| live.touch(v, 2 * k + 2, 0.0));
+            }
             each_def(f, ins, |v| {
                 live.touch(v, 2 * k + 1, weight);
                 // What is written takes its register even if nobody reads it.

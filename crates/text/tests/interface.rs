@@ -91,11 +91,10 @@ fn mistakes_end_the_call_only() {
         Outcome::Fault("BadTarget".into())
     );
     assert_eq!(
-        fault("long test(long a, long b) { return test(a, b + 1) + 1; }"),
+        fault("long test(long a, long b) { return test(a, b + 1) * 3 + 1; }"),
         Outcome::Fault("ControlStack".into())
     );
-    let deep =
-        "long test(long a, long b) { volatile char room[100000]; room[0] = a; return test(a, b) + room[0]; }";
+    let deep = "long test(long a, long b) { volatile char room[100000]; room[0] = a; return test(a, b) * 3 + room[0]; }";
     assert_eq!(fault(deep), Outcome::Fault("DataStack".into()));
     assert_eq!(
         machine.run("long test(long a, long b) { return a + b; }", "test", [1, 2]),

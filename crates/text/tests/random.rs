@@ -27,6 +27,8 @@ struct Maker {
     names: Vec<(String, bool)>,
     /// Functions that can be called: name, and how many parameters.
     functions: Vec<(String, usize)>,
+    /// The number of a function that calls itself and changes nothing.
+    recursive: Option<usize>,
     depth: usize,
     labels: usize,
 }
@@ -72,7 +74,11 @@ impl Maker {
             };
         }
         let (a, b) = (self.int(depth - 1), self.int(depth / 2));
-        match self.next(24) {
+        match self.next(28) {
+            27 if self.recursive.is_some() => {
+                let k = self.recursive.unwrap_or_default();
+                format!("r{k}((int)({a} & 7), {b}, {})", self.int(0))
+            }
             0 => format!("({a} + {b})"),
             1 => format!("({a} - {b})"),
             2 => format!("({a} * {b})"),
@@ -97,6 +103,20 @@ impl Maker {
             20 => {
                 let (x, y) = (self.float(depth / 2), self.float(0));
                 format!("({x} {} {y})", ["<", ">", "<=", ">=", "==", "!="][self.next(6)])
+            }
+            24 => format!("m[{b} & 7]"),
+            25 => format!(
+                "(u[{b} & 7] {} {})",
+                ["<", ">", "==", "&"][self.next(4)],
+                self.next(256)
+            ),
+            26 => {
+                let (v, low) = (self.pick(false), self.next(100) as i64 - 50);
+                let high = low + self.next(100) as i64;
+                match self.next(2) {
+                    0 => format!("((int){v} >= {low} && (int){v} <= {high})"),
+                    _ => format!("({v} < {low} || {v} > {high})"),
+                }
             }
             21 => {
                 let x = self.float(depth - 1);
@@ -144,7 +164,7 @@ impl Maker {
     }
 
     fn stmt(&mut self, budget: usize) {
-        let kind = if budget == 0 { self.next(6) } else { self.next(14) };
+        let kind = if budget == 0 { self.next(8) } else { self.next(16) };
         let (e, f) = (self.int(3), self.int(1));
         match kind {
             0 | 1 => {
@@ -166,7 +186,19 @@ impl Maker {
                 let op = ["", "+", "-"][self.next(3)];
                 self.line(&format!("s.{field} {op}= {e};"));
             }
-            6 | 7 => {
+            6 => {
+                let (array, op) = (
+                    ["m", "u"][self.next(2)],
+                    ["", "+", "-", "&", "|", "^"][self.next(6)],
+                );
+                self.line(&format!("{array}[{f} & 7] {op}= {e};"));
+            }
+            7 => {
+                let (v, w) = (self.pick(false), self.pick(false));
+                let op = ["", "+", "-", "|"][self.next(4)];
+                self.line(&format!("if ({e}) {v} {op}= {w};"));
+            }
+            14 | 15 => {
                 self.line(&format!("if ({e}) {{"));
                 self.block(budget - 1);
                 if self.next(2) == 0 {
@@ -218,6 +250,37 @@ impl Maker {
         }
     }
 
+    /// A function that calls itself, at most some hundred times.
+    fn recursive(&mut self, number: usize) {
+        let ty = ["int", "long", "unsigned", "short"][self.next(4)];
+        let (p, q) = (INTS[self.next(9)], INTS[self.next(9)]);
+        self.names = ["p", "q", "n"].map(|n| (n.to_string(), false)).to_vec();
+        self.names.push(("half".into(), true));
+        self.recursive = None;
+        let (end, add) = (self.int(2), self.int(1));
+        let [a, b, c] = [(); 3].map(|()| self.int(1));
+        let again = format!("r{number}(n - 1, {a}, {b})");
+        let twice = format!("r{number}(n - 2, {c}, {a})");
+        let value = match self.next(5) {
+            0 => again,
+            1 => format!("{add} + {again}"),
+            2 => format!("{again} + {twice}"),
+            3 => format!("q & 1 ? {again} : {twice}"),
+            _ => format!("{again} * 3 ^ {twice}"),
+        };
+        let text = match self.next(3) {
+            0 => format!("return n <= 0 ? {end} : {value};"),
+            1 => format!("if (n <= 0) return {end}; q += {add}; return {value};"),
+            _ => format!("while (n > 0) {{ if (p & 1) return {value}; p = p + 1; n--; }} return {end};"),
+        };
+        writeln!(
+            self.out,
+            "static {ty} r{number}(int n, {p} p, {q} q) {{ {text} }}"
+        )
+        .unwrap();
+        self.recursive = Some(number);
+    }
+
     fn function(&mut self, number: usize) {
         let count = self.next(9);
         let params: Vec<String> = (0..count)
@@ -229,6 +292,7 @@ impl Maker {
             params.join(", ")
         };
         let result = INTS[self.next(9)];
+        self.recursive(number);
         writeln!(self.out, "static {result} f{number}({params})\n{{").unwrap();
         self.names = (0..count).map(|i| (format!("p{i}"), false)).collect();
         for i in 0..2 + self.next(6) {
@@ -236,6 +300,17 @@ impl Maker {
             writeln!(self.out, "\t{ty} v{i} = {value};").unwrap();
             self.names.push((format!("v{i}"), false));
         }
+        // Members that are values of their own, unless something points to them.
+        let (a, b, c) = (self.next(100), self.next(1000), self.next(100));
+        let members = "int a; long b; signed char c; unsigned short d; double e;";
+        writeln!(self.out, "\tstruct q {{ {members} }} q = {{ {a}, {b}, {c} }};").unwrap();
+        let members = ["q.a", "q.b", "q.c", "q.d"];
+        self.names.extend(members.map(|m| (m.to_string(), false)));
+        if self.next(3) == 0 {
+            writeln!(self.out, "\tstruct q *at = &q;").unwrap();
+            self.names.push(("at->b".into(), false));
+        }
+        self.names.push(("q.e".into(), true));
         for i in 0..1 + self.next(4) {
             let (ty, value) = (["float", "double"][self.next(2)], self.next(100));
             writeln!(self.out, "\t{ty} x{i} = {value}.25;").unwrap();
@@ -264,6 +339,9 @@ const HEAD: &str = "
 struct s { int a; unsigned b : 5; signed char c; int d : 11; long e; unsigned short f; };
 static struct s s = { 1, 2, 3, 4, 5, 6 }, t = { 7, 8, 9, 10, 11, 12 };
 static long g[8] = { 1, -2, 3 };
+static int m[8] = { 4, 5, -6 };
+static unsigned char u[8] = { 7, 8, 200 };
+static double half = 0.5;
 static long whole(double x) { return x > -1e9 && x < 1e9 ? (long)(x * 16) : 77; }
 static void swap(struct s *a, struct s *b) { struct s x = *a; *a = *b; *b = x; }
 static struct s same(struct s x) { x.c++; return x; }
@@ -276,6 +354,7 @@ fn program(seed: u64, count: usize) -> String {
         out: HEAD.into(),
         names: Vec::new(),
         functions: Vec::new(),
+        recursive: None,
         depth: 0,
         labels: 0,
     };
@@ -288,7 +367,7 @@ fn program(seed: u64, count: usize) -> String {
             .collect();
         writeln!(calls, "case {number}: r = f{number}({}); break;", args.join(", ")).unwrap();
     }
-    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i]; r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
+    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i] + m[i] * 3 + u[i]; r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
     maker.out
         + &format!(
             "long test(long a, long b)\n{{\n\tlong r = 0;\n\tswitch (a) {{\n{calls}\t}}\n\t{sum}\n\treturn r;\n}}\n"

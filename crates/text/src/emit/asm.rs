@@ -49,6 +49,25 @@ impl Asm {
         self.code.extend_from_slice(bytes);
     }
 
+    /// No-ops up to a multiple.
+    pub fn align(&mut self, to: usize) {
+        const NOPS: [&[u8]; 7] = [
+            &[0x90],
+            &[0x66, 0x90],
+            &[0x0F, 0x1F, 0x00],
+            &[0x0F, 0x1F, 0x40, 0],
+            &[0x0F, 0x1F, 0x44, 0, 0],
+            &[0x66, 0x0F, 0x1F, 0x44, 0, 0],
+            &[0x0F, 0x1F, 0x80, 0, 0, 0, 0],
+        ];
+        let mut left = self.code.len().next_multiple_of(to) - self.code.len();
+        while left > 0 {
+            let len = left.min(NOPS.len());
+            self.bytes(NOPS[len - 1]);
+            left -= len;
+        }
+    }
+
     fn rex(&mut self, wide: bool, reg: u8, index: u8, base: u8, force: bool) {
         let bit = |r: u8| if r == NO { 0 } else { r >> 3 & 1 };
         let rex = 0x40 | u8::from(wide) << 3 | bit(reg) << 2 | bit(index) << 1 | bit(base);
@@ -164,6 +183,23 @@ impl Asm {
             self.rr(0, &[0x81], w, digit, reg);
             self.bytes(&value.to_le_bytes());
         }
+    }
+
+    /// The same with what is in memory; of a byte too.
+    pub fn alu_memory(&mut self, op: u8, w: u8, m: Address, value: i32) {
+        let short = i32::from(value as i8) == value;
+        let code = match w {
+            1 => 0x80,
+            _ if short => 0x83,
+            _ => 0x81,
+        };
+        self.rm(0, &[code], w.max(4), op >> 3, m);
+        self.immediate(if w == 1 || short { 1 } else { 4 }, value);
+    }
+
+    /// The constant at the end of an instruction.
+    pub fn immediate(&mut self, w: u8, value: i32) {
+        self.bytes(&value.to_le_bytes()[..usize::from(w)]);
     }
 
     pub fn push(&mut self, reg: u8) {

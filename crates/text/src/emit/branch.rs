@@ -3,7 +3,7 @@
 use super::Emit;
 use super::asm::alu;
 use crate::alloc::{R11, RCX};
-use crate::ir::{Ins, NONE, Op, cc};
+use crate::ir::{Ins, MEM, NONE, Op, TEST, cc};
 
 impl Emit<'_> {
     pub fn branches(&mut self, ins: &Ins, k: usize) {
@@ -16,7 +16,7 @@ impl Emit<'_> {
                 }
             }
             Op::Br => {
-                self.compare(ins);
+                self.compare(ins, k);
                 self.jump(Some(ins.cc), ins.c);
             }
             Op::FBr => {
@@ -36,7 +36,7 @@ impl Emit<'_> {
                     code => self.jump(Some(code), ins.c),
                 }
             }
-            _ => self.set(ins),
+            _ => self.set(ins, k),
         }
     }
 
@@ -60,16 +60,94 @@ impl Emit<'_> {
         self.out.asm.bytes(&[0; 4]);
     }
 
-    fn compare(&mut self, ins: &Ins) {
+    fn compare(&mut self, ins: &Ins, k: usize) {
+        if ins.a == MEM || ins.b == MEM {
+            return self.compare_memory(ins, k);
+        }
         let a = self.use_in(ins.a, R11);
         if ins.b != NONE {
             let b = self.use_in(ins.b, RCX);
-            self.out.asm.rr(0, &[alu::CMP], ins.w, a, b);
-        } else if ins.imm == 0 {
-            self.out.asm.rr(0, &[0x85], ins.w, a, a);
+            let op = if ins.sc == TEST { 0x85 } else { alu::CMP };
+            self.out.asm.rr(0, &[op], ins.w, a, b);
         } else {
-            self.out.asm.alu_constant(alu::CMP, ins.w, a, ins.imm as i32);
+            self.compare_constant(ins, a);
         }
+    }
+
+    fn compare_constant(&mut self, ins: &Ins, a: u8) {
+        let (asm, value) = (&mut self.out.asm, ins.imm as i32);
+        if ins.sc == TEST {
+            // Of the lower byte, where that says the same.
+            let byte = (0..128).contains(&value);
+            asm.rr(
+                0,
+                &[if byte { 0xF6 } else { 0xF7 }],
+                if byte { 1 } else { ins.w },
+                0,
+                a,
+            );
+            asm.immediate(if byte { 1 } else { 4 }, value);
+        } else if value == 0 {
+            asm.rr(0, &[0x85], ins.w, a, a);
+        } else {
+            asm.alu_constant(alu::CMP, ins.w, a, value);
+        }
+    }
+
+    /// Of an operand in memory.
+    fn compare_memory(&mut self, ins: &Ins, k: usize) {
+        let Some(m) = self.direct(k) else {
+            // Its address takes both scratch registers, then it does.
+            let value = self.fetch(k, RCX);
+            match (ins.a == MEM, ins.b) {
+                (true, NONE) => self.compare_constant(ins, value),
+                (true, b) => {
+                    let b = self.use_in(b, R11);
+                    self.out.asm.rr(
+                        0,
+                        &[if ins.sc == TEST { 0x85 } else { alu::CMP }],
+                        ins.w,
+                        value,
+                        b,
+                    );
+                }
+                _ => {
+                    let a = self.use_in(ins.a, R11);
+                    self.out.asm.rr(0, &[alu::CMP], ins.w, a, value);
+                }
+            }
+            return;
+        };
+        let value = ins.imm as i32;
+        match (ins.a == MEM, ins.b) {
+            (true, NONE) if ins.sc == TEST => {
+                self.out
+                    .asm
+                    .rm(0, &[if ins.w == 1 { 0xF6 } else { 0xF7 }], ins.w.max(4), 0, m);
+                self.out.asm.immediate(ins.w.min(4), value);
+            }
+            (true, NONE) => self.out.asm.alu_memory(alu::CMP, ins.w, m, value),
+            (true, b) => {
+                let b = self.use_in(b, RCX);
+                self.out
+                    .asm
+                    .rm(0, &[if ins.sc == TEST { 0x85 } else { 0x39 }], ins.w, b, m);
+            }
+            _ => {
+                let a = self.use_in(ins.a, RCX);
+                self.out.asm.rm(0, &[alu::CMP], ins.w, a, m);
+            }
+        }
+    }
+
+    /// A move if a condition holds.
+    pub fn choose(&mut self, ins: &Ins, k: usize) {
+        self.compare(ins, k);
+        // Loads leave the flags as they are.
+        let d = self.use_in(ins.d, R11);
+        let c = self.use_in(ins.c, RCX);
+        self.out.asm.rr(0, &[0x0F, 0x40 | ins.cc], 8, d, c);
+        self.done(ins.d);
     }
 
     fn compare_floats(&mut self, ins: &Ins) {
@@ -79,12 +157,12 @@ impl Emit<'_> {
             .rr(if ins.w == 8 { 0x66 } else { 0 }, &[0x0F, 0x2E], 4, a, b);
     }
 
-    fn set(&mut self, ins: &Ins) {
+    fn set(&mut self, ins: &Ins, k: usize) {
         let set = |asm: &mut super::asm::Asm, code: u8, reg: u8| asm.rr(0, &[0x0F, 0x90 | code], 1, 0, reg);
         if ins.op == Op::FSet {
             self.compare_floats(ins);
         } else {
-            self.compare(ins);
+            self.compare(ins, k);
         }
         let d = self.def(ins.d);
         let asm = &mut self.out.asm;

@@ -3,7 +3,7 @@
 use super::Emit;
 use super::asm::Address;
 use crate::alloc::{NO_REG, R11};
-use crate::ir::{Ins, NONE, Op, Val};
+use crate::ir::{Ins, MEM, NONE, Op, Val};
 
 /// Opcodes of loads, stores and arithmetic.
 const LOAD: u8 = 0x10;
@@ -48,7 +48,7 @@ impl Emit<'_> {
         self.out.asm.rr(0x66, &[0x0F, 0x6E], 8, to, from);
     }
 
-    pub fn float(&mut self, ins: &Ins) {
+    pub fn float(&mut self, ins: &Ins, k: usize) {
         match ins.op {
             Op::FStore => {
                 let m = self.address(ins);
@@ -106,18 +106,26 @@ impl Emit<'_> {
                 self.out.asm.movaps(d, a);
                 self.out.asm.rr(0, &[0x0F, 0x57], 4, d, 14);
             }
-            _ => self.float_arithmetic(ins, d),
+            _ => self.float_arithmetic(ins, d, k),
         }
         self.done_float(ins.d);
     }
 
-    fn float_arithmetic(&mut self, ins: &Ins, d: u8) {
+    fn float_arithmetic(&mut self, ins: &Ins, d: u8, k: usize) {
         let op = match ins.op {
             Op::FAdd => 0x58,
             Op::FSub => 0x5C,
             Op::FMul => 0x59,
             _ => 0x5E,
         };
+        if ins.b == MEM {
+            let mem = self.f.code[k - 1];
+            let m = self.address(&mem);
+            let a = self.use_float(ins.a, 15);
+            self.out.asm.movaps(d, a);
+            self.out.asm.float_memory(op, ins.w, d, m);
+            return;
+        }
         let (a, b) = (self.use_float(ins.a, 15), self.use_float(ins.b, 14));
         let asm = &mut self.out.asm;
         if d == b && d != a {

@@ -7,12 +7,15 @@ mod float;
 mod moves;
 
 use crate::alloc::{Allocation, NO_REG, R11, R14, R15, RAX, RCX, RDX, SAVED};
-use crate::ir::{DATA, FRAME, Func, Ins, NONE, Op, Val, is_val};
+use crate::ir::{DATA, FRAME, Func, IN_DATA, Ins, MEM, NONE, Op, Val, is_val};
 use asm::{Address, Asm, NO, alu};
 use ringfence_isa::identifier;
 
 /// Frames larger than this are touched step by step, so that the end of the stack is met and not stepped over.
 const STEP: u32 = 32 << 10;
+
+/// Innermost loops begin at multiples of this, so that small ones lie in one line of the processor's caches.
+const LOOPS: usize = 32;
 
 /// All code of a text, and what is to be written into it.
 #[derive(Default)]
@@ -31,6 +34,8 @@ struct Emit<'a> {
     /// Where labels are, and where jumps to them have their distances.
     labels: Vec<u32>,
     jumps: Vec<(u32, u32)>,
+    /// Labels at which innermost loops begin.
+    tops: Vec<bool>,
     /// Distance from `r15` as it is in the function to as it was at its entry, to the locals, and to the slots.
     entry: u32,
     locals: i32,
@@ -61,6 +66,7 @@ pub fn function(f: &Func, regs: &Allocation, salt: usize, out: &mut Output) -> u
         regs,
         labels: vec![NONE; f.labels as usize],
         jumps: Vec::new(),
+        tops: innermost(f),
         entry: if red { 0 } else { frame },
         locals: locals as i32 - below,
         slots: slots as i32 - below,
@@ -80,6 +86,24 @@ pub fn function(f: &Func, regs: &Allocation, salt: usize, out: &mut Output) -> u
         emit.out.patch(at, distance);
     }
     start
+}
+
+/// Labels that are reached from below, and from below another such label behind them not any more.
+fn innermost(f: &Func) -> Vec<bool> {
+    let (mut at, mut tops) = (vec![NONE; f.labels as usize], vec![false; f.labels as usize]);
+    let mut last = 0;
+    for (k, ins) in f.code.iter().enumerate() {
+        if ins.op == Op::Label {
+            at[ins.c as usize] = k as u32;
+        } else if let Some(label) = ins.target()
+            && at[label as usize] != NONE
+        {
+            let top = at[label as usize];
+            tops[label as usize] |= top >= last;
+            last = last.max(top);
+        }
+    }
+    tops
 }
 
 impl Output {
@@ -212,16 +236,16 @@ impl Emit<'_> {
         Address {
             base,
             index,
-            scale: ins.sc,
+            scale: ins.sc & !IN_DATA,
             disp,
-            data: ins.a == DATA,
+            data: ins.a == DATA || ins.sc & IN_DATA != 0,
         }
     }
 
     fn ins(&mut self, k: usize) {
         let ins = self.f.code[k];
         match ins.op {
-            Op::Nop => {}
+            Op::Nop | Op::Mem => {}
             Op::Mov => match (self.reg(ins.d), self.reg(ins.a)) {
                 (NO_REG, NO_REG) => {
                     self.use_in(ins.a, R11);
@@ -241,7 +265,7 @@ impl Emit<'_> {
                 self.out.asm.constant(d, ins.imm);
                 self.done(ins.d);
             }
-            Op::Add | Op::Sub | Op::And | Op::Or | Op::Xor | Op::Mul => self.arithmetic(&ins),
+            Op::Add | Op::Sub | Op::And | Op::Or | Op::Xor | Op::Mul => self.arithmetic(&ins, k),
             Op::Shl | Op::Shr | Op::Sar => self.shift(&ins),
             Op::Div | Op::Rem | Op::UDiv | Op::URem => self.divide(&ins),
             Op::Neg | Op::Not => {
@@ -249,6 +273,14 @@ impl Emit<'_> {
                 self.out.asm.mov(ins.w, d, a);
                 let digit = if ins.op == Op::Neg { 3 } else { 2 };
                 self.out.asm.rr(0, &[0xF7], ins.w, digit, d);
+                self.done(ins.d);
+            }
+            Op::Swap => {
+                let (a, d) = (self.use_in(ins.a, R11), self.def(ins.d));
+                self.out.asm.mov(4, d, a);
+                self.out.asm.code.push(0x66);
+                self.out.asm.rr(0, &[0xC1], 4, 0, d);
+                self.out.asm.code.push(8);
                 self.done(ins.d);
             }
             Op::Lea => self.lea(&ins),
@@ -293,8 +325,14 @@ impl Emit<'_> {
                 }
                 self.done(ins.d);
             }
+            Op::Choose => self.choose(&ins, k),
             Op::Set | Op::FSet | Op::Br | Op::FBr | Op::Jmp => self.branches(&ins, k),
-            Op::Label => self.labels[ins.c as usize] = self.out.asm.code.len() as u32,
+            Op::Label => {
+                if self.tops[ins.c as usize] {
+                    self.out.asm.align(LOOPS);
+                }
+                self.labels[ins.c as usize] = self.out.asm.code.len() as u32;
+            }
             Op::Ret => {
                 if ins.a != NONE {
                     let a = self.use_in(ins.a, RAX);
@@ -316,12 +354,46 @@ impl Emit<'_> {
             | Op::FSub
             | Op::FMul
             | Op::FDiv
-            | Op::FRet => self.float(&ins),
+            | Op::FRet => self.float(&ins, k),
         }
     }
 
-    fn arithmetic(&mut self, ins: &Ins) {
-        let (a, d) = (self.use_in(ins.a, R11), self.def(ins.d));
+    /// The address of what instruction `k` has as an operand in memory, if that needs no scratch register.
+    fn direct(&mut self, k: usize) -> Option<Address> {
+        let mem = self.f.code[k - 1];
+        let has = |v: Val| !is_val(v) || self.reg(v) != NO_REG;
+        (has(mem.a) && has(mem.b)).then(|| self.address(&mem))
+    }
+
+    /// Loads it; its address may take both scratch registers.
+    fn fetch(&mut self, k: usize, to: u8) -> u8 {
+        let mem = self.f.code[k - 1];
+        let m = self.address(&mem);
+        let (op, w): (&[u8], u8) = match mem.w {
+            1 => (&[0x0F, 0xB6], 4),
+            w => (&[0x8B], w),
+        };
+        self.out.asm.rm(0, op, w, to, m);
+        to
+    }
+
+    /// Changes what is in memory.
+    fn change(&mut self, ins: &Ins, op: u8, k: usize) {
+        let mem = self.f.code[k - 1];
+        let mut m = self.address(&mem);
+        if ins.b == NONE {
+            self.out.asm.alu_memory(op, ins.w, m, ins.imm as i32);
+            return;
+        }
+        if self.reg(ins.b) == NO_REG && m.index == RCX {
+            self.out.asm.lea(4, R11, m);
+            m = Address::at(R11, 0);
+        }
+        let b = self.use_in(ins.b, RCX);
+        self.out.asm.rm(0, &[op - 2], ins.w, b, m);
+    }
+
+    fn arithmetic(&mut self, ins: &Ins, k: usize) {
         let op = match ins.op {
             Op::Add => alu::ADD,
             Op::Sub => alu::SUB,
@@ -329,6 +401,22 @@ impl Emit<'_> {
             Op::Or => alu::OR,
             _ => alu::XOR,
         };
+        if ins.a == MEM {
+            return self.change(ins, op, k);
+        }
+        let two: &[u8] = if ins.op == Op::Mul { &[0x0F, 0xAF] } else { &[op] };
+        let d = self.def(ins.d);
+        if ins.b == MEM
+            && let Some(m) = self.direct(k)
+            && (self.reg(ins.a) == d || (m.base != d && m.index != d))
+        {
+            let a = self.use_in(ins.a, R11);
+            self.out.asm.mov(ins.w, d, a);
+            self.out.asm.rm(0, two, ins.w, d, m);
+            return self.done(ins.d);
+        }
+        let fetched = (ins.b == MEM).then(|| self.fetch(k, RCX));
+        let a = self.use_in(ins.a, R11);
         let asm = &mut self.out.asm;
         if ins.b == NONE {
             let value = ins.imm as i32;
@@ -350,9 +438,11 @@ impl Emit<'_> {
             self.done(ins.d);
             return;
         }
-        let b = self.use_in(ins.b, RCX);
+        let b = match fetched {
+            Some(b) => b,
+            None => self.use_in(ins.b, RCX),
+        };
         let asm = &mut self.out.asm;
-        let two: &[u8] = if ins.op == Op::Mul { &[0x0F, 0xAF] } else { &[op] };
         if d == a {
             asm.rr(0, two, ins.w, d, b);
         } else if d == b && ins.op == Op::Sub {

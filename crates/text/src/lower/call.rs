@@ -1,7 +1,7 @@
 //! Calls, and functions that stand in the place of their calls.
 
-use super::{Lower, R, Return};
-use crate::ast::{Body, Expr, Id};
+use super::{Activation, Lower, Place, R, Return};
+use crate::ast::{Bin, Body, Expr, Id};
 use crate::ir::{Arg, CallInfo, FRAME, Ins, NONE, Op, Val};
 use crate::lower::memory::Mem;
 use crate::types::{Shape, Ty};
@@ -11,6 +11,9 @@ use crate::types::{Shape, Ty};
 const INLINE_NODES: u32 = 60;
 const INLINE_DEPTH: usize = 5;
 const INLINE_INTO: usize = 4000;
+/// Functions of at most as many expressions stand in themselves, all together so often.
+const AGAIN_NODES: u32 = 40;
+pub const AGAIN: u32 = 4;
 
 impl Lower<'_> {
     /// A call. A record that it returns is written to `room` in the frame.
@@ -26,7 +29,7 @@ impl Lower<'_> {
             && let Some(body) = unit.funcs[func as usize].body
             && self.fits(func, &body)
         {
-            return self.inline(func, body, args, ty, room);
+            return self.inline(func, body, args, ty, room, false);
         }
         let pointer = match self.expr_of(callee) {
             Expr::Func(_) => NONE,
@@ -121,15 +124,143 @@ impl Lower<'_> {
     }
 
     fn fits(&self, func: u32, body: &Body) -> bool {
-        body.inline
-            && body.nodes <= INLINE_NODES
-            && self.inlined.len() <= INLINE_DEPTH
-            && !self.inlined.contains(&func)
-            && self.f.code.len() <= INLINE_INTO
+        let fits = body.inline && self.active.len() <= INLINE_DEPTH && self.f.code.len() <= INLINE_INTO;
+        match self.active.iter().any(|a| a.func == func) {
+            // In themselves only: who calls them from elsewhere has them once.
+            true => fits && body.nodes <= AGAIN_NODES && self.again > 0 && self.active[0].func == func,
+            false => fits && body.nodes <= INLINE_NODES,
+        }
     }
 
-    /// The function's body here, with places of its own.
-    fn inline(&mut self, func: u32, body: Body, args: &[Id], ty: Ty, room: Option<u32>) -> R<Val> {
+    /// What a function starts with that returns what it adds to the result of a call of itself.
+    pub fn sum(&mut self, body: Body, ty: Ty) -> R<Val> {
+        if !body.sums || !ty.is_int() || self.unit.types.size(ty) < 4 {
+            return Ok(NONE);
+        }
+        let sum = self.variable(false);
+        self.push(Ins {
+            d: sum,
+            ..Ins::new(Op::MovI)
+        })?;
+        Ok(sum)
+    }
+
+    /// Notes which function's statements come, and that it may begin anew here.
+    pub fn activate(&mut self, func: u32, body: Body, tail: bool, outermost: bool) -> R<()> {
+        let in_memory = self.places.iter().any(|p| matches!(p, Place::Frame(_)));
+        let params: Option<Vec<Val>> = match in_memory {
+            true => None,
+            false => self.places[..body.params as usize]
+                .iter()
+                .map(|place| match place {
+                    Place::Value(val) => Some(*val),
+                    _ => None,
+                })
+                .collect(),
+        };
+        let again = match params {
+            Some(params) if outermost || body.recursive => {
+                let head = self.new_label();
+                self.put_top(head)?;
+                Some((head, params))
+            }
+            _ => None,
+        };
+        self.active.push(Activation {
+            func,
+            again,
+            tail,
+            in_memory,
+        });
+        Ok(())
+    }
+
+    /// The function around here that may begin anew instead of being called by what is returned.
+    fn beginner(&self, func: u32) -> Option<usize> {
+        for (i, active) in self.active.iter().enumerate().rev() {
+            if active.func == func {
+                return active.again.is_some().then_some(i);
+            }
+            // What is left here may be pointed to by what is handed on.
+            if !active.tail || active.in_memory {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Writes the parameters of a function around here, and goes to where it begins.
+    fn begin_anew(&mut self, number: usize, args: &[Id]) -> R<()> {
+        let Some((head, params)) = self.active[number].again.clone() else {
+            return Ok(());
+        };
+        let mut vals = Vec::new();
+        for (&arg, &param) in args.iter().zip(&params) {
+            let float = self.unit.ty(arg).is_float();
+            let mut val = self.value(arg)?;
+            if val != param && !self.temps[val as usize] {
+                // A variable that may be a parameter, which is written before it is read.
+                let copy = self.new_value(float, true);
+                let op = if float { Op::FMov } else { Op::Mov };
+                self.push(Ins {
+                    d: copy,
+                    a: val,
+                    ..Ins::new(op)
+                })?;
+                val = copy;
+            }
+            vals.push((param, val, float));
+        }
+        for (param, val, float) in vals {
+            self.set(param, val, float)?;
+        }
+        self.push(Ins {
+            c: head,
+            ..Ins::new(Op::Jmp)
+        })
+    }
+
+    /// A call whose result is returned as it is: its function.
+    fn called(&self, id: Id) -> Option<(u32, &[Id])> {
+        let unit = self.unit;
+        match self.expr_of(id) {
+            Expr::Call(callee, from, count) => match self.expr_of(callee) {
+                Expr::Func(func) => Some((func, &unit.lists[from as usize..(from + count) as usize])),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether what is returned may be a call that begins a function around here anew.
+    fn returns_call(&self, id: Id) -> bool {
+        match self.expr_of(id) {
+            Expr::Cond(_, a, b) => self.returns_call(a) || self.returns_call(b),
+            Expr::Binary(Bin::Add, a, b) => {
+                self.ret.sum != NONE && [a, b].into_iter().any(|id| self.begins(id).is_some())
+            }
+            Expr::Call(..) => self.called(id).is_some(),
+            _ => false,
+        }
+    }
+
+    fn begins(&self, id: Id) -> Option<usize> {
+        self.beginner(self.called(id)?.0)
+    }
+
+    /// The function's body here, with places of its own. `tail`: what it returns is returned here.
+    fn inline(
+        &mut self,
+        func: u32,
+        body: Body,
+        args: &[Id],
+        ty: Ty,
+        room: Option<u32>,
+        tail: bool,
+    ) -> R<Val> {
+        if self.active.iter().any(|a| a.func == func) {
+            self.again -= 1;
+        }
         // The arguments are computed among the caller's locals, and the places are made before those are left.
         let (first, mut places) = (self.first_local, std::mem::take(&mut self.places));
         self.enter(body)?;
@@ -142,70 +273,160 @@ impl Lower<'_> {
             std::mem::swap(&mut self.places, &mut places);
             done?;
         }
+        let mut ret = self.ret;
         let end = self.new_label();
-        let scalar = self.unit.types.is_scalar(ty);
-        let value = if scalar {
-            self.variable(ty.is_float())
-        } else {
-            NONE
-        };
-        let record = match room {
-            Some(room) => {
-                let ins = Ins {
-                    a: FRAME,
-                    imm: i64::from(room),
-                    ..Ins::new(Op::Lea)
-                };
-                self.pure(ins, false)?
-            }
-            None => NONE,
-        };
-        let ret = Return {
-            value,
-            label: Some(end),
-            record,
-            ty,
-        };
+        if !tail {
+            let sum = self.sum(body, ty)?;
+            let value = match () {
+                () if sum != NONE => sum,
+                () if self.unit.types.is_scalar(ty) => self.variable(ty.is_float()),
+                () => NONE,
+            };
+            let record = match room {
+                Some(room) => {
+                    let ins = Ins {
+                        a: FRAME,
+                        imm: i64::from(room),
+                        ..Ins::new(Op::Lea)
+                    };
+                    self.pure(ins, false)?
+                }
+                None => NONE,
+            };
+            ret = Return {
+                value,
+                label: Some(end),
+                record,
+                ty,
+                sum,
+            };
+        }
+        let value = ret.value;
         let ret = std::mem::replace(&mut self.ret, ret);
         std::mem::swap(&mut self.places, &mut places);
         self.first_local = body.first_local;
-        self.inlined.push(func);
+        self.activate(func, body, tail, false)?;
         let (breaks, continues) = (
             std::mem::take(&mut self.breaks),
             std::mem::take(&mut self.continues),
         );
         let (olds, given) = (std::mem::take(&mut self.olds), std::mem::take(&mut self.given));
         self.stmt(body.stmt)?;
-        // The last statement's jump to the end is not needed.
-        if matches!(self.f.code.last(), Some(last) if last.op == Op::Jmp && last.c == end) {
-            self.f.code.pop();
+        if tail {
+            self.return_nothing()?;
+        } else {
+            // The last statement's jump to the end is not needed.
+            if matches!(self.f.code.last(), Some(last) if last.op == Op::Jmp && last.c == end) {
+                self.f.code.pop();
+            }
+            self.put_label(end)?;
         }
-        self.put_label(end)?;
         self.olds = olds;
         self.given = given;
         self.breaks = breaks;
         self.continues = continues;
-        self.inlined.pop();
+        self.active.pop();
         self.first_local = first;
         self.places = places;
         self.ret = ret;
         Ok(value)
     }
 
+    /// The end of a function that stands in the place of what is returned: C leaves open what it gives.
+    fn return_nothing(&mut self) -> R<()> {
+        if self.f.code.last().is_some_and(Ins::ends) {
+            return Ok(());
+        }
+        let ty = self.ret.ty;
+        let val = match ty {
+            _ if ty.is_void() => NONE,
+            _ if ty.is_float() => self.float_constant(0.0, ty)?,
+            _ => self.integer(0)?,
+        };
+        self.hand_back(val)
+    }
+
     /// A `return` with its value.
     pub fn leave(&mut self, value: Option<Id>) -> R<()> {
         let ret = self.ret;
-        let mut val = NONE;
-        if let Some(id) = value {
-            if self.unit.types.is_record(ret.ty) {
-                let size = self.unit.types.size(ret.ty);
-                let from = self.place(id)?;
-                self.copy(Mem::at(ret.record), from, size)?;
-            } else if ret.ty.is_void() {
-                self.effect(id)?;
-            } else {
-                val = self.value(id)?;
+        let Some(id) = value else {
+            return self.hand_back(NONE);
+        };
+        if self.unit.types.is_record(ret.ty) {
+            let size = self.unit.types.size(ret.ty);
+            let from = self.place(id)?;
+            self.copy(Mem::at(ret.record), from, size)?;
+            return self.hand_back(NONE);
+        }
+        if ret.ty.is_void() {
+            self.effect(id)?;
+            return self.hand_back(NONE);
+        }
+        self.give(id)
+    }
+
+    /// Returns a scalar; a call of the function itself that is returned goes to its beginning.
+    fn give(&mut self, id: Id) -> R<()> {
+        let unit = self.unit;
+        match self.expr_of(id) {
+            Expr::Cond(cond, a, b) if self.returns_call(id) => {
+                let other = self.new_label();
+                self.branch(cond, other, false)?;
+                self.give(a)?;
+                self.put_label(other)?;
+                return self.give(b);
             }
+            Expr::Binary(Bin::Add, a, b) if self.ret.sum != NONE => {
+                let (add, call) = match (self.begins(b), self.begins(a)) {
+                    (Some(_), _) => (a, b),
+                    (None, Some(_)) => (b, a),
+                    _ => return self.give_value(id),
+                };
+                let val = self.value(add)?;
+                self.add_to_sum(val)?;
+                return self.give(call);
+            }
+            Expr::Call(callee, from, count) => {
+                let args = &unit.lists[from as usize..(from + count) as usize];
+                let Expr::Func(func) = self.expr_of(callee) else {
+                    return self.give_value(id);
+                };
+                if let Some(number) = self.beginner(func) {
+                    return self.begin_anew(number, args);
+                }
+                if let Some(body) = unit.funcs[func as usize].body
+                    && self.fits(func, &body)
+                    && !self.active.iter().any(|a| a.func == func)
+                {
+                    self.at = unit.node(callee).at;
+                    return self.inline(func, body, args, self.ret.ty, None, true).map(|_| ());
+                }
+            }
+            _ => {}
+        }
+        self.give_value(id)
+    }
+
+    fn give_value(&mut self, id: Id) -> R<()> {
+        let val = self.value(id)?;
+        self.hand_back(val)
+    }
+
+    fn add_to_sum(&mut self, val: Val) -> R<()> {
+        self.push(Ins {
+            d: self.ret.sum,
+            a: self.ret.sum,
+            b: val,
+            w: self.width(self.ret.ty),
+            ..Ins::new(Op::Add)
+        })
+    }
+
+    fn hand_back(&mut self, mut val: Val) -> R<()> {
+        let ret = self.ret;
+        if val != NONE && ret.sum != NONE {
+            self.add_to_sum(val)?;
+            val = ret.sum;
         }
         let float = ret.ty.is_float();
         match ret.label {

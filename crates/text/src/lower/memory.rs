@@ -2,7 +2,7 @@
 
 use super::{Lower, Place, R};
 use crate::ast::{Bin, Expr, Id};
-use crate::ir::{DATA, FRAME, Ins, NONE, Op, Val};
+use crate::ir::{DATA, FRAME, IN_DATA, Ins, NONE, Op, Val};
 use crate::types::{Bits, Ty};
 
 /// An address in memory. Only its lower half counts: what is above is the window's.
@@ -59,14 +59,14 @@ impl Lower<'_> {
         match self.expr_of(id) {
             Expr::Local(local) => match self.places[(local - self.first_local) as usize] {
                 Place::Frame(offset) => Ok(Mem::frame(offset)),
-                // Only scalars are values, and those are not asked for.
-                Place::Value(_) => Ok(Mem::at(NONE)),
+                // What is a value is not asked for.
+                Place::Value(_) | Place::Parts(..) => Ok(Mem::at(NONE)),
             },
             Expr::Literal(local, fill) => {
                 self.stmt(fill)?;
                 match self.places[(local - self.first_local) as usize] {
                     Place::Frame(offset) => Ok(Mem::frame(offset)),
-                    Place::Value(_) => Ok(Mem::at(NONE)),
+                    Place::Value(_) | Place::Parts(..) => Ok(Mem::at(NONE)),
                 }
             }
             Expr::Global(global) => Ok(Mem {
@@ -188,6 +188,15 @@ impl Lower<'_> {
         }
         let mem = match mem.index {
             NONE => mem,
+            // The data's address goes into the displacement.
+            index if mem.base == DATA && mem.scale == 1 => {
+                scale |= IN_DATA as u32;
+                Mem {
+                    base: index,
+                    index: NONE,
+                    ..mem
+                }
+            }
             _ => {
                 let offset = mem.offset;
                 let base = self.lea_low(Mem { offset: 0, ..mem })?;
@@ -343,8 +352,23 @@ impl Lower<'_> {
         {
             return self.store_constant(mem, n as i32, self.unit.types.size(ty) as u8);
         }
-        let val = self.value(value)?;
+        let val = self.value(self.unextended(value, ty))?;
         self.store(mem, val, ty)
+    }
+
+    /// What is converted to a narrow integer only to be stored as one.
+    fn unextended(&self, mut value: Id, ty: Ty) -> Id {
+        let size = self.unit.types.size(ty);
+        let narrow = |ty: Ty| ty.is_int() && ty.plain() != Ty::BOOL && self.unit.types.size(ty) >= size;
+        while let Expr::Convert(inner) = self.expr_of(value)
+            && size < 8
+            && narrow(ty)
+            && narrow(self.unit.ty(value))
+            && narrow(self.unit.ty(inner))
+        {
+            value = inner;
+        }
+        value
     }
 
     pub fn load_bits(&mut self, mem: Mem, ty: Ty, bits: Bits) -> R<Val> {
@@ -480,8 +504,8 @@ impl Lower<'_> {
             d: i,
             ..Ins::new(Op::MovI)
         })?;
-        let top = self.new_label();
-        self.put_label(top)?;
+        let (top, floor) = (self.new_label(), self.floor);
+        self.put_top(top)?;
         body(self, i)?;
         self.memory_changed();
         self.push(Ins {
@@ -497,7 +521,7 @@ impl Lower<'_> {
             c: top,
             ..Ins::new(Op::Br)
         })?;
-        self.known.clear();
+        self.floor = floor;
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::ast::{Body, Expr, Id, Unit};
 use crate::error::{Notes, Stop};
 use crate::ir::{self, Ins, NONE, Op, Val};
 use crate::types::Ty;
-use numbering::Known;
+use numbering::{Known, Mark};
 
 pub type R<T> = Result<T, Stop>;
 
@@ -26,6 +26,8 @@ const FRAME: u64 = 1 << 20;
 enum Place {
     Value(Val),
     Frame(u32),
+    /// Members of a record are values of their own: where in [`Lower::parts`], and how many.
+    Parts(u32, u32),
 }
 
 /// What a `return` does: in the function itself, or in one that stands in the place of a call.
@@ -37,6 +39,20 @@ struct Return {
     /// Where a record is written that is returned.
     record: Val,
     ty: Ty,
+    /// What is added to the value, or [`NONE`].
+    sum: Val,
+}
+
+/// A function whose statements are being read: the one itself, or one that stands in the place of a call.
+struct Activation {
+    func: u32,
+    /// Where it begins anew if it returns what it calls itself for, and the parameters that are written before.
+    /// Only if nothing of it is in memory: a pointer to that may be among what it is called with.
+    again: Option<(u32, Vec<Val>)>,
+    /// It returns what the one around it returns.
+    tail: bool,
+    /// A local of it is in memory.
+    in_memory: bool,
 }
 
 struct Lower<'a> {
@@ -47,10 +63,18 @@ struct Lower<'a> {
     versions: Vec<u32>,
     temps: Vec<bool>,
     known: Vec<Known>,
+    /// How many were ever known, and which of them those are that count here: `floor` and later ones.
+    serial: u32,
+    floor: u32,
+    marks: Vec<Option<Mark>>,
+    /// What was computed last, if it was asked for once.
+    fresh: Val,
     /// How often memory was written.
     memory: u32,
     /// Where the locals of the present function are.
     places: Vec<Place>,
+    /// Offsets of members, and the values that they are.
+    parts: Vec<(u32, Val)>,
     first_local: u32,
     first_label: u32,
     breaks: Vec<u32>,
@@ -59,7 +83,9 @@ struct Lower<'a> {
     given: Vec<Val>,
     ret: Return,
     /// The functions that stand in each other, outermost first.
-    inlined: Vec<u32>,
+    active: Vec<Activation>,
+    /// How often functions may still be put into themselves.
+    again: u32,
     /// Where the present statement is, for errors.
     at: u32,
 }
@@ -71,12 +97,22 @@ pub fn lower(unit: &Unit, number: u32, body: Body, notes: &mut Notes) -> R<ir::F
     let mut lower = Lower {
         unit,
         notes,
-        f: ir::Func::default(),
-        versions: Vec::new(),
-        temps: Vec::new(),
-        known: Vec::new(),
+        // As many as most functions have.
+        f: ir::Func {
+            code: Vec::with_capacity(256),
+            floats: Vec::with_capacity(128),
+            ..ir::Func::default()
+        },
+        versions: Vec::with_capacity(128),
+        temps: Vec::with_capacity(128),
+        known: Vec::with_capacity(64),
+        serial: 0,
+        floor: 0,
+        marks: Vec::with_capacity(32),
+        fresh: NONE,
         memory: 0,
         places: Vec::new(),
+        parts: Vec::new(),
         first_local: body.first_local,
         first_label: 0,
         breaks: Vec::new(),
@@ -88,17 +124,19 @@ pub fn lower(unit: &Unit, number: u32, body: Body, notes: &mut Notes) -> R<ir::F
             label: None,
             record: NONE,
             ty: ret,
+            sum: NONE,
         },
-        inlined: vec![number],
+        active: Vec::new(),
+        again: call::AGAIN,
         at: func.at,
     };
     lower.f.labels = body.labels;
-    lower.function(body)?;
+    lower.function(number, body)?;
     Ok(lower.f)
 }
 
 impl Lower<'_> {
-    fn function(&mut self, body: Body) -> R<()> {
+    fn function(&mut self, number: u32, body: Body) -> R<()> {
         let unit = self.unit;
         let mut params = Vec::new();
         if unit.types.is_record(self.ret.ty) {
@@ -124,6 +162,8 @@ impl Lower<'_> {
         for (i, &val) in arrived.iter().enumerate() {
             self.parameter(body, i as u32, val, true)?;
         }
+        self.ret.sum = self.sum(body, self.ret.ty)?;
+        self.activate(number, body, false, true)?;
         self.stmt(body.stmt)?;
         self.finish()
     }
@@ -135,6 +175,15 @@ impl Lower<'_> {
         for i in 0..body.locals {
             let local = self.unit.locals[(body.first_local + i) as usize];
             let place = match local.in_memory {
+                true if local.parts.1 > 0 => {
+                    let (from, count) = local.parts;
+                    let first = self.parts.len() as u32;
+                    for &(offset, ty) in &self.unit.parts[from as usize..(from + count) as usize] {
+                        let val = self.variable(ty.is_float());
+                        self.parts.push((offset, val));
+                    }
+                    Place::Parts(first, count)
+                }
                 true => {
                     let (size, align) = (self.unit.types.size(local.ty), self.unit.types.align(local.ty));
                     Place::Frame(self.room(size, align)?)
@@ -156,6 +205,8 @@ impl Lower<'_> {
                 return self.copy(memory::Mem::frame(offset), from, size);
             }
             Place::Frame(offset) => memory::Mem::frame(offset),
+            // Records that arrive are in memory.
+            Place::Parts(..) => return Ok(()),
             Place::Value(place) => {
                 let narrow = outside && ty.is_int() && size < 4;
                 let val = match narrow {
@@ -184,10 +235,10 @@ impl Lower<'_> {
                 ..Ins::new(Op::FRet)
             });
         }
-        let a = if self.unit.types.is_scalar(ty) {
-            self.integer(0)?
-        } else {
-            NONE
+        let a = match self.unit.types.is_scalar(ty) {
+            true if self.ret.sum != NONE => self.ret.sum,
+            true => self.integer(0)?,
+            false => NONE,
         };
         self.push(Ins {
             a,
@@ -209,6 +260,19 @@ impl Lower<'_> {
         Ok(from as u32)
     }
 
+    /// The value that a place is, if it is not in memory: a local, or a member of one.
+    fn variable_of(&self, place: Id) -> Option<Val> {
+        let (local, offset) = self.unit.part(place)?;
+        match self.places[(local - self.first_local) as usize] {
+            Place::Value(val) => Some(val),
+            Place::Parts(from, count) => {
+                let parts = &self.parts[from as usize..(from + count) as usize];
+                parts.iter().find(|p| p.0 == offset).map(|p| p.1)
+            }
+            Place::Frame(_) => None,
+        }
+    }
+
     fn new_value(&mut self, float: bool, temp: bool) -> Val {
         self.f.floats.push(float);
         self.versions.push(0);
@@ -228,6 +292,9 @@ impl Lower<'_> {
         if ins.d != NONE {
             self.versions[ins.d as usize] += 1;
         }
+        if let Some(label) = ins.target() {
+            self.aim(label);
+        }
         self.f.code.push(ins);
         Ok(())
     }
@@ -235,14 +302,6 @@ impl Lower<'_> {
     fn new_label(&mut self) -> u32 {
         self.f.labels += 1;
         self.f.labels - 1
-    }
-
-    fn put_label(&mut self, label: u32) -> R<()> {
-        self.known.clear();
-        self.push(Ins {
-            c: label,
-            ..Ins::new(Op::Label)
-        })
     }
 
     fn jump(&mut self, label: u32) -> R<()> {
@@ -263,6 +322,7 @@ impl Lower<'_> {
         // What was just computed for nothing else is computed into the variable.
         if let Some(last) = self.f.code.last_mut()
             && last.d == val
+            && self.fresh == val
             && self.temps[val as usize]
             && self.known.last().is_some_and(|k| k.result == val)
         {

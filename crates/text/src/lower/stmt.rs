@@ -4,6 +4,7 @@ use super::{Lower, Place, R};
 use crate::ast::{Id, Stmt};
 use crate::ir::{Ins, Op, Val, cc};
 use crate::lower::memory::Mem;
+use std::ops::Range;
 
 impl Lower<'_> {
     pub fn stmt(&mut self, number: u32) -> R<()> {
@@ -21,6 +22,14 @@ impl Lower<'_> {
                 Ok(())
             }
             Stmt::If(cond, then, other) => {
+                if let (Some(then), Stmt::Empty) = (self.only(then), unit.stmts[other as usize])
+                    && self.choose_into(cond, then)?
+                {
+                    return Ok(());
+                }
+                if let (Some(label), Stmt::Empty) = (self.jumps_to(then), unit.stmts[other as usize]) {
+                    return self.branch(cond, label, true);
+                }
                 let end = self.new_label();
                 if matches!(unit.stmts[other as usize], Stmt::Empty) {
                     self.branch(cond, end, false)?;
@@ -43,7 +52,7 @@ impl Lower<'_> {
             }
             Stmt::Switch(id, body, number) => self.switch(id, body, number),
             Stmt::Label(label, stmt) => {
-                self.put_label(self.first_label + label)?;
+                self.put_any(self.first_label + label)?;
                 self.stmt(stmt)
             }
             Stmt::Goto(label) => self.jump(self.first_label + label),
@@ -60,13 +69,37 @@ impl Lower<'_> {
         }
     }
 
+    /// Where a statement leads that does nothing else.
+    fn jumps_to(&self, stmt: u32) -> Option<u32> {
+        match self.unit.stmts[stmt as usize] {
+            Stmt::Goto(label) => Some(self.first_label + label),
+            Stmt::Break => self.breaks.last().copied(),
+            Stmt::Continue => self.continues.last().copied(),
+            Stmt::Block(from, 1) => self.jumps_to(self.unit.lists[from as usize]),
+            _ => None,
+        }
+    }
+
+    /// The expression that a statement consists of.
+    fn only(&self, stmt: u32) -> Option<Id> {
+        match self.unit.stmts[stmt as usize] {
+            Stmt::Expr(id) => Some(id),
+            Stmt::Block(from, 1) => match self.unit.stmts[self.unit.lists[from as usize] as usize] {
+                Stmt::Expr(id) => Some(id),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// A loop, turned round: the condition stands behind the body, and in front of it once more.
     fn repeat(&mut self, cond: Option<Id>, step: Option<Id>, body: u32, first: bool) -> R<()> {
         let (top, next, end) = (self.new_label(), self.new_label(), self.new_label());
+        let floor = self.floor;
         if let (Some(cond), true) = (cond, first) {
             self.branch(cond, end, false)?;
         }
-        self.put_label(top)?;
+        self.put_top(top)?;
         self.breaks.push(end);
         self.continues.push(next);
         self.stmt(body)?;
@@ -80,7 +113,9 @@ impl Lower<'_> {
             Some(cond) => self.branch(cond, top, true)?,
             None => self.jump(top)?,
         }
-        self.put_label(end)
+        self.put_label(end)?;
+        self.floor = floor;
+        Ok(())
     }
 
     fn switch(&mut self, id: Id, body: u32, number: u32) -> R<()> {
@@ -148,6 +183,9 @@ impl Lower<'_> {
                 }
                 return Ok(());
             }
+            Place::Parts(first, count) => {
+                return self.fill_parts(first, count, zero, from..from + fills.len() as u32);
+            }
             Place::Frame(offset) => offset,
         };
         if zero {
@@ -164,6 +202,32 @@ impl Lower<'_> {
             } else {
                 let from = self.place(fill.value)?;
                 self.copy(to, from, unit.types.size(fill.ty))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_parts(&mut self, first: u32, count: u32, zero: bool, fills: Range<u32>) -> R<()> {
+        for i in first..first + count {
+            let val = self.parts[i as usize].1;
+            let op = if self.f.floats[val as usize] {
+                Op::FConst
+            } else {
+                Op::MovI
+            };
+            if zero {
+                self.push(Ins {
+                    d: val,
+                    ..Ins::new(op)
+                })?;
+            }
+        }
+        for fill in fills {
+            let fill = &self.unit.fills[fill as usize];
+            let val = self.value(fill.value)?;
+            let place = (first..first + count).find(|&i| self.parts[i as usize].0 == fill.offset);
+            if let Some(place) = place {
+                self.set(self.parts[place as usize].1, val, fill.ty.is_float())?;
             }
         }
         Ok(())

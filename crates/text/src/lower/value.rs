@@ -1,6 +1,6 @@
 //! The values of expressions.
 
-use super::{Lower, Place, R};
+use super::{Lower, R};
 use crate::ast::{Bin, Expr, Id};
 use crate::ir::{Ins, NONE, Op, Val, cc};
 use crate::types::Ty;
@@ -110,15 +110,15 @@ impl Lower<'_> {
         match self.expr_of(id) {
             Expr::Int(value) => self.integer(value),
             Expr::Float(value) => self.float_constant(value, ty),
-            Expr::Local(local) => match self.places[(local - self.first_local) as usize] {
-                Place::Value(val) => Ok(val),
-                Place::Frame(_) => self.read(id),
+            Expr::Local(_) | Expr::Member(_, _, None) => match self.variable_of(id) {
+                Some(val) => Ok(val),
+                None => self.read(id),
             },
             Expr::Member(_, _, Some(bits)) => {
                 let mem = self.place(id)?;
                 self.load_bits(mem, ty, bits)
             }
-            Expr::Global(_) | Expr::Deref(_) | Expr::Member(..) | Expr::Literal(..) => self.read(id),
+            Expr::Global(_) | Expr::Deref(_) | Expr::Literal(..) => self.read(id),
             Expr::Addr(place) => self.address(place),
             Expr::Func(_) => self.address(id),
             Expr::Neg(a) if ty.is_float() => {
@@ -185,6 +185,21 @@ impl Lower<'_> {
                 self.put_label(end)?;
                 Ok(result)
             }
+            Expr::Cond(cond, a, b) if self.can_choose(cond, &[a, b]) => {
+                let result = self.variable(false);
+                let Some(ins) = self.comparison(cond)? else {
+                    return Ok(NONE);
+                };
+                let (yes, no) = (self.value(a)?, self.value(b)?);
+                self.copy_to(result, no)?;
+                self.push(Ins {
+                    op: Op::Choose,
+                    d: result,
+                    c: yes,
+                    ..ins
+                })?;
+                Ok(result)
+            }
             Expr::Cond(cond, a, b) => {
                 let float = ty.is_float();
                 let result = self.variable(float);
@@ -219,6 +234,46 @@ impl Lower<'_> {
         }
     }
 
+    fn copy_to(&mut self, to: Val, from: Val) -> R<()> {
+        self.push(Ins {
+            d: to,
+            a: from,
+            ..Ins::new(Op::Mov)
+        })
+    }
+
+    /// `if (cond) local = value;` with a conditional move, where that is worth it.
+    pub fn choose_into(&mut self, cond: Id, then: Id) -> R<bool> {
+        let (place, value, old) = match self.expr_of(then) {
+            Expr::Assign(place, value) => (place, value, false),
+            Expr::Update(place, value, _) => (place, value, true),
+            _ => return Ok(false),
+        };
+        let Some(to) = self.variable_of(place) else {
+            return Ok(false);
+        };
+        if !self.can_choose(cond, &[value]) {
+            return Ok(false);
+        }
+        let Some(ins) = self.comparison(cond)? else {
+            return Ok(false);
+        };
+        if old {
+            self.olds.push(to);
+        }
+        let val = self.value(value);
+        if old {
+            self.olds.pop();
+        }
+        self.push(Ins {
+            op: Op::Choose,
+            d: to,
+            c: val?,
+            ..ins
+        })?;
+        Ok(true)
+    }
+
     fn read(&mut self, id: Id) -> R<Val> {
         let ty = self.unit.ty(id);
         let mem = self.place(id)?;
@@ -231,9 +286,7 @@ impl Lower<'_> {
             let mem = self.place(place)?;
             return Ok(mem.base);
         }
-        if let Expr::Local(local) = self.expr_of(place)
-            && let Place::Value(to) = self.places[(local - self.first_local) as usize]
-        {
+        if let Some(to) = self.variable_of(place) {
             let val = self.value(value)?;
             self.set(to, val, ty.is_float())?;
             return Ok(to);
@@ -255,9 +308,7 @@ impl Lower<'_> {
     fn update(&mut self, place: Id, new: Id, post: bool) -> R<Val> {
         let ty = self.unit.ty(place);
         let float = ty.is_float();
-        if let Expr::Local(local) = self.expr_of(place)
-            && let Place::Value(var) = self.places[(local - self.first_local) as usize]
-        {
+        if let Some(var) = self.variable_of(place) {
             let mut result = var;
             if post {
                 result = self.new_value(float, true);

@@ -6,44 +6,14 @@ use crate::types::{Shape, Ty};
 
 impl Parser<'_> {
     pub fn make(&mut self, expr: Expr, ty: Ty, at: u32) -> R<Id> {
-        let calls = std::cell::Cell::new(matches!(expr, Expr::Call(..)));
-        let depth = |id: Id| {
+        // The values of a literal are statements of their own.
+        let mut deepest = u16::from(matches!(expr, Expr::Literal(..)));
+        let mut calls = matches!(expr, Expr::Call(..));
+        self.unit.each_operand(expr, |id| {
             let node = self.unit.node(id);
-            calls.set(calls.get() || node.calls);
-            node.depth
-        };
-        let deepest = match expr {
-            Expr::Int(_)
-            | Expr::Float(_)
-            | Expr::Local(_)
-            | Expr::Global(_)
-            | Expr::Func(_)
-            | Expr::Old
-            | Expr::Given => 0,
-            // The values of a literal are statements of their own.
-            Expr::Literal(..) => 1,
-            Expr::Deref(a)
-            | Expr::Member(a, ..)
-            | Expr::Addr(a)
-            | Expr::Neg(a)
-            | Expr::Not(a)
-            | Expr::LogNot(a)
-            | Expr::Convert(a) => depth(a),
-            Expr::Binary(_, a, b)
-            | Expr::PtrAdd(a, b, _)
-            | Expr::PtrDiff(a, b, _)
-            | Expr::And(a, b)
-            | Expr::Or(a, b)
-            | Expr::Comma(a, b)
-            | Expr::Assign(a, b)
-            | Expr::Before(a, b)
-            | Expr::Update(a, b, _) => depth(a).max(depth(b)),
-            Expr::Cond(a, b, c) => depth(a).max(depth(b)).max(depth(c)),
-            Expr::Call(f, from, n) => {
-                let list = &self.unit.lists[from as usize..(from + n) as usize];
-                list.iter().map(|&a| depth(a)).fold(depth(f), u16::max)
-            }
-        };
+            calls |= node.calls;
+            deepest = deepest.max(node.depth);
+        });
         if deepest >= TREE {
             let message = format!("this expression has more than {TREE} operators inside each other");
             return Err(self.notes.last(at, message, Some("divide it into statements")));
@@ -53,7 +23,7 @@ impl Parser<'_> {
             ty,
             at,
             depth: deepest + 1,
-            calls: calls.get(),
+            calls,
         });
         Ok(self.unit.nodes.len() as Id - 1)
     }

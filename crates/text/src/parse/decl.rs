@@ -335,7 +335,7 @@ impl Parser<'_> {
             return Err(self.wrong(at, "this function returns a type that is not complete", None));
         }
         let first_local = self.unit.locals.len() as u32;
-        let nodes = self.unit.nodes.len();
+        let (nodes, stmts) = (self.unit.nodes.len(), self.unit.stmts.len());
         self.inside = Some(Inside {
             ret,
             first_local,
@@ -371,7 +371,8 @@ impl Parser<'_> {
             let message = format!("there is no label `{}` in this function", self.spell(name));
             self.wrong(label.at, message, None);
         }
-        let body = inside.body(&self.unit, count, stmt, nodes);
+        let mut body = inside.body(&self.unit, count, stmt, nodes);
+        self.look_over(func, &mut body, nodes, stmts);
         self.unit.funcs[func as usize].body = Some(body);
         Ok(())
     }
@@ -385,7 +386,8 @@ impl Parser<'_> {
             ));
         }
         let in_memory = !self.unit.types.is_scalar(ty) || ty.is_volatile();
-        self.unit.locals.push(Local { ty, in_memory });
+        let parts = (0, 0);
+        self.unit.locals.push(Local { ty, in_memory, parts });
         Ok(self.unit.locals.len() as u32 - 1)
     }
 

@@ -6,6 +6,7 @@ mod decl;
 mod expr;
 mod fold;
 mod init;
+mod parts;
 mod specifiers;
 mod stmt;
 
@@ -83,17 +84,19 @@ pub struct Parser<'a> {
 
 /// Reads all declarations of a text.
 pub fn parse<'a>(text: &'a [u8], tokens: &'a Tokens, notes: &'a mut Notes) -> Unit {
-    let unit = Unit {
+    let mut unit = Unit {
         types: Types::new(),
         nodes: Vec::with_capacity(tokens.list.len()),
-        stmts: vec![Stmt::Empty],
-        lists: Vec::new(),
+        stmts: Vec::with_capacity(64),
+        lists: Vec::with_capacity(64),
         fills: Vec::new(),
         switches: Vec::new(),
         locals: Vec::new(),
+        parts: Vec::new(),
         funcs: Vec::new(),
         globals: Vec::new(),
     };
+    unit.stmts.push(Stmt::Empty);
     let mut parser = Parser {
         text,
         tokens,
@@ -391,6 +394,8 @@ impl Inside {
             stmt,
             nodes: (unit.nodes.len() - nodes) as u32,
             inline: self.next_label == 0,
+            recursive: false,
+            sums: false,
         }
     }
 }

@@ -85,7 +85,7 @@ DO LANGUAGE plfenced $$ void other(void) { } $$;
 CREATE FUNCTION divide(int, int) RETURNS int LANGUAGE plfenced STRICT AS $$ int divide(int a, int b) { return a / b; } $$;
 CREATE FUNCTION wild(int8) RETURNS int LANGUAGE plfenced STRICT AS $$ int wild(long at) { return *(int *) at = 1; } $$;
 CREATE FUNCTION endless() RETURNS int LANGUAGE plfenced AS $$ int endless(void) { for (;;) ; } $$;
-CREATE FUNCTION deep(int) RETURNS int LANGUAGE plfenced STRICT AS $$ int deep(int n) { return n ? deep(n + 1) + 1 : 0; } $$;
+CREATE FUNCTION deep(int) RETURNS int LANGUAGE plfenced STRICT AS $$ int deep(int n) { return n ? deep(n + 1) * 3 + 1 : 0; } $$;
 SELECT divide(1, 0);
 SELECT divide(7, 2);
 SELECT wild(8);
