@@ -79,6 +79,10 @@ docs: ## Build the book of all pages, with search, into build/book, and check it
 	@scripts/setup.sh docs
 	@scripts/book.sh
 
+.PHONY: lab
+lab: build ## Put faults into libraries, one at a time, natively and fenced (LAB="--mutants 1000 …"; docs/lab.md)
+	@lab/run.sh run $(LAB)
+
 .PHONY: demo-functions
 demo-functions: build ## Functions from text, typed in, called, replaced, deleted; filters beside libpcap; the image server (docs/functions.md)
 	@scripts/setup.sh functions

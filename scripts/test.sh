@@ -183,6 +183,9 @@ step farm-page tests/farm/farm.py --check-page
 if needs dpkg-source farm; then
     if ((soak)); then step farm tests/farm/farm.py --again --jobs 2; else step farm tests/farm/farm.py --again --equal --only cjson,libcsv,lzip; fi
 fi
+# faults put into libraries on purpose: none reaches the host
+if ((soak)); then faults=10000; else faults=28; fi
+step lab lab/run.sh run --mutants "$faults" --again --results "$logs/lab.jsonl"
 # a language of PostgreSQL, and extensions of PostgreSQL's own, unmodified, as its modules
 if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
     step postgresql integrations/postgresql/test/run.sh

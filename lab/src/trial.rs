@@ -1,0 +1,251 @@
+//! One fault, natively and fenced: built, run, and what became of it.
+
+use crate::kinds::Mutation;
+use crate::subject::{REQUESTS, Subject, Way};
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All requests were served as without the fault.
+    None,
+    /// The subject told an error by itself.
+    Error,
+    /// A request got another answer.
+    Wrong,
+    /// A call ended with a fault or limit, and the host served on.
+    Contained,
+    /// The host's own data was changed.
+    Harmed,
+    /// The host was killed.
+    Crashed,
+    /// The host hung.
+    Hung,
+    /// The rewriter, linker or verifier refused it.
+    Refused,
+}
+
+/// All outcomes.
+pub const OUTCOMES: [Outcome; 8] = [
+    Outcome::None,
+    Outcome::Error,
+    Outcome::Wrong,
+    Outcome::Contained,
+    Outcome::Harmed,
+    Outcome::Crashed,
+    Outcome::Hung,
+    Outcome::Refused,
+];
+
+impl Outcome {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::None => "none",
+            Outcome::Error => "error",
+            Outcome::Wrong => "wrong answer",
+            Outcome::Contained => "contained, host goes on",
+            Outcome::Harmed => "host's data changed",
+            Outcome::Crashed => "host crashed",
+            Outcome::Hung => "host hung",
+            Outcome::Refused => "refused at load",
+        }
+    }
+}
+
+/// What a run told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Told {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Whether a wrong answer was given before anything was noticed.
+    pub propagated: bool,
+    /// The first fault's message, or why the host ended.
+    pub symptom: String,
+    /// Nanoseconds of each reset.
+    pub recovered: Vec<u64>,
+    /// Whether what it left in the host's storage is whole; `None` if it keeps nothing there.
+    pub whole: Option<bool>,
+}
+
+/// A fault and what became of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// Its number.
+    pub number: u64,
+    /// The subject.
+    pub subject: String,
+    /// The fault.
+    pub mutation: Mutation,
+    /// Linked with the host.
+    pub native: Told,
+    /// Behind the fence.
+    pub fenced: Told,
+}
+
+/// Seconds of processor time that a host may take: a hundred times what it does without a fault.
+const PROCESSOR: u64 = 10;
+/// For one that sleeps.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Tries a fault; `None` if it is none natively: the assembler takes no such instruction.
+///
+/// # Errors
+/// What has nothing to do with the fault.
+pub fn run(subject: &Subject, mutation: &Mutation, directory: &Path) -> Result<Option<[Told; 2]>, String> {
+    let unit = subject
+        .units
+        .iter()
+        .find(|u| u.name == mutation.unit)
+        .ok_or("no such unit")?;
+    let text = mutation.apply(unit);
+    let build = |way| {
+        let object = subject.object(&unit.name, &text, directory, way)?;
+        subject.link(directory, Some(&object), way)
+    };
+    let Ok(program) = build(Way::Native) else {
+        return Ok(None);
+    };
+    let serve = |program: &Path, way| {
+        let told = serve(&mut subject.command(program, directory, way)?)?;
+        let whole = subject.whole(directory);
+        Ok::<_, String>(Told { whole, ..told })
+    };
+    let native = serve(&program, Way::Native)?;
+    let fenced = match build(Way::Fenced) {
+        Ok(module) => serve(&module, Way::Fenced)?,
+        Err(why) => refused(why.lines().last().unwrap_or_default()),
+    };
+    Ok(Some([native, fenced]))
+}
+
+fn refused(why: &str) -> Told {
+    Told {
+        outcome: Outcome::Refused,
+        propagated: false,
+        symptom: why.into(),
+        recovered: Vec::new(),
+        whole: None,
+    }
+}
+
+/// The child's end, or none in time.
+fn end(child: &mut Child) -> Result<Option<ExitStatus>, String> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn serve(command: &mut Command) -> Result<Told, String> {
+    // SAFETY: system calls that are safe between fork and exec, on structures of the stack.
+    unsafe {
+        command.pre_exec(|| {
+            for (resource, most) in [(libc::RLIMIT_CPU, PROCESSOR), (libc::RLIMIT_CORE, 0)] {
+                let limit = libc::rlimit {
+                    rlim_cur: most,
+                    rlim_max: most,
+                };
+                if libc::setrlimit(resource, &raw const limit) != 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+            }
+            Ok(())
+        });
+    }
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{:?}: {e}", command.get_program()))?;
+    let mut out = child.stdout.take().ok_or("no output")?;
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What was told before the end counts; nothing else can be read then.
+        let _ = out.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let status = end(&mut child)?;
+    let text = reader.join().map_err(|_| "the reader failed")?;
+    Ok(judge(&text, status))
+}
+
+/// What a host's output and end say.
+fn judge(text: &str, status: Option<ExitStatus>) -> Told {
+    let has = |word: &str| text.lines().any(|l| l.split(' ').next() == Some(word));
+    let first = |word: &str| text.lines().find_map(|l| l.strip_prefix(word)).map(str::trim);
+    let killed = status.and_then(|s| s.signal());
+    let served = text
+        .lines()
+        .filter(|l| matches!(l.split(' ').next(), Some("ok" | "error" | "wrong" | "fault")))
+        .count();
+    let ended = text.ends_with("end\n") && served == REQUESTS as usize && status.is_some_and(|s| s.success());
+    let outcome = match (ended, killed) {
+        (false, Some(libc::SIGXCPU | libc::SIGKILL)) => Outcome::Hung,
+        (false, None) if status.is_none() => Outcome::Hung,
+        (false, _) if has("refused") => Outcome::Refused,
+        (false, _) => Outcome::Crashed,
+        (true, _) if !text.contains("heap ok\n") => Outcome::Harmed,
+        (true, _) if has("fault") => Outcome::Contained,
+        (true, _) if has("wrong") => Outcome::Wrong,
+        (true, _) if has("error") => Outcome::Error,
+        (true, _) => Outcome::None,
+    };
+    let numbers = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("recovered ")?.parse().ok());
+    Told {
+        outcome,
+        propagated: has("wrong"),
+        symptom: first("fault ").or(first("refused ")).map_or_else(
+            || killed.map(|s| format!("signal {s}")).unwrap_or_default(),
+            String::from,
+        ),
+        recovered: numbers.collect(),
+        whole: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, status: i32) -> Outcome {
+        judge(text, Some(ExitStatus::from_raw(status))).outcome
+    }
+
+    #[test]
+    fn the_output_and_the_end_decide() {
+        let good = "ok\n".repeat(REQUESTS as usize);
+        assert_eq!(told(&format!("{good}heap ok\nend\n"), 0), Outcome::None);
+        assert_eq!(told(&format!("{good}heap wrong\nend\n"), 0), Outcome::Harmed);
+        assert_eq!(told(&good, libc::SIGSEGV), Outcome::Crashed);
+        assert_eq!(told(&good, libc::SIGXCPU), Outcome::Hung);
+        assert_eq!(told(&format!("{good}heap ok\nend\n"), 256), Outcome::Crashed);
+        let fault = good.replacen("ok\n", "fault somewhere\nrecovered 12\n", 1);
+        let fault = judge(&format!("{fault}heap ok\nend\n"), Some(ExitStatus::from_raw(0)));
+        assert_eq!(
+            (fault.outcome, fault.recovered, fault.propagated),
+            (Outcome::Contained, vec![12], false)
+        );
+        assert_eq!(judge("", None).outcome, Outcome::Hung);
+        assert_eq!(told("refused no\n", 3 << 8), Outcome::Refused);
+    }
+}

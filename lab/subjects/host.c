@@ -1,0 +1,259 @@
+/* The host of the laboratory: serves requests by a subject, natively (linked with it) or fenced (-DFENCED, a module), and
+ * tells what became of each.
+ *
+ *   host INPUT EXPECTED IMAGE REQUESTS [MODULE]
+ *   host INPUT EXPECTED IMAGE check               only natively: exits with 0 if the storage is whole
+ *
+ * EXPECTED is written if it is not there. IMAGE is the storage, changed in place; "-" for none. Each line of the output is
+ * `ok`, `error N`, `wrong`, `fault WHAT`; then `recovered NANOSECONDS` where a domain was reset; at the end `heap ok` or
+ * `heap wrong`, whether the host's own data is as it was, and `end`. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef FENCED
+#include <ringfence.h>
+#else
+#include "lab.h"
+#pragma weak lab_check
+#endif
+
+enum { ROOM = 1 << 20, BLOCKS = 256, BLOCK = 4096, CHANGES = 4096 };
+
+static unsigned char *image;
+static size_t image_size;
+
+/* What a request overwrote, to be put back if it does not end well. */
+static struct change {
+    size_t at, size;
+    unsigned char *was;
+} changes[CHANGES];
+static size_t change_count;
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(2);
+}
+
+static int inside(unsigned long at, unsigned long size)
+{
+    return at <= image_size && size <= image_size - at;
+}
+
+/* Keeps what stands there. -1 if the request changes too much. */
+static int keep(size_t at, size_t size)
+{
+    struct change *c = &changes[change_count];
+
+    if (change_count == CHANGES || !(c->was = malloc(size)))
+        return -1;
+    c->at = at;
+    c->size = size;
+    memcpy(c->was, image + at, size);
+    change_count++;
+    return 0;
+}
+
+static void settle(int undo)
+{
+    while (change_count) {
+        struct change *c = &changes[--change_count];
+
+        if (undo)
+            memcpy(image + c->at, c->was, c->size);
+        free(c->was);
+    }
+}
+
+static unsigned char *file(const char *name, size_t *size)
+{
+    struct stat s;
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    unsigned char *bytes;
+
+    if (fd < 0 || fstat(fd, &s) < 0 || !(bytes = malloc((size_t)s.st_size + 1)) || read(fd, bytes, (size_t)s.st_size) != s.st_size)
+        die(name);
+    close(fd);
+    *size = (size_t)s.st_size;
+    return bytes;
+}
+
+#ifdef FENCED
+static void import_read(rf_caller *caller, void *context)
+{
+    rf_domain *domain = *(rf_domain **)context;
+    unsigned long at = rf_caller_arg_int(caller, 0), size = rf_caller_arg_int(caller, 2);
+    int ok = inside(at, size) && rf_memory_write(domain, (void *)rf_caller_arg_int(caller, 1), image + at, size) == RF_OK;
+
+    rf_caller_return_int(caller, ok ? 0 : (unsigned long)-1);
+}
+
+static void import_write(rf_caller *caller, void *context)
+{
+    rf_domain *domain = *(rf_domain **)context;
+    unsigned long at = rf_caller_arg_int(caller, 0), size = rf_caller_arg_int(caller, 2);
+    int ok = inside(at, size) && keep(at, size) == 0 &&
+             rf_memory_read(domain, (const void *)rf_caller_arg_int(caller, 1), image + at, size) == RF_OK;
+
+    rf_caller_return_int(caller, ok ? 0 : (unsigned long)-1);
+}
+#else
+/* A module's setjmp is the gate's, by this name. Natively it is the C library's: a jump, so that it sees its caller. */
+__asm__(".globl __rf_setjmp, __rf_longjmp\n"
+        "__rf_setjmp: jmp _setjmp@PLT\n"
+        "__rf_longjmp: jmp longjmp@PLT\n");
+
+int lab_read(unsigned long at, void *to, unsigned long size)
+{
+    if (!inside(at, size))
+        return -1;
+    memcpy(to, image + at, size);
+    return 0;
+}
+
+int lab_write(unsigned long at, const void *from, unsigned long size)
+{
+    if (!inside(at, size) || keep(at, size) < 0)
+        return -1;
+    memcpy(image + at, from, size);
+    return 0;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    size_t input_size, expected_size = 0, at = 0;
+    unsigned char *blocks[BLOCKS], *expected = NULL;
+    int record, heap_ok = 1;
+
+    if (argc < 5)
+        return fprintf(stderr, "usage: host INPUT EXPECTED IMAGE REQUESTS [MODULE]\n"), 2;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    unsigned char *input = file(argv[1], &input_size);
+    record = access(argv[2], R_OK) != 0;
+    FILE *to = record ? fopen(argv[2], "wb") : NULL;
+    if (!record)
+        expected = file(argv[2], &expected_size);
+    else if (!to)
+        die(argv[2]);
+    if (strcmp(argv[3], "-") != 0) {
+        struct stat s;
+        int fd = open(argv[3], O_RDWR | O_CLOEXEC);
+
+        if (fd < 0 || fstat(fd, &s) < 0)
+            die(argv[3]);
+        image_size = (size_t)s.st_size;
+        image = mmap(NULL, image_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (image == MAP_FAILED)
+            die(argv[3]);
+        close(fd);
+    }
+    /* The host's own data, where a stray store finds it. */
+    for (int i = 0; i < BLOCKS; i++)
+        if (!(blocks[i] = malloc(BLOCK)))
+            die("malloc");
+        else
+            memset(blocks[i], i, BLOCK);
+
+#ifndef FENCED
+    if (strcmp(argv[4], "check") == 0)
+        return lab_check && lab_check() == 0 ? 0 : 1;
+#endif
+#ifdef FENCED
+    rf_domain *domain = NULL;
+    rf_import imports[] = {{.name = "lab_read", .callback = import_read, .context = &domain},
+                           {.name = "lab_write", .callback = import_write, .context = &domain}};
+    rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
+    options.imports = imports;
+    options.import_count = 2;
+    options.time_limit = 2000000000;
+    options.memory_limit = 256 << 20;
+    void *module = argc > 5 ? rf_dlopen_with(argv[5], 0, &options) : NULL;
+    domain = module ? rf_dldomain(module) : NULL;
+    long (*work)(unsigned, const void *, long, void *, long) =
+        domain ? RF_DLSYM(module, long, lab_work, (unsigned, const void *, long, void *, long)) : NULL;
+    if (!work)
+        return printf("refused %s\n", rf_error() ? rf_error()->message : "no module"), 3;
+    unsigned char *answer = malloc(ROOM);
+    if (!answer)
+        die("malloc");
+#else
+    unsigned char *given = malloc(input_size), *answer = malloc(ROOM);
+    if (!given || !answer)
+        die("malloc");
+    memcpy(given, input, input_size);
+#endif
+
+    for (unsigned request = 0, most = (unsigned)atoi(argv[4]); request < most; request++) {
+        const char *fault = NULL;
+        char text[200];
+        long n = -1;
+#ifdef FENCED
+        void *given = rf_memory_alloc(domain, input_size + 1), *out = rf_memory_alloc(domain, ROOM);
+
+        if (!given || !out || rf_memory_write(domain, given, input, input_size) != RF_OK) {
+            fault = "memory";
+        } else {
+            n = work(request, given, (long)input_size, out, ROOM);
+            if (rf_error()) {
+                snprintf(text, sizeof text, "%s", rf_error()->message);
+                fault = text;
+                n = -1;
+            } else if (n > ROOM || (n > 0 && rf_memory_read(domain, out, answer, (size_t)n) != RF_OK)) {
+                n = -1;
+            }
+        }
+#else
+        n = lab_work(request, given, (long)input_size, answer, ROOM);
+        if (n > ROOM)
+            n = -1;
+        (void)text;
+#endif
+        if (record && n >= 0) {
+            fwrite(&n, sizeof n, 1, to);
+            fwrite(answer, 1, (size_t)n, to);
+        }
+        size_t length = 0;
+        if (expected && at + sizeof length <= expected_size) {
+            memcpy(&length, expected + at, sizeof length);
+            at += sizeof length;
+        }
+        settle(n < 0);
+        if (fault)
+            printf("fault %s\n", fault);
+        else if (n < 0)
+            printf("error %ld\n", n);
+        else
+            puts(record || ((size_t)n == length && memcmp(answer, expected + at, length) == 0) ? "ok" : "wrong");
+        at += length;
+#ifdef FENCED
+        struct timespec begin, end;
+        rf_error_clear();
+        if (!fault) {
+            rf_memory_free(domain, given);
+            rf_memory_free(domain, out);
+        }
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        if (fault && rf_domain_reset(domain) != RF_OK)
+            return printf("lost %s\n", rf_error()->message), 4;
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        if (fault)
+            printf("recovered %lld\n", (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec);
+#endif
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        for (int k = 0; k < BLOCK; k++)
+            heap_ok &= blocks[i][k] == (unsigned char)i;
+    puts(heap_ok ? "heap ok" : "heap wrong");
+    if (to && fclose(to) != 0)
+        die(argv[2]);
+    puts("end");
+    return 0;
+}
