@@ -8,6 +8,7 @@ set -euo pipefail
 prefix=$1 page=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/checks.sh
 source "$(dirname "$0")/checks.sh"
 
 check "command" bash -c '[ "$(command -v ringfence)" = "$1/bin/ringfence" ] && ringfence --version' - "$prefix"
