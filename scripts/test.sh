@@ -83,9 +83,12 @@ check_shell() {
     local files recipes
     mapfile -t recipes < <(shell_files | grep '^modules/.*/recipe\.sh$')
     mapfile -t files < <(shell_files | grep -v '^modules/.*/recipe\.sh$')
-    shellcheck "${files[@]}"
+    # a step's command runs where a failure does not end the script
+    local status=0
+    shellcheck "${files[@]}" || status=1
     # these are read by modules/make.sh, with variables from there and for there
-    shellcheck -s bash -e SC2034,SC2154 "${recipes[@]}"
+    shellcheck -s bash -e SC2034,SC2154 "${recipes[@]}" || status=1
+    return $status
 }
 
 # excerpt LOG: the lines around the first failures that it tells, else its end

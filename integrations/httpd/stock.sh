@@ -34,7 +34,7 @@ library=(-fvisibility=hidden -DHAVE_PCRE2 -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_UN
 fetch() {
     mkdir -p "$src"
     while read -r source installed; do
-        [[ -d $src/$source ]] || "$here/../../scripts/debian_source.sh" "$src" "$source" "$installed"
+        [[ -d $src/$source ]] || "$here/../../scripts/debian_source.py" "$src" "$source" "$installed"
     done <<<"apache2 apache2-bin
 apr libapr1
 apr-util libaprutil1

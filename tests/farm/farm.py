@@ -20,10 +20,12 @@ import outcomes
 import page
 import projects
 import recipes
-from sources import NoSource, Sources
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.append(str(ROOT / "scripts"))
+from debian_source import NoSource, Sources  # noqa: E402
+
 KEPT = HERE / "results.json"
 
 

@@ -10,7 +10,7 @@ import outcomes
 import page
 import projects
 import recipes
-from sources import NoSource, Sources
+from farm import NoSource, Sources
 
 
 def step(status=0):

@@ -145,8 +145,8 @@ void mf_stock_providers_end(mf_stock *m);
 /* stock_ask.c */
 void mf_stock_ask(rf_caller *caller, void *module);
 
-/* stock_slots.c: functions that know which module they are for */
-typedef struct mf_stock_slot {
+/* stock_trampolines.c: functions that know which module they are for */
+typedef struct mf_stock_trampoline {
     void *(*create_dir)(apr_pool_t *, char *);
     void *(*merge_dir)(apr_pool_t *, void *, void *);
     void *(*create_server)(apr_pool_t *, server_rec *);
@@ -154,7 +154,7 @@ typedef struct mf_stock_slot {
     void (*register_hooks)(apr_pool_t *);
     int (*hooks[MF_STOCK_HOOKS])(request_rec *);
     void (*void_hooks[MF_STOCK_HOOKS])(request_rec *);
-} mf_stock_slot;
-extern const mf_stock_slot mf_stock_slots[MF_STOCK_MOST];
+} mf_stock_trampoline;
+extern const mf_stock_trampoline mf_stock_trampolines[MF_STOCK_MOST];
 
 #endif

@@ -50,7 +50,7 @@ static const char *const *names(stock_unpack *u, apr_pool_t *pool)
 /* Registers with the server what the module asks for. 0: that cannot be. */
 int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
 {
-    const mf_stock_slot *slot = &mf_stock_slots[m->number];
+    const mf_stock_trampoline *own = &mf_stock_trampolines[m->number];
     apr_uint64_t kind = stock_get(u), function = stock_get(u);
     int order = (int)stock_get(u), type = (int)stock_get(u);
     const char *const *pre = names(u, pool), *const *succ = names(u, pool);
@@ -68,11 +68,11 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
         return 0;
     m->hooks[m->hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order };
 #define PLAIN(name, changes)                                                                                                                \
-    case STOCK_HOOK_##name: ap_hook_##name(slot->hooks[k], pre, succ, order); break;
+    case STOCK_HOOK_##name: ap_hook_##name(own->hooks[k], pre, succ, order); break;
 #define TYPED(name, changes)                                                                                                                \
-    case STOCK_HOOK_##name: ap_hook_##name(slot->hooks[k], pre, succ, order, type); break;
+    case STOCK_HOOK_##name: ap_hook_##name(own->hooks[k], pre, succ, order, type); break;
 #define NOTHING(name, changes)                                                                                                              \
-    case STOCK_HOOK_##name: ap_hook_##name(slot->void_hooks[k], pre, succ, order); break;
+    case STOCK_HOOK_##name: ap_hook_##name(own->void_hooks[k], pre, succ, order); break;
     switch ((stock_hook)kind) {
         STOCK_REQUEST_HOOKS(PLAIN)
         STOCK_ACCESS_HOOKS(TYPED)

@@ -81,7 +81,7 @@ static rf_status make_domain(mf_stock *m, cmd_parms *cmd, int count, char *const
 /* Asks the module what it is, and fills in what the server will know. */
 static int describe(mf_stock *m, apr_pool_t *pool)
 {
-    const mf_stock_slot *slot = &mf_stock_slots[m->number];
+    const mf_stock_trampoline *own = &mf_stock_trampolines[m->number];
     mf_stock_call call = { .m = m, .pool = pool };
     mf_stock_answer answer;
     stock_pack message;
@@ -100,11 +100,11 @@ static int describe(mf_stock *m, apr_pool_t *pool)
     name = stock_get_text(&answer.u);
     for (int i = 0; i < STOCK_CONFIGS; i++)
         m->has[i] = stock_get(&answer.u) != 0;
-    m->host.create_dir_config = slot->create_dir;
-    m->host.merge_dir_config = m->has[STOCK_MERGE_DIR] ? slot->merge_dir : NULL;
-    m->host.create_server_config = slot->create_server;
-    m->host.merge_server_config = m->has[STOCK_MERGE_SERVER] ? slot->merge_server : NULL;
-    m->host.register_hooks = slot->register_hooks;
+    m->host.create_dir_config = own->create_dir;
+    m->host.merge_dir_config = m->has[STOCK_MERGE_DIR] ? own->merge_dir : NULL;
+    m->host.create_server_config = own->create_server;
+    m->host.merge_server_config = m->has[STOCK_MERGE_SERVER] ? own->merge_server : NULL;
+    m->host.register_hooks = own->register_hooks;
     m->host.cmds = mf_stock_commands(m, &answer.u, pool);
     if (name && strrchr(name, '/'))
         name = strrchr(name, '/') + 1;

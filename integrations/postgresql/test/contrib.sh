@@ -24,7 +24,7 @@ fetch() {
     local package
 
     package=postgresql-$("$config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
-    "$here/../../../scripts/debian_source.sh" "$out" "$package" "$package"
+    "$here/../../../scripts/debian_source.py" "$out" "$package" "$package"
     rm -rf "$out/source"
     mv "$out/$package" "$out/source"
 }

@@ -1,6 +1,15 @@
-"""Debian's source packages: a package list of the farm's own, and what it names, downloaded once."""
+#!/usr/bin/env python3
+"""Debian's source packages, from a package list apart from the system's, downloaded once.
 
+    scripts/debian_source.py INTO SOURCE INSTALLED
+
+unpacks the upstream source of SOURCE at INTO/SOURCE: of the version that the installed package INSTALLED was made of, or the newest
+that the archive still has (sources of superseded updates go).
+"""
+
+import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -54,14 +63,14 @@ class Sources:
         newer = lambda a, b: subprocess.run(["dpkg", "--compare-versions", a, "gt", b], check=False).returncode == 0
         return sorted(found, key=lambda v: -sum(newer(v, other) for other in found))
 
-    def fetch(self, package):
-        """Downloads a package, if it is not there: its description file, and its version."""
+    def fetch(self, package, version=None):
+        """Downloads a package, if it is not there, in that version if there is one: its description file, and its version."""
         with self.lock:
             folder = self.place / package
             if not list(folder.glob("*.dsc")):
                 self.lists()
                 folder.mkdir(exist_ok=True)
-                versions = self.versions(package)
+                versions = sorted(self.versions(package), key=lambda v: v != version)
                 said = "the list has no such package"
                 for version in versions:
                     command = ["apt-get", *self.options, "-qq", "source", "--download-only", f"{package}={version}"]
@@ -87,3 +96,30 @@ class Sources:
         """Bytes of what was downloaded; 0 if nothing was."""
         folder = self.place / package
         return sum(f.stat().st_size for f in folder.iterdir()) if folder.exists() else 0
+
+    def upstream(self, package, to):
+        """The source as upstream has it, of a package that was fetched."""
+        files = [f for f in self.place.joinpath(package).glob(f"{package}_*.orig.tar.*") if f.suffix != ".asc"]
+        if not files:
+            raise NoSource(f"{package}: the package has no upstream source of its own")
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir(parents=True)
+        subprocess.run(["tar", "-xf", str(files[0]), "-C", str(to), "--strip-components=1"], check=True)
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit("usage: debian_source.py INTO SOURCE INSTALLED")
+    into, package, installed = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    query = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", installed], capture_output=True, text=True, check=False)
+    sources = Sources(into / "packages")
+    try:
+        _, version = sources.fetch(package, query.stdout)
+        sources.upstream(package, into / package)
+    except NoSource as error:
+        sys.exit(f"debian_source.py: {error}; is the archive reachable?")
+    print(f"{package} {version}")
+
+
+if __name__ == "__main__":
+    main()

@@ -41,7 +41,7 @@ MODULES(FUNCTIONS)
 
 #define HOOK_NAME(m, k) hook_##m##_##k,
 #define VOID_HOOK_NAME(m, k) void_hook_##m##_##k,
-#define SLOT(m)                                                                                                                             \
+#define TRAMPOLINE(m)                                                                                                                       \
     { create_dir_##m,     merge_dir_##m,          create_server_##m,          merge_server_##m,                                             \
       register_hooks_##m, { HOOKS(HOOK_NAME, m) }, { HOOKS(VOID_HOOK_NAME, m) } },
-const mf_stock_slot mf_stock_slots[MF_STOCK_MOST] = { MODULES(SLOT) };
+const mf_stock_trampoline mf_stock_trampolines[MF_STOCK_MOST] = { MODULES(TRAMPOLINE) };
