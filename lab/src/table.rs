@@ -32,7 +32,10 @@ fn outcomes(text: &mut String, trials: &[Trial]) {
     text.push('\n');
 }
 
-fn ways() -> [(&'static str, fn(&Trial) -> &Told); 2] {
+/// Natively or fenced, and where a trial has that.
+type Side = (&'static str, fn(&Trial) -> &Told);
+
+fn ways() -> [Side; 2] {
     [("native", |t| &t.native), ("fenced", |t| &t.fenced)]
 }
 
