@@ -135,6 +135,8 @@ if needs mdbook book; then step book scripts/book.sh; fi
 step build cargo build --release --workspace --quiet
 step sysroot sysroot/build.sh
 step libc make -s -C sysroot test
+# what headers declare and what libraries have
+step declared sysroot/tests/declared.py
 step cxx sysroot/tests/cxx.sh
 step unit cargo test --workspace --quiet --no-fail-fast
 # the Rust interface's tests on the other back ends

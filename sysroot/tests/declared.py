@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Checks the libc against its headers: each exported function is declared in one, and each declared one is exported.
+
+    sysroot/tests/declared.py        needs build/sysroot (sysroot/build.sh) and the command ringfence
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SYSROOT = ROOT / "build/sysroot"
+RINGFENCE = os.environ.get("RINGFENCE", str(ROOT / "target/release/ringfence"))
+LIBRARIES = ("libc", "libm", "libcrypt", "libdl", "libpthread", "libresolv")
+
+# They include headers of the kernel's, which the sysroot has not.
+NEED_KERNEL = {"sys/kd.h", "sys/soundcard.h", "sys/vt.h"}
+# `alloca` is the compiler's.
+COMPILER = {"alloca"}
+# Declared by musl for other processors or for nobody: it has none of them either.
+NOT_IN_MUSL = {"cachectl", "cacheflush", "_flush_cache", "getcontext", "makecontext", "setcontext", "swapcontext", "sgetspent"}
+NOT_IN_MUSL |= {"pthread_mutexattr_getprioceiling", "pthread_mutexattr_setprioceiling"}
+# Functions that a domain cannot have: a link that names them fails (docs/porting.md).
+NOT_FENCED = {"clone"}
+# Exported for old programs, declared by no standard any more.
+NOT_DECLARED = {"gets"}
+
+
+def compile_flags():
+    told = subprocess.run([RINGFENCE, "cc", "--print-flags"], capture_output=True, text=True, check=True).stdout
+    flags = next(line for line in told.splitlines() if line.startswith("compile:")).split(":", 1)[1].split()
+    # The compiler's own headers stay, the sysroot's are those that were built.
+    return [f for f in flags if not f.startswith("-W")]
+
+
+def declared(headers, flags):
+    """Functions that headers of the libc declare, without inline ones: name to header."""
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        source, told = Path(place, "all.c"), Path(place, "told")
+        source.write_text("".join(f"#include <{h}>\n" for h in headers))
+        subprocess.run(["gcc", *flags, "-D_GNU_SOURCE", "-w", "-fsyntax-only", "-aux-info", str(told), str(source)], check=True)
+        for line in told.read_text().splitlines():
+            head = re.match(r"/\* (.+?):\d+:\w+ \*/ extern (.*)", line)
+            if not head or "/sysroot/include/" not in head[1]:
+                continue
+            header = head[1].split("/sysroot/include/")[1]
+            # `int f (…)`, or what gives a pointer to a function: `void (*f (…))(int)`
+            name = re.search(r"\(\*(\w+) \(", head[2]) or re.search(r"(\w+) \(", head[2])
+            if name and not header.startswith(("ringfence/", "c++/")):
+                found[name[1]] = header
+    return found
+
+
+def exported():
+    """Functions that the libraries have."""
+    files = [str(SYSROOT / f"lib/{name}.a") for name in LIBRARIES]
+    table = subprocess.run(["nm", "-g", "--defined-only", *files], capture_output=True, text=True, check=True).stdout
+    entries = (line.split() for line in table.splitlines())
+    return {entry[2] for entry in entries if len(entry) == 3 and entry[1] in "TWi"}
+
+
+def main():
+    include = SYSROOT / "include"
+    names = (str(h.relative_to(include)) for h in sorted(include.rglob("*.h")))
+    own = [h for h in names if not h.startswith(("c++/", "bits/", "ringfence/")) and h not in NEED_KERNEL | {"tgmath.h"}]
+    there, said = exported(), declared(own, compile_flags())
+    mistakes = []
+    for name in sorted(there - said.keys() - NOT_DECLARED):
+        if not name.startswith("_"):
+            mistakes.append(f"{name} is exported, and no header declares it")
+    for name in sorted(said.keys() - there - COMPILER - NOT_IN_MUSL - NOT_FENCED):
+        if not name.startswith("__"):
+            mistakes.append(f"{said[name]} declares {name}, and no library has it")
+    # A name that is listed here for nothing hides the next mistake.
+    for name in sorted((NOT_IN_MUSL | NOT_FENCED) & there | NOT_DECLARED - there):
+        mistakes.append(f"{name} is listed in declared.py and need not be")
+    for mistake in mistakes:
+        print(f"declared.py: {mistake}")
+    print(f"declared: {len(there & said.keys()) - len(mistakes)} passed, {len(mistakes)} failed")
+    sys.exit(bool(mistakes))
+
+
+if __name__ == "__main__":
+    main()
