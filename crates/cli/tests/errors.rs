@@ -367,7 +367,7 @@ fn typical_mistakes_are_told_with_what_to_do() {
         (
             "cc --sysroot-rf=nowhere ok.c -o x.rf",
             1,
-            &["no sysroot at nowhere", "make build"],
+            &["no sysroot at nowhere", "ringfence setup"],
         ),
         (
             "cc libc.c -o x.rf",
