@@ -275,7 +275,7 @@ fn failing_functions_are_named() {
         ),
         (
             "deep",
-            "int deep(struct picture *p) { return deep(p) + 1; }",
+            "int deep(struct picture *p) { return deep(p) * 3; }",
             500,
             "function deep: ",
         ),

@@ -170,12 +170,12 @@ pub fn quietly<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     }
 }
 
-/// Whether the process has a limit on the size of files, and so could get SIGXFSZ.
+/// Whether the process has a limit on the size of files, and so could get SIGXFSZ; also if nobody tells.
 pub fn file_size_limited() -> bool {
     // SAFETY: the structure is ours.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 && limit.rlim_cur != libc::RLIM_INFINITY
+        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) != 0 || limit.rlim_cur != libc::RLIM_INFINITY
     }
 }
 
