@@ -218,11 +218,20 @@ static void retrieve_functions(void)
     mf_stock_run_server_hooks(STOCK_HOOK_optional_fn_retrieve, NULL, NULL);
 }
 
+void *mf_shared_counters(apr_size_t size, apr_pool_t *pool, server_rec *s)
+{
+    apr_shm_t *shared;
+    apr_status_t status = apr_shm_create(&shared, size, NULL, pool);
+
+    if (status != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, status, s, "mod_fenced: no shared memory for counters");
+        return NULL;
+    }
+    return memset(apr_shm_baseaddr_get(shared), 0, size);
+}
+
 static int post_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *s)
 {
-    apr_size_t size = sizeof(mf_counters) * (apr_size_t)modules->nelts;
-    apr_shm_t *shared;
-    apr_status_t status;
     mf_counters *counters;
 
     (void)log, (void)temp;
@@ -230,13 +239,9 @@ static int post_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, serv
         return HTTP_INTERNAL_SERVER_ERROR;
     if (!modules->nelts)
         return OK;
-    status = apr_shm_create(&shared, size, NULL, pool);
-    if (status != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, status, s, "mod_fenced: no shared memory for counters");
+    counters = mf_shared_counters(sizeof *counters * (apr_size_t)modules->nelts, pool, s);
+    if (!counters)
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    counters = apr_shm_baseaddr_get(shared);
-    memset(counters, 0, size);
     for (int i = 0; i < modules->nelts; i++)
         APR_ARRAY_IDX(modules, i, mf_module *)->counters = &counters[i];
     return OK;

@@ -113,6 +113,8 @@ typedef struct mf_request {
 /* config.c */
 mf_module *mf_module_find(const char *name);
 apr_array_header_t *mf_modules(void); /* of mf_module * */
+/* Zeroes that all processes of the server share; NULL, and a line in the log, if there is no room. */
+void *mf_shared_counters(apr_size_t size, apr_pool_t *pool, server_rec *s);
 
 /* module.c */
 int mf_module_open(mf_module *m, apr_pool_t *pool, server_rec *s);

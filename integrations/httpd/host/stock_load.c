@@ -2,7 +2,6 @@
 #include "stock.h"
 
 #include "ap_mpm.h"
-#include "apr_shm.h"
 
 /* Of the present configuration: in its pool. */
 static apr_array_header_t *stocks;
@@ -171,21 +170,13 @@ const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const 
 
 int mf_stock_post_config(apr_pool_t *pool, server_rec *s)
 {
-    apr_size_t size;
-    apr_shm_t *shared;
-    apr_status_t status;
     mf_stock_counters *counters;
 
     if (!stocks)
         return OK;
-    size = sizeof(mf_stock_counters) * (apr_size_t)stocks->nelts;
-    status = apr_shm_create(&shared, size, NULL, pool);
-    if (status != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, status, s, "mod_fenced: no shared memory for counters");
+    counters = mf_shared_counters(sizeof *counters * (apr_size_t)stocks->nelts, pool, s);
+    if (!counters)
         return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    counters = apr_shm_baseaddr_get(shared);
-    memset(counters, 0, size);
     for (int i = 0; i < stocks->nelts; i++)
         APR_ARRAY_IDX(stocks, i, mf_stock *)->counters = &counters[i];
     return mf_stock_run_server_hooks(STOCK_HOOK_post_config, pool, s);
