@@ -356,9 +356,9 @@ plf_function_of_block(const char *text)
 	char *source = pstrdup(text);
 
 	/* White space around the name is nobody's meaning. */
-	while (*source == ' ' || *source == '\n' || *source == '\t' || *source == '\r')
+	while (is_space(*source))
 		source++;
-	for (char *end = source + strlen(source); end > source && strchr(" \n\t\r", end[-1]); *--end = 0)
+	for (char *end = source + strlen(source); end > source && is_space(end[-1]); *--end = 0)
 		;
 	if (is_text(source)) {
 		f->text = source;
