@@ -29,6 +29,7 @@ static const char *const feature_names[] = {
     "pauses of the time limit (wait, pause_time)",
     "shared maps of files (MAP_SHARED)",
     "processes that a program makes (fork)",
+    "rights to single words (arenas)",
 };
 
 /* The back end that the tests run on (tests/api/on.c). */

@@ -146,6 +146,16 @@ if command -v python3 >/dev/null; then
     check "copies: a blind one second" "$work/copies" "$work/lib/$soname" "$work/libblind.so" "$work/copies.rf" unmarked
     check "copies: a blind one first" "$work/copies" "$work/libblind.so" "$work/lib/$soname" "$work/copies.rf" unmarked
 fi
+# And programs that mix both up: handles, functions, regions, forks and handlers of one given to the other.
+check "crossed: compile" gcc -std=c11 -O1 -g "${warnings[@]}" -Iinclude tests/api/crossed.c -o "$work/crossed" -pthread
+check "crossed: the same file under another name" "$work/crossed" "$work/lib/$soname" "$work/libother.so" "$module"
+check "crossed: shared beside static" "$work/crossed" "$work/libcopy.so" "$work/lib/$soname" "$module"
+check "crossed: name spaces" "$work/crossed" "$work/lib/$soname" "$work/lib/$soname" "$module" namespace
+if [[ -e $work/libblind.so ]]; then
+    check "crossed: a blind one" "$work/crossed" "$work/lib/$soname" "$work/libblind.so" "$module" unmarked
+    check "crossed: a blind one first" "$work/crossed" "$work/libblind.so" "$work/lib/$soname" "$module" unmarked
+    check "crossed: a blind one, name spaces" "$work/crossed" "$work/lib/$soname" "$work/libblind.so" "$module" namespace unmarked
+fi
 check "not unloadable" bash -c "readelf -dW '$work/lib/libringfence.so' | grep -q 'FLAGS_1.*NODELETE'"
 
 # Hosts that jump out of a callback, start processes in one, have small stacks, come and go with threads, throw.

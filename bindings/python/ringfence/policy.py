@@ -5,7 +5,7 @@ import os
 
 from .host import check, library
 
-STREAMS = {"closed": 0, "null": 1, "inherit": 2, "capture": 3}
+STREAMS = {"closed": 0, "null": 1, "inherit": 2, "capture": 3, "positioned": 4}
 
 
 def _bytes(text):
@@ -74,3 +74,7 @@ class Policy:
 
     def connect(self, address):
         return self._with("connect", _bytes(address))
+
+    def listen(self, address):
+        """Lets domains wait for connections at this address of the host's, by TCP; port 0 is any that is free."""
+        return self._with("listen", _bytes(address))

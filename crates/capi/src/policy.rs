@@ -1,6 +1,7 @@
 //! Policies: what a domain may ask of the operating system.
 
 use std::ffi::{CString, c_char, c_void};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -37,6 +38,7 @@ const CLOSED: i32 = 0;
 const NULL: i32 = 1;
 const INHERIT: i32 = 2;
 const CAPTURE: i32 = 3;
+const POSITIONED: i32 = 4;
 
 /// A policy behind its handle.
 #[derive(Default, Clone)]
@@ -270,6 +272,7 @@ fn stream(handle: *mut c_void, number: usize, stream: i32) -> Status {
             CLOSED => (Stream::Closed, false),
             NULL => (Stream::Null, false),
             INHERIT => (Stream::Inherit, false),
+            POSITIONED => (Stream::Positioned, false),
             // The buffer is made for each domain.
             CAPTURE if number > 0 => (Stream::Closed, true),
             other => {
@@ -454,12 +457,15 @@ pub extern "C" fn rf_policy_processes(handle: *mut c_void, limit: u32) -> Status
     })
 }
 
-/// See the header.
+/// Grants an address, by `to`.
 ///
 /// # Safety
 /// `address` is null or a string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_policy_connect(handle: *mut c_void, address: *const c_char) -> Status {
+unsafe fn grant_address(
+    handle: *mut c_void,
+    address: *const c_char,
+    to: impl FnOnce(Policy, SocketAddr) -> Policy,
+) -> Status {
     change(handle, |object| {
         // SAFETY: the caller's promise.
         let address = unsafe { text(address, "address") }?;
@@ -467,9 +473,29 @@ pub unsafe extern "C" fn rf_policy_connect(handle: *mut c_void, address: *const 
             let message = format!("{address:?} is no address: write 127.0.0.1:80 or [::1]:80");
             Failure::new(Status::ERROR_ARGUMENT, message)
         })?;
-        build(object, |p| p.connect(parsed));
+        build(object, |p| to(p, parsed));
         Ok(())
     })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `address` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_connect(handle: *mut c_void, address: *const c_char) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { grant_address(handle, address, Policy::connect) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `address` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_policy_listen(handle: *mut c_void, address: *const c_char) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { grant_address(handle, address, Policy::listen) }
 }
 
 /// See the header.
@@ -520,6 +546,7 @@ mod tests {
             ("RF_STREAM_NULL", NULL),
             ("RF_STREAM_INHERIT", INHERIT),
             ("RF_STREAM_CAPTURE", CAPTURE),
+            ("RF_STREAM_POSITIONED", POSITIONED),
         ] {
             assert!(header.contains(&format!(" {name} = {number}")), "{name}");
         }

@@ -64,6 +64,9 @@ pub struct Args {
     /// Allow connections to this address
     #[arg(long, value_name = "IP:PORT")]
     connect: Vec<SocketAddr>,
+    /// Allow to wait for connections at this address, by TCP; port 0 is any that is free
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Vec<SocketAddr>,
     /// Most open descriptors, 3 to 65536
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=65536))]
     descriptors: Option<u32>,
@@ -198,6 +201,13 @@ pub fn run(args: &Args) -> ExitCode {
     if args.native {
         policy = match std::env::current_dir() {
             Ok(here) => all_files(policy)
+                .stdin(if args.no_stdin {
+                    Stream::Null
+                } else {
+                    Stream::Positioned
+                })
+                .stdout(Stream::Positioned)
+                .stderr(Stream::Positioned)
                 .cwd(&here.to_string_lossy())
                 .descriptors(1024)
                 .threads(62)
@@ -228,6 +238,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
     for address in &args.connect {
         policy = policy.connect(*address);
+    }
+    for address in &args.listen {
+        policy = policy.listen(*address);
     }
     if let Some(limit) = args.descriptors {
         policy = policy.descriptors(limit as usize);

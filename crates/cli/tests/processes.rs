@@ -86,6 +86,45 @@ int main(void)
     assert_eq!(ran.out, "written once, done\n");
 }
 
+/// The alarm clock is its maker's, and so are signals that have come and wait.
+#[test]
+fn an_alarm_is_not_inherited() {
+    let d = Dir::new();
+    let body = r#"
+static volatile int rung;
+static void ring(int s) { rung += s == SIGALRM; }
+int main(void)
+{
+	sigset_t set, old;
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	signal(SIGALRM, ring);
+	CHECK(alarm(1) == 0);
+	pid_t child = fork();
+	if (!child) {
+		CHECK(alarm(0) == 0 && sleep(2) == 0 && rung == 0);
+		CHECK(alarm(1) == 0 && sleep(5) > 0 && rung == 1);
+		_exit(4);
+	}
+	CHECK(sleep(5) > 0 && rung == 1 && WEXITSTATUS(status_of(child)) == 4);
+	/* One that waits behind a mask. */
+	alarm(60);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	raise(SIGALRM);
+	child = fork();
+	if (!child) {
+		CHECK(sigpending(&set) == 0 && !sigismember(&set, SIGALRM));
+		sigprocmask(SIG_SETMASK, &old, 0);
+		_exit(rung);
+	}
+	CHECK(WEXITSTATUS(status_of(child)) == 1 && rung == 1);
+	sigprocmask(SIG_SETMASK, &old, 0);
+	return rung == 2 ? 0 : 91;
+}
+"#;
+    run(&d, USUAL, body).ok();
+}
+
 #[test]
 fn ends_by_signals_are_told() {
     let d = Dir::new();
@@ -359,4 +398,33 @@ int main(void)
     let n: u64 = ran.out.trim().parse().unwrap();
     assert!((5..=15).contains(&n), "{n}");
     assert!(d.read("file").len() as u64 <= 64 << 10);
+}
+
+#[test]
+fn an_end_is_told_as_a_signal_would_tell_it() {
+    let d = Dir::new();
+    let body = r#"
+int main(void)
+{
+	siginfo_t info;
+	CHECK(waitid(P_ALL, 0, &info, WEXITED) == -1 && errno == ECHILD);
+	pid_t one = fork();
+	if (!one) _exit(7);
+	pid_t two = fork();
+	if (!two) for (;;) pause();
+	CHECK(one > 0 && two > one);
+	CHECK(waitid(P_ALL, 0, &info, 0) == -1 && errno == EINVAL);
+	CHECK(waitid(P_PID, one, &info, WEXITED | WNOWAIT) == -1 && errno == EINVAL);
+	CHECK(waitid(P_PID, 99, &info, WEXITED) == -1 && errno == ECHILD);
+	info.si_pid = 5;
+	CHECK(waitid(P_PID, two, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0 && info.si_signo == 0);
+	CHECK(waitid(P_PID, one, &info, WEXITED) == 0 && info.si_pid == one && info.si_signo == SIGCHLD);
+	CHECK(info.si_code == CLD_EXITED && info.si_status == 7 && info.si_uid == getuid());
+	CHECK(kill(two, SIGKILL) == 0 && waitid(P_ALL, 0, &info, WEXITED) == 0);
+	CHECK(info.si_pid == two && info.si_code == CLD_KILLED && info.si_status == SIGKILL);
+	CHECK(waitid(P_ALL, 0, 0, WEXITED) == -1 && errno == ECHILD);
+	return 0;
+}
+"#;
+    run(&d, USUAL, body).ok();
 }

@@ -6,7 +6,7 @@
 //! * [`SyscallHandler`]: what answers a domain's system calls. Implemented by hosts and by the crate `ringfence-policy`, which knows no
 //!   back end.
 //!
-//! Nothing here maps memory, and only `thread` starts anything.
+//! Nothing here maps memory, only `thread` starts anything, and only `kept` holds descriptors.
 
 #![deny(missing_docs)]
 
@@ -22,6 +22,7 @@ mod frame;
 mod given;
 mod host_cause;
 mod instance;
+mod kept;
 mod limits;
 #[doc(hidden)]
 pub mod local;
@@ -44,7 +45,7 @@ pub use confinement::Confinement;
 pub use end::EndCall;
 pub use error::{
     CallError, CodeError, DomainError, GrantError, HostError, HostFailure, InUse, LoadError, MemoryError,
-    ModuleError, SnapshotError,
+    ModuleError, SnapshotError, WordsError,
 };
 pub use fault::{Access, Fault, FaultKind, Frame, FramesError, MOST_TEXT, Registers, Trace};
 pub use file_map::FileMap;
@@ -52,10 +53,11 @@ pub use frame::OutFrame;
 pub use given::{Closure, Given, HostFunction, LimitHook};
 pub use host_cause::{HostCause, Panic};
 pub use instance::{Instance, Reporting};
+pub use kept::KeptFile;
 pub use limits::{LimitHit, OnLimit};
 pub use options::{DomainOptions, OptionRow, OptionUnit};
 pub use policy::{NoPolicy, Syscall, SyscallHandler};
-pub use rights::Rights;
+pub use rights::{DomainId, Grantee, GroupId, Party, Rights};
 pub use ringfence_isa::Addressing;
 pub use signature::{Call, Narrow, Returned, Signature, Width};
 pub use space::{DomainRef, Elsewhere, Ended, Space, SpawnError};

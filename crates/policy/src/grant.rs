@@ -17,8 +17,11 @@ pub enum Stream {
     Closed,
     /// Reads end at once, writes vanish.
     Null,
-    /// The host's own stream of that number.
+    /// The host's own stream of that number, without a position, whatever it is.
     Inherit,
+    /// The host's own stream of that number. Where it is a file, it is one of the domain's too: with its position, which the domain
+    /// and the host share, its size and times, locks and maps. For hosts like `ringfence run --native`, which are there for a program.
+    Positioned,
     /// Standard output or error: kept for the host.
     Capture(Captured),
     /// Standard input: these bytes.
@@ -141,6 +144,7 @@ pub struct Policy {
     pub(crate) capture_limit: usize,
     pub(crate) disk_limit: u64,
     pub(crate) connect: Vec<SocketAddr>,
+    pub(crate) listen: Vec<SocketAddr>,
     pub(crate) callback: Option<Arc<Callback>>,
     pub(crate) trace: Option<Arc<Printer>>,
 }
@@ -158,6 +162,7 @@ impl std::fmt::Debug for Policy {
             .field("clocks", &self.clocks)
             .field("randomness", &self.randomness)
             .field("connect", &self.connect)
+            .field("listen", &self.listen)
             .finish_non_exhaustive()
     }
 }
@@ -181,6 +186,7 @@ impl Policy {
             capture_limit: 64 << 20,
             disk_limit: 1 << 30,
             connect: Vec::new(),
+            listen: Vec::new(),
             callback: None,
             trace: None,
         }
@@ -327,6 +333,14 @@ impl Policy {
     #[must_use]
     pub fn connect(mut self, address: SocketAddr) -> Policy {
         self.connect.push(address);
+        self
+    }
+
+    /// Lets the domain wait for connections at this address of the host's, by TCP: `bind`, `listen` and `accept`. Port 0 is any that
+    /// is free. Whoever can reach the address then talks to the domain.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Policy {
+        self.listen.push(address);
         self
     }
 

@@ -3,12 +3,13 @@
 //! Each is a copy of the host's process with one thread, which goes on with the call in progress and never comes back into the host's
 //! code: it ends where the call ends. None outlives the one that made it.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::sys::Outcome;
 use crate::sys::process::{self, Ended, Words};
+use crate::table::Held;
 
 /// The number of the process that the host started.
 const FIRST: u32 = 1;
@@ -26,7 +27,7 @@ struct Child {
     /// As the host knows it.
     host: i32,
     /// Can be read from once it has ended.
-    handle: OwnedFd,
+    handle: Held,
 }
 
 /// What one process knows of itself and of those that it has made.
@@ -125,7 +126,7 @@ impl Processes {
             self.own.store(number, Ordering::Relaxed);
             return Ok(0);
         }
-        match process::handle(made) {
+        match process::handle(made).and_then(Held::new) {
             Ok(handle) => children.push(Child {
                 number,
                 host: made,
@@ -167,7 +168,8 @@ impl Processes {
     /// What to poll to learn that one of them has ended.
     pub(crate) fn handles(&self) -> Vec<libc::pollfd> {
         let poll = |child: &Child| libc::pollfd {
-            fd: child.handle.as_raw_fd(),
+            // Not looked at where the host has closed it.
+            fd: child.handle.fd().map_or(-1, |fd| fd.as_raw_fd()),
             events: libc::POLLIN,
             revents: 0,
         };
@@ -177,7 +179,7 @@ impl Processes {
     /// Sends one of them a signal.
     pub(crate) fn signal(&self, number: u32, signal: i32) -> Outcome {
         match self.children().iter().find(|child| child.number == number) {
-            Some(child) => process::signal(&child.handle, signal),
+            Some(child) => process::signal(child.handle.fd()?, signal),
             None => Err(libc::ESRCH),
         }
     }

@@ -79,7 +79,7 @@ fn leave(monitor: &Monitor, status: Result<i32, CallError>) -> ! {
         Ok(status) => process::leave(status & 0xFF),
         Err(e) => e,
     };
-    if let Stream::Inherit = monitor.0.policy.streams[2] {
+    if let Stream::Inherit | Stream::Positioned = monitor.0.policy.streams[2] {
         // Nothing to be done when nobody reads it.
         let text = format!("ringfence: error: process {}: {e}\n", monitor.0.processes.own());
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());

@@ -7,7 +7,7 @@ use crate::disk::Disk;
 use crate::grant::{Policy, PolicyError, Stream};
 use crate::processes::Processes;
 use crate::sys;
-use crate::table::{Kind, Table};
+use crate::table::{File, Kind, Table};
 use crate::threads::Threads;
 use crate::tree::{Mount, Tree, absolute};
 
@@ -115,8 +115,12 @@ impl State {
             let kind = match stream {
                 Stream::Closed => continue,
                 Stream::Null => Kind::Null,
-                Stream::Inherit => {
+                Stream::Inherit | Stream::Positioned => {
                     let number = number as i32;
+                    if let (Stream::Positioned, Some(file)) = (stream, File::again(sys::standard(number))) {
+                        let _ = self.table.put(Arc::new(Kind::File(file)), number as u64, false);
+                        continue;
+                    }
                     Kind::Standard {
                         number,
                         waits: sys::waits(sys::standard(number)),

@@ -43,6 +43,8 @@ pub enum Plain {
     Yield = libc::SYS_sched_yield,
     /// `shutdown`
     Shutdown = libc::SYS_shutdown,
+    /// `listen`
+    Listen = libc::SYS_listen,
 }
 
 fn outcome(result: c_long) -> Outcome {

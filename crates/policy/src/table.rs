@@ -1,18 +1,42 @@
 //! The domain's descriptors: its own numbers for what the host opened for it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use ringfence_core::KeptFile;
 
 use crate::captured::Captured;
 use crate::device::Device;
-use crate::sys::{self, Outcome};
+use crate::sys::{self, Outcome, Plain};
+
+/// A descriptor of the host's process that the monitor has opened for the domain. Whoever uses it asks for it each time, for a host may
+/// close what is not its own, and the number is another file's then.
+#[derive(Debug)]
+pub struct Held(KeptFile);
+
+impl Held {
+    /// Just opened, by the monitor.
+    pub fn new(fd: OwnedFd) -> Outcome<Held> {
+        KeptFile::new(fd).map(Held).map_err(|_| libc::ENFILE)
+    }
+
+    /// A second descriptor for an open file that the host has as well.
+    fn of_hosts(fd: OwnedFd) -> Outcome<Held> {
+        KeptFile::of_others(fd).map(Held).map_err(|_| libc::ENFILE)
+    }
+
+    /// For use at once. `EBADF`: the host has closed it.
+    pub fn fd(&self) -> Outcome<BorrowedFd<'_>> {
+        self.0.get().map_err(|_| libc::EBADF)
+    }
+}
 
 /// An open file below a directory of the tree.
 #[derive(Debug)]
 pub struct File {
     /// The host's descriptor.
-    pub fd: OwnedFd,
+    pub fd: Held,
     /// Whether it lies in a directory that may be written to.
     pub writable: bool,
     /// Whether writes go to its end (`O_APPEND`). Changes with `place` held.
@@ -34,13 +58,26 @@ pub enum Place {
 
 impl File {
     /// Just opened.
-    pub fn new(fd: OwnedFd, writable: bool, appends: bool) -> File {
+    pub fn new(fd: Held, writable: bool, appends: bool) -> File {
         File {
             fd,
             writable,
             appends: appends.into(),
             place: Mutex::new(Place::Nowhere),
         }
+    }
+
+    /// A second descriptor for an open file of the host's: with one position. `None` if it is none, or not open.
+    pub fn again(fd: BorrowedFd<'_>) -> Option<File> {
+        if !sys::is_file(fd) {
+            return None;
+        }
+        let asked = [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0];
+        let flags = sys::plain(Plain::Fcntl, asked).ok()? as i32;
+        let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
+        let appends = flags & libc::O_APPEND != 0;
+        let fd = Held::of_hosts(fd.try_clone_to_owned().ok()?).ok()?;
+        Some(File::new(fd, writable, appends))
     }
 }
 
@@ -69,7 +106,7 @@ pub enum Kind {
     /// A directory of the tree.
     Directory {
         /// The directory.
-        fd: OwnedFd,
+        fd: Held,
         /// Its absolute guest name.
         name: Vec<u8>,
         /// Whether it lies in a directory that may be written to.
@@ -77,33 +114,36 @@ pub enum Kind {
     },
     /// A pipe. The flag tells whether the domain made it non-blocking; the host's descriptor always is, so that what poll
     /// saw and somebody else took cannot hold up a call that has to end.
-    Pipe(OwnedFd, AtomicBool),
+    Pipe(Held, AtomicBool),
     /// A socket, likewise.
-    Socket(OwnedFd, AtomicBool),
+    Socket(Held, AtomicBool),
     /// A socket of datagrams, likewise. What it receives is from addresses that are granted.
-    Datagram(OwnedFd, AtomicBool),
+    Datagram(Held, AtomicBool),
     /// A counter (`eventfd`), likewise.
-    Event(OwnedFd, AtomicBool),
+    Event(Held, AtomicBool),
     /// A timer (`timerfd`), likewise.
-    Timer(OwnedFd, AtomicBool),
+    Timer(Held, AtomicBool),
+    /// What watches names (`inotify`), likewise, and how many it watches at most.
+    Watch(Held, AtomicBool, AtomicUsize),
     /// A set of descriptors (`epoll`).
-    Set(OwnedFd),
+    Set(Held),
 }
 
 impl Kind {
-    /// The host's descriptor, if there is one.
-    pub fn host(&self) -> Option<BorrowedFd<'_>> {
+    /// The host's descriptor, if there is one. `EBADF`: the host has closed it.
+    pub fn host(&self) -> Outcome<Option<BorrowedFd<'_>>> {
         match self {
-            Kind::Standard { number, .. } => Some(sys::standard(*number)),
-            Kind::File(file) => Some(file.fd.as_fd()),
+            Kind::Standard { number, .. } => Ok(Some(sys::standard(*number))),
+            Kind::File(file) => file.fd.fd().map(Some),
             Kind::Directory { fd, .. }
             | Kind::Pipe(fd, _)
             | Kind::Socket(fd, _)
             | Kind::Datagram(fd, _)
             | Kind::Event(fd, _)
             | Kind::Timer(fd, _)
-            | Kind::Set(fd) => Some(fd.as_fd()),
-            Kind::Capture(..) | Kind::Input(..) | Kind::Null | Kind::Device(..) => None,
+            | Kind::Watch(fd, ..)
+            | Kind::Set(fd) => fd.fd().map(Some),
+            Kind::Capture(..) | Kind::Input(..) | Kind::Null | Kind::Device(..) => Ok(None),
         }
     }
 
@@ -121,7 +161,7 @@ impl Kind {
     pub fn writes(&self) -> bool {
         match self {
             Kind::Standard { number, .. } => *number != 0,
-            Kind::Input(..) => false,
+            Kind::Input(..) | Kind::Watch(..) => false,
             Kind::Device(_, access) => *access != libc::O_RDONLY,
             _ => true,
         }
@@ -155,7 +195,8 @@ impl Kind {
             | Kind::Socket(_, set)
             | Kind::Datagram(_, set)
             | Kind::Event(_, set)
-            | Kind::Timer(_, set) => Some(set),
+            | Kind::Timer(_, set)
+            | Kind::Watch(_, set, _) => Some(set),
             _ => None,
         }
     }

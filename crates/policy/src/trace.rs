@@ -117,6 +117,9 @@ table! {
     SYS_fstatfs "fstatfs" [Fd, Ptr];
     SYS_bind "bind" [Fd, Socket, Num];
     SYS_listen "listen" [Fd, Num];
+    SYS_inotify_init "inotify_init" []; SYS_inotify_init1 "inotify_init1" [Num];
+    SYS_inotify_add_watch "inotify_add_watch" [Fd, Text, Num]; SYS_inotify_rm_watch "inotify_rm_watch" [Fd, Num];
+    SYS_accept "accept" [Fd, Ptr, Ptr]; SYS_accept4 "accept4" [Fd, Ptr, Ptr, Num];
     SYS_getsockopt "getsockopt" [Fd, Num, Num, Ptr, Ptr];
     SYS_setsockopt "setsockopt" [Fd, Num, Num, Ptr, Num];
     SYS_clone "clone" [Hex, Ptr, Ptr, Ptr, Ptr];
@@ -124,6 +127,7 @@ table! {
     SYS_vfork "vfork" [];
     SYS_execve "execve" [Text, Ptr, Ptr];
     SYS_exit "exit" [Num];
+    SYS_waitid "waitid" [Num, Num, Ptr, Num, Ptr];
     SYS_wait4 "wait4" [Num, Ptr, Num, Ptr];
     SYS_kill "kill" [Num, Num];
     SYS_uname "uname" [Ptr];
@@ -217,9 +221,8 @@ macro_rules! others {
 // The name only.
 others! {
     SYS_signalfd "signalfd"; SYS_signalfd4 "signalfd4";
-    SYS_inotify_init "inotify_init"; SYS_inotify_init1 "inotify_init1"; SYS_splice "splice";
-    SYS_tee "tee"; SYS_memfd_create "memfd_create"; SYS_accept "accept";
-    SYS_accept4 "accept4";
+    SYS_splice "splice";
+    SYS_tee "tee"; SYS_memfd_create "memfd_create";
     SYS_sendmmsg "sendmmsg"; SYS_recvmmsg "recvmmsg";
     SYS_mlock "mlock"; SYS_munlock "munlock"; SYS_mlockall "mlockall"; SYS_munlockall "munlockall";
     SYS_mincore "mincore"; SYS_setuid "setuid"; SYS_setgid "setgid"; SYS_setreuid "setreuid"; SYS_setregid "setregid";
@@ -233,7 +236,7 @@ others! {
     SYS_rt_sigtimedwait "rt_sigtimedwait"; SYS_rt_sigsuspend "rt_sigsuspend"; SYS_sigaltstack "sigaltstack";
     SYS_set_robust_list "set_robust_list"; SYS_chown "chown"; SYS_fchown "fchown"; SYS_lchown "lchown";
     SYS_fchownat "fchownat"; SYS_mknod "mknod"; SYS_mknodat "mknodat"; SYS_symlinkat "symlinkat"; SYS_chroot "chroot";
-    SYS_mount "mount"; SYS_umount2 "umount2"; SYS_waitid "waitid"; SYS_clone3 "clone3"; SYS_execveat "execveat";
+    SYS_mount "mount"; SYS_umount2 "umount2"; SYS_clone3 "clone3"; SYS_execveat "execveat";
     SYS_syncfs "syncfs"; SYS_sync "sync"; SYS_sync_file_range "sync_file_range"; SYS_readahead "readahead";
     SYS_preadv2 "preadv2"; SYS_pwritev2 "pwritev2"; SYS_close_range "close_range"; SYS_openat2 "openat2";
     SYS_getxattr "getxattr"; SYS_setxattr "setxattr"; SYS_listxattr "listxattr"; SYS_fgetxattr "fgetxattr";

@@ -1,13 +1,14 @@
 //! The domain's file tree: host directories under guest names, and how a guest's path becomes a directory and a rest.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::grant::PolicyError;
 use crate::place::Place;
 use crate::sys::{self, Outcome};
+use crate::table::Held;
 use ringfence_core::Rights;
 
 /// `statfs` types of file systems that are doors to the kernel rather than files.
@@ -24,7 +25,7 @@ const DOORS: [i64; 5] = [
 pub struct Mount {
     /// Components of its guest name.
     guest: Vec<Vec<u8>>,
-    fd: OwnedFd,
+    fd: Held,
     /// What may be done below it.
     pub rights: Rights,
 }
@@ -77,12 +78,13 @@ impl Mount {
         }
         let guest = components(guest.as_bytes());
         let guest = collapse(&guest).into_iter().map(<[u8]>::to_vec).collect();
+        let fd = Held::new(fd).map_err(fail)?;
         Ok(Mount { guest, fd, rights })
     }
 
-    /// The directory.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// The directory. `EBADF`: the host has closed it.
+    pub fn fd(&self) -> Outcome<BorrowedFd<'_>> {
+        self.fd.fd()
     }
 
     /// Its guest name.
@@ -136,21 +138,21 @@ impl Tree {
         let mut writable = Vec::new();
         for (n, mount) in self.mounts.iter().enumerate() {
             if mount.rights == Rights::Write {
-                writable.push((identity(mount.fd())?, Place::of(mount.fd()), n));
+                writable.push((identity(mount.fd()?)?, Place::of(mount.fd()?), n));
             }
         }
         for (n, mount) in self.mounts.iter().enumerate() {
             if mount.rights == Rights::Write || writable.is_empty() {
                 continue;
             }
-            if let Some(place) = Place::of(mount.fd())
+            if let Some(place) = Place::of(mount.fd()?)
                 && let Some((.., other)) = writable
                     .iter()
                     .find(|w| w.1.as_ref().is_some_and(|other| other.holds(&place)))
             {
                 return Ok(Some((n, *other)));
             }
-            let (mut here, mut above) = (identity(mount.fd())?, sys::parent(mount.fd())?);
+            let (mut here, mut above) = (identity(mount.fd()?)?, sys::parent(mount.fd()?)?);
             loop {
                 if let Some((.., other)) = writable.iter().find(|w| w.0 == here) {
                     return Ok(Some((n, *other)));
@@ -168,7 +170,9 @@ impl Tree {
     /// Whether two directories, by their numbers, are the same one.
     pub fn same(&self, a: usize, b: usize) -> bool {
         let identity = |n: usize| {
-            sys::stat(self.mounts[n].fd())
+            self.mounts[n]
+                .fd()
+                .and_then(sys::stat)
                 .ok()
                 .and_then(|s| <[u8; 16]>::try_from(&s[..16]).ok())
         };

@@ -58,7 +58,9 @@ fn calls(directory: &Path) -> Result<(), Failure> {
     let path = directory.join("file");
     std::fs::write(&path, vec![b'x'; 1 << 16])?;
     let file = File::options().read(true).write(true).open(&path)?;
-    let monitor = Policy::new().dir(directory, "/d", Rights::Write).start()?;
+    let policy = Policy::new().dir(directory, "/d", Rights::Write);
+    // Everything that is written counts.
+    let monitor = policy.disk_limit(u64::MAX).start()?;
     let domain = Domain::new(&module, Imports::new().policy(monitor))?;
     let repeat = domain.func::<(i64, i64, i64, i64, i64), i64>("repeat")?;
     let memory = domain.memory();

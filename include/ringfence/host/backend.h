@@ -38,7 +38,8 @@ typedef enum rf_feature {
     RF_FEATURE_HANDLERS = 16,    /* calls from signal handlers, whatever these have interrupted */
     RF_FEATURE_PAUSES = 17,      /* rf_domain_pause_time */
     RF_FEATURE_FILE_MAPS = 18,   /* shared maps of files, by rf_domain_options.policy */
-    RF_FEATURE_PROCESSES = 19    /* rf_policy_processes */
+    RF_FEATURE_PROCESSES = 19,   /* rf_policy_processes */
+    RF_FEATURE_WORDS = 20        /* rights to single words: of Rust's interface only */
 } rf_feature;
 
 /* 1 if domains of the back end have the feature, 0 if what needs it is RF_ERROR_UNSUPPORTED there, -1 for

@@ -54,8 +54,9 @@ rf_status rf_policy_cwd(rf_policy *policy, const char *guest);
 typedef enum rf_stream {
     RF_STREAM_CLOSED = 0,  /* not open; the default */
     RF_STREAM_NULL = 1,    /* reads end and writes vanish */
-    RF_STREAM_INHERIT = 2, /* the host's own stream of that number */
-    RF_STREAM_CAPTURE = 3  /* kept for rf_domain_take_captured; output and error only */
+    RF_STREAM_INHERIT = 2, /* the host's own stream of that number, without a position */
+    RF_STREAM_CAPTURE = 3, /* kept for rf_domain_take_captured; output and error only */
+    RF_STREAM_POSITIONED = 4 /* as INHERIT; where it is a file, with its position, size, times, locks and maps */
 } rf_stream;
 
 /* Where standard input, output and error go. Errors: RF_ERROR_ARGUMENT. */
@@ -109,6 +110,10 @@ rf_status rf_policy_broken_pipes_end(rf_policy *policy, int end);
 /* Lets domains connect to this address, "127.0.0.1:80" or "[::1]:80", by TCP or UDP; may be called several
  * times. Errors: RF_ERROR_ARGUMENT. */
 rf_status rf_policy_connect(rf_policy *policy, const char *address);
+
+/* Lets domains wait for connections at this address of the host's, by TCP (bind, listen, accept); port 0 is any that
+ * is free; may be called several times. Errors: RF_ERROR_ARGUMENT. */
+rf_status rf_policy_listen(rf_policy *policy, const char *address);
 
 /* A system call that a domain makes, before anything is decided. */
 typedef struct rf_syscall {

@@ -32,6 +32,9 @@ typedef struct rf_process_options {
  * installing them: it takes these signals back, and passes on what is the program's. (The library looks by
  * itself when a domain is made and when a thread enters one for the first time.)
  *
+ * A thread does not block these five signals while it calls domains: the kernel ends a process in which a fault
+ * meets a blocked signal. The thread's first call takes them out of its mask; no later one looks.
+ *
  * A process has one copy of the library, which is never unloaded.
  * Errors: RF_ERROR_UNSUPPORTED if another copy is at work, or the system lacks something; RF_ERROR_ARGUMENT
  * for a signal that cannot be, or that comes too late. */

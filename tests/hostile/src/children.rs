@@ -100,6 +100,9 @@ fn child(kind: &Kind, cases: &[Case]) -> (Vec<Told>, ExitStatus, String) {
 pub fn serve(kind: &Kind) {
     for line in std::io::stdin().lines() {
         let line = line.expect("text");
+        // For each anew: on a busy machine many short ones take long.
+        // SAFETY: a number only.
+        unsafe { libc::alarm(WAIT) };
         let told = Case::parse(&line, kind.shapes).and_then(|case| (kind.run)(&case));
         let plain = |text: String| text.replace('\n', " ");
         let mut out = std::io::stdout().lock();

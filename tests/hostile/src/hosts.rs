@@ -8,7 +8,7 @@ use ringfence_attack::caller;
 use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, zeroed};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What there is. Each operation is one step of a program.
@@ -31,7 +31,7 @@ pub const SHAPES: &[Shape] = &[
     // What the program does.
     Shape {
         name: "do",
-        numbers: &[(0, 15)],
+        numbers: &[(0, 16)],
     },
 ];
 
@@ -149,7 +149,12 @@ fn program(case: &Case) -> i32 {
         for op in &case.ops {
             refused |= !host.step(op);
         }
-        i32::from(refused)
+        // With all that they hold.
+        drop(host);
+        match taken_is_whole() {
+            true => i32::from(refused),
+            false => 60,
+        }
     };
     std::panic::catch_unwind(steps).unwrap_or(101)
 }
@@ -325,6 +330,7 @@ impl Host {
             12 => forked(|| i32::from(returned(domain.call("out", 1, 0)).is_none())),
             13 => fiber(&domain),
             14 => domain.0.run_destructors().ok()?,
+            16 => take_descriptors()?,
             _ => {
                 domain.0.trim().ok()?;
                 let _ = domain.0.usage();
@@ -333,6 +339,56 @@ impl Host {
         }
         Some(())
     }
+}
+
+/// As many numbers are taken.
+const NUMBERS: i32 = 64;
+/// Which were: a bit for each.
+static NUMBERED: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the file that gets them, and what it is full of.
+const TAKEN: usize = 64 << 10;
+const FULL: u8 = 0xAB;
+/// Where the file is in memory.
+static SHOWN: AtomicUsize = AtomicUsize::new(0);
+
+/// Closes what is not its own, as a daemon does when it starts, and has a file of its own at all those numbers.
+fn take_descriptors() -> Option<()> {
+    // SAFETY: what a host does that knows no better; this program has no descriptors that it needs. The map stays.
+    unsafe {
+        NUMBERED.store(0, Relaxed);
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
+        let file = libc::memfd_create(c"taken".as_ptr(), 0);
+        if file < 0 || libc::ftruncate(file, TAKEN as i64) != 0 {
+            return None;
+        }
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let at = libc::mmap(std::ptr::null_mut(), TAKEN, rights, libc::MAP_SHARED, file, 0);
+        if at == libc::MAP_FAILED {
+            return None;
+        }
+        at.cast::<u8>().write_bytes(FULL, TAKEN);
+        for number in 3..NUMBERS {
+            if libc::dup2(file, number) == number {
+                NUMBERED.fetch_or(1 << number, Relaxed);
+            }
+        }
+        SHOWN.store(at as usize, Relaxed);
+    }
+    Some(())
+}
+
+/// Whether nobody has changed the file, or closed it at any of the numbers that it has.
+fn taken_is_whole() -> bool {
+    let at = SHOWN.load(Relaxed) as *const u8;
+    if at.is_null() {
+        return true;
+    }
+    // SAFETY: mapped above and never unmapped. A file that was made shorter is a signal, which ends the program and is seen.
+    let bytes = unsafe { std::slice::from_raw_parts(at, TAKEN) };
+    // SAFETY: a copy, which is let be. Where there may be no more descriptors it says so, and not that there is none.
+    let open = |n: &i32| unsafe { libc::dup(*n) >= 0 || *libc::__errno_location() != libc::EBADF };
+    let numbered = |n: &i32| NUMBERED.load(Relaxed) >> n & 1 != 0;
+    bytes.iter().all(|&b| b == FULL) && (3..NUMBERS).filter(numbered).all(|n| open(&n))
 }
 
 fn returned(end: End) -> Option<()> {

@@ -1,7 +1,5 @@
 //! `sendfile` and `copy_file_range`: bytes that the kernel moves between two descriptors, in slices.
 
-use std::os::fd::AsFd;
-
 use crate::calls::context::Context;
 use crate::calls::transfer::counted;
 use crate::slices::SLICE;
@@ -45,20 +43,20 @@ pub(super) fn send(cx: Context<'_>) -> Outcome {
         return Err(libc::EINVAL);
     };
     let mut at = position(cx, pointer)?;
-    let from = from.as_fd();
+    let from = from.fd()?;
     let done = match &*to {
         Kind::File(file) => sliced(cx, len, |n| {
             cx.write_to_disk(|| {
-                counted(cx.state, file, n, None, |may| {
-                    sys::copy::send(file.fd.as_fd(), from, at.as_mut(), may)
+                counted(cx.state, file, n, None, |to, may| {
+                    sys::copy::send(to, from, at.as_mut(), may)
                 })
             })
         }),
         Kind::Pipe(fd, _) | Kind::Socket(fd, _) => sys::quietly(|| {
             sliced(cx, len, |n| {
                 loop {
-                    match sys::copy::send(fd.as_fd(), from, at.as_mut(), n) {
-                        Err(libc::EAGAIN) if to.waits() => cx.ready(fd.as_fd(), libc::POLLOUT)?,
+                    match sys::copy::send(fd.fd()?, from, at.as_mut(), n) {
+                        Err(libc::EAGAIN) if to.waits() => cx.ready(fd.fd()?, libc::POLLOUT)?,
                         other => return other,
                     }
                 }
@@ -89,12 +87,8 @@ pub(super) fn range(cx: Context<'_>) -> Outcome {
     let done = sliced(cx, len, |n| {
         cx.write_to_disk(|| {
             let at = written.map(|at| at as u64);
-            counted(cx.state, to, n, at, |may| {
-                sys::copy::range(
-                    (from.fd.as_fd(), read.as_mut()),
-                    (to.fd.as_fd(), written.as_mut()),
-                    may,
-                )
+            counted(cx.state, to, n, at, |to, may| {
+                sys::copy::range((from.fd.fd()?, read.as_mut()), (to, written.as_mut()), may)
             })
         })
     })?;

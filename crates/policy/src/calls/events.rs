@@ -3,7 +3,7 @@
 //! What is in a set is known to the kernel by the host's descriptor, which the copies that `dup` makes in the domain share: a
 //! descriptor and its copies are one member. It leaves the set when the last of them is closed, as in Linux.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::calls::ready::{READING, WRITING, waitable};
 use crate::slices::total;
 use crate::span::Span;
 use crate::sys::{self, Outcome, events};
-use crate::table::Kind;
+use crate::table::{Held, Kind};
 
 /// Most sets of a domain: each has as many members as the domain has descriptors, and the kernel's room for them is the host user's.
 const SETS: usize = 64;
@@ -37,7 +37,10 @@ pub(super) fn event(cx: Context<'_>, number: libc::c_long) -> Outcome {
     if flags & !(libc::EFD_SEMAPHORE | libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) as u64 != 0 {
         return Err(libc::EINVAL);
     }
-    let fd = events::event(count as u32, flags & libc::EFD_SEMAPHORE as u64 != 0)?;
+    let fd = Held::new(events::event(
+        count as u32,
+        flags & libc::EFD_SEMAPHORE as u64 != 0,
+    )?)?;
     let nonblocking = flags & libc::EFD_NONBLOCK as u64 != 0;
     known(cx, Kind::Event(fd, nonblocking.into()), flags, libc::EFD_CLOEXEC)
 }
@@ -58,7 +61,7 @@ pub(super) fn timer(cx: Context<'_>) -> Outcome {
     let nonblocking = flags & libc::TFD_NONBLOCK as u64 != 0;
     known(
         cx,
-        Kind::Timer(events::timer(clock)?, nonblocking.into()),
+        Kind::Timer(Held::new(events::timer(clock)?)?, nonblocking.into()),
         flags,
         libc::TFD_CLOEXEC,
     )
@@ -78,8 +81,8 @@ pub(super) fn timer_time(cx: Context<'_>, number: libc::c_long) -> Outcome {
         return Err(libc::EINVAL);
     };
     let (told, pointer) = match to {
-        Some(to) => (events::set_timer(fd.as_fd(), second as i32, to)?, old),
-        None => (events::timer_left(fd.as_fd())?, second),
+        Some(to) => (events::set_timer(fd.fd()?, second as i32, to)?, old),
+        None => (events::timer_left(fd.fd()?)?, second),
     };
     if !sets || pointer as u32 != 0 {
         cx.memory
@@ -124,7 +127,12 @@ pub(super) fn create(cx: Context<'_>, number: libc::c_long) -> Outcome {
     if cx.state.table.count(|open| matches!(open, Kind::Set(_))) >= SETS {
         return Err(libc::EMFILE);
     }
-    known(cx, Kind::Set(events::set()?), flags, libc::EPOLL_CLOEXEC)
+    known(
+        cx,
+        Kind::Set(Held::new(events::set()?)?),
+        flags,
+        libc::EPOLL_CLOEXEC,
+    )
 }
 
 pub(super) fn change(cx: Context<'_>) -> Outcome {
@@ -141,7 +149,7 @@ pub(super) fn change(cx: Context<'_>) -> Outcome {
         return Err(libc::EINVAL);
     };
     // Files and what is made here are always ready: as in Linux.
-    let host = member.host().ok_or(libc::EPERM)?;
+    let host = member.host()?.ok_or(libc::EPERM)?;
     let mut asked =
         libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLET | libc::EPOLLONESHOT | libc::EPOLLEXCLUSIVE;
     // Of a terminal for output it would tell when a key is pressed.
@@ -152,7 +160,7 @@ pub(super) fn change(cx: Context<'_>) -> Outcome {
         asked |= i32::from(WRITING);
     }
     event.events &= asked as u32;
-    events::change_set(fd.as_fd(), operation, host, event)
+    events::change_set(fd.fd()?, operation, host, event)
 }
 
 /// `epoll_wait`, `epoll_pwait` and `epoll_pwait2`; there are no signals to be masked.
@@ -178,7 +186,7 @@ pub(super) fn wait(cx: Context<'_>, number: libc::c_long) -> Outcome {
     // Before anything is waited for, and taken from the set.
     cx.memory.span(pointer, 12 * most as u64, true)?;
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; most];
-    let ready = cx.repeat(timeout, |now| events::wait(set.as_fd(), &mut events, now))?;
+    let ready = cx.repeat(timeout, |now| events::wait(set.fd()?, &mut events, now))?;
     let mut bytes = Vec::with_capacity(12 * most);
     for event in &events[..ready as usize] {
         let (happened, data) = (event.events, event.u64);

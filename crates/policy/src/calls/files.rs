@@ -1,13 +1,13 @@
 //! Calls on descriptors.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use crate::calls::context::Context;
 use crate::slices::SLICE;
 use crate::sys::{self, Fill, Outcome, Plain, Transfer};
-use crate::table::{File, Kind};
+use crate::table::{File, Held, Kind};
 
 pub(super) fn seek(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
@@ -17,12 +17,13 @@ pub(super) fn seek(cx: Context<'_>) -> Outcome {
             let _place = file.place.lock().unwrap_or_else(PoisonError::into_inner);
             sys::plain(
                 Plain::Lseek,
-                [file.fd.as_raw_fd() as u64, cx.args[1], cx.args[2], 0],
+                [file.fd.fd()?.as_raw_fd() as u64, cx.args[1], cx.args[2], 0],
             )
         }
-        Kind::Directory { fd, .. } => {
-            sys::plain(Plain::Lseek, [fd.as_raw_fd() as u64, cx.args[1], cx.args[2], 0])
-        }
+        Kind::Directory { fd, .. } => sys::plain(
+            Plain::Lseek,
+            [fd.fd()?.as_raw_fd() as u64, cx.args[1], cx.args[2], 0],
+        ),
         Kind::Device(..) => Ok(0),
         // The position of the host's own streams is the host's.
         _ => Err(libc::ESPIPE),
@@ -36,7 +37,7 @@ pub(super) fn sync(cx: Context<'_>, number: libc::c_long) -> Outcome {
     } else {
         Plain::Fdatasync
     };
-    match (&*open, open.host()) {
+    match (&*open, open.host()?) {
         (Kind::File(_) | Kind::Directory { .. }, Some(fd)) => {
             sys::plain(call, [fd.as_raw_fd() as u64, 0, 0, 0])
         }
@@ -45,13 +46,13 @@ pub(super) fn sync(cx: Context<'_>, number: libc::c_long) -> Outcome {
 }
 
 /// The host's descriptor of a file that may be changed.
-fn changeable(open: &Kind) -> Outcome<BorrowedFd<'_>> {
+pub(super) fn changeable(open: &Kind) -> Outcome<BorrowedFd<'_>> {
     match open {
         Kind::File(File { writable: false, .. }) | Kind::Directory { writable: false, .. } => {
             Err(libc::EROFS)
         }
-        Kind::File(file) => Ok(file.fd.as_fd()),
-        Kind::Directory { fd, .. } => Ok(fd.as_fd()),
+        Kind::File(file) => file.fd.fd(),
+        Kind::Directory { fd, .. } => fd.fd(),
         _ => Err(libc::EINVAL),
     }
 }
@@ -139,7 +140,7 @@ pub(super) fn lock_whole(cx: Context<'_>) -> Outcome {
     if !writable && cx.args[1] & libc::LOCK_EX as u64 != 0 {
         return Err(libc::EBADF);
     }
-    let once = |operation: u64| sys::plain(Plain::Flock, [fd.as_raw_fd() as u64, operation, 0, 0]);
+    let once = |operation: u64| sys::plain(Plain::Flock, [fd.fd()?.as_raw_fd() as u64, operation, 0, 0]);
     if cx.args[1] & libc::LOCK_NB as u64 != 0 {
         return once(cx.args[1]);
     }
@@ -154,7 +155,7 @@ pub(super) fn stat(cx: Context<'_>) -> Outcome {
 /// How large and how full the file system of an open file is.
 pub(super) fn file_system(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
-    let bytes = match (&*open, open.host()) {
+    let bytes = match (&*open, open.host()?) {
         (Kind::File(_) | Kind::Directory { .. }, Some(fd)) => sys::file_system_status(fd)?,
         _ => return Err(libc::ENOSYS),
     };
@@ -167,7 +168,7 @@ pub(super) fn file_system(cx: Context<'_>) -> Outcome {
 pub(super) fn stat_of(open: &Kind) -> Outcome<[u8; 144]> {
     let mut bytes = [0; 144];
     let (mut mode, mut device) = (libc::S_IFIFO | 0o600, 0);
-    match (open, open.host()) {
+    match (open, open.host()?) {
         (Kind::Device(device, _), _) => return Ok(device.stat()),
         (Kind::Standard { .. }, Some(fd)) => {
             let host = sys::stat(fd)?;
@@ -194,7 +195,7 @@ pub(super) fn list(cx: Context<'_>) -> Outcome {
     match &*cx.open(0)? {
         Kind::Directory { fd, .. } => {
             let span = cx.memory.span(cx.args[1], cx.args[2], true)?;
-            sys::transfer(Transfer::Getdents, fd.as_fd(), span.first(LISTING), 0)
+            sys::transfer(Transfer::Getdents, fd.fd()?, span.first(LISTING), 0)
         }
         _ => Err(libc::ENOTDIR),
     }
@@ -209,7 +210,7 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
         libc::F_DUPFD_CLOEXEC => table.add(open, value, true),
         libc::F_GETFD => table.flag(number, None),
         libc::F_SETFD => table.flag(number, Some(value & 1 != 0)),
-        libc::F_GETFL => match (&*open, open.host()) {
+        libc::F_GETFL => match (&*open, open.host()?) {
             (kind, Some(fd)) if !matches!(kind, Kind::Standard { .. }) => {
                 let flags = sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0])?;
                 // What the domain asked for; how the host's descriptor waits is another matter.
@@ -225,7 +226,7 @@ pub(super) fn control(cx: Context<'_>) -> Outcome {
                 _ => libc::O_WRONLY,
             })),
         },
-        libc::F_SETFL => match (&*open, open.host()) {
+        libc::F_SETFL => match (&*open, open.host()?) {
             // The host shares these with others.
             (Kind::Standard { .. }, _) | (_, None) => Ok(0),
             (kind, Some(fd)) => {
@@ -265,11 +266,10 @@ fn lock(cx: Context<'_>, open: &Kind) -> Outcome {
         libc::F_GETLK => libc::F_OFD_GETLK,
         _ => libc::F_OFD_SETLK,
     };
-    let fd = fd.as_fd();
     let result = if cx.args[1] as i32 == libc::F_SETLKW {
-        cx.until(|| sys::lock(fd, command, &mut lock))?
+        cx.until(|| sys::lock(fd.fd()?, command, &mut lock))?
     } else {
-        sys::lock(fd, command, &mut lock)?
+        sys::lock(fd.fd()?, command, &mut lock)?
     };
     if command == libc::F_OFD_GETLK {
         let bytes: Vec<u8> = lock.iter().flat_map(|w| w.to_ne_bytes()).collect();
@@ -292,7 +292,7 @@ pub(super) fn device_control(cx: Context<'_>) -> Outcome {
         }
         _ => {}
     }
-    let Some(fd) = open.host() else {
+    let Some(fd) = open.host()? else {
         return Err(libc::ENOTTY);
     };
     let fd = fd.as_raw_fd();
@@ -324,7 +324,8 @@ pub(super) fn duplicate(cx: Context<'_>, number: libc::c_long) -> Outcome {
 pub(super) fn pipe(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let flags = if number == libc::SYS_pipe2 { cx.args[1] } else { 0 };
     let nonblocking = flags & libc::O_NONBLOCK as u64 != 0;
-    let ends = sys::pipe()?.map(|fd| Kind::Pipe(fd, nonblocking.into()));
+    let [read, write] = sys::pipe()?;
+    let ends = [Held::new(read)?, Held::new(write)?].map(|fd| Kind::Pipe(fd, nonblocking.into()));
     both(cx, ends, cx.args[0], flags & libc::O_CLOEXEC as u64 != 0)
 }
 

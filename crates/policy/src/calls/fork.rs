@@ -2,6 +2,7 @@
 
 use crate::calls::context::Context;
 use crate::sys::Outcome;
+use crate::sys::process::Ended;
 
 /// `fork`, `vfork`, and `clone` that means the same.
 pub(super) fn fork(cx: Context<'_>) -> Outcome {
@@ -21,20 +22,70 @@ pub(super) fn wait(cx: Context<'_>) -> Outcome {
     }
     // All are of one group.
     let number = u32::try_from(number as i32).ok().filter(|&n| n > 0);
+    let Some((number, ended)) = ended(cx, number, options)? else {
+        return Ok(0);
+    };
+    if status as u32 != 0 {
+        cx.memory.put(status, &ended.status.to_ne_bytes())?;
+    }
+    put_usage(cx, usage, &ended)?;
+    Ok(number.into())
+}
+
+/// `waitid`, likewise: of a process by its number, or of any.
+pub(super) fn wait_for(cx: Context<'_>) -> Outcome {
+    let [kind, number, told, options, usage, _] = cx.args;
+    let options = options as i32;
+    // None is stopped, so none goes on; and how one has ended is told once.
+    let allowed = libc::WNOHANG | libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED;
+    if options & !allowed != 0 || options & libc::WEXITED == 0 {
+        return Err(libc::EINVAL);
+    }
+    let number = match (kind as u32, number as i32) {
+        (libc::P_PID, number @ 1..) => Some(number as u32),
+        // All are of one group: their own, and the first one's.
+        (libc::P_ALL, _) | (libc::P_PGID, 0 | 1) => None,
+        (libc::P_PGID, 2..) => return Err(libc::ECHILD),
+        _ => return Err(libc::EINVAL),
+    };
+    let mut words = [0i32; 32];
+    let ended = ended(cx, number, options)?;
+    if let Some((number, ended)) = &ended {
+        let status = ended.status;
+        let (code, value) = if libc::WIFEXITED(status) {
+            (libc::CLD_EXITED, libc::WEXITSTATUS(status))
+        } else if libc::WCOREDUMP(status) {
+            (libc::CLD_DUMPED, libc::WTERMSIG(status))
+        } else {
+            (libc::CLD_KILLED, libc::WTERMSIG(status))
+        };
+        // A `siginfo_t`: signal, (error), code, (gap), process, user, status.
+        (words[0], words[2], words[4]) = (libc::SIGCHLD, code, *number as i32);
+        (words[5], words[6]) = (1000, value);
+        put_usage(cx, usage, ended)?;
+    }
+    if told as u32 != 0 {
+        cx.memory.put(told, words.map(i32::to_ne_bytes).as_flattened())?;
+    }
+    Ok(0)
+}
+
+/// What an ended process has used. Times are a clock.
+fn put_usage(cx: Context<'_>, pointer: u64, ended: &Ended) -> Outcome<()> {
+    if pointer as u32 == 0 {
+        return Ok(());
+    }
+    let known = cx.clocks().map_or([0; 144], |()| ended.usage);
+    cx.memory.put(pointer, &known)
+}
+
+/// Waits for the end of the process of this number, or of any; not with `WNOHANG`.
+fn ended(cx: Context<'_>, number: Option<u32>, options: i32) -> Outcome<Option<(u32, Ended)>> {
     let processes = &cx.state.processes;
     loop {
-        if let Some((number, ended)) = processes.ended(number)? {
-            if status as u32 != 0 {
-                cx.memory.put(status, &ended.status.to_ne_bytes())?;
-            }
-            if usage as u32 != 0 {
-                let known = cx.clocks().map_or([0; 144], |()| ended.usage);
-                cx.memory.put(usage, &known)?;
-            }
-            return Ok(number.into());
-        }
-        if options & libc::WNOHANG != 0 {
-            return Ok(0);
+        let ended = processes.ended(number)?;
+        if ended.is_some() || options & libc::WNOHANG != 0 {
+            return Ok(ended);
         }
         cx.poll(&mut processes.handles(), None)?;
         cx.going_on()?;

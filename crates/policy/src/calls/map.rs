@@ -73,7 +73,10 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
     let mut done = 0;
     while done < len {
         let span = cx.memory.span(start + done, len - done, true)?;
-        match sys::transfer(Transfer::Pread, fd.as_fd(), span.first(SLICE), offset + done) {
+        match fd
+            .fd()
+            .and_then(|fd| sys::transfer(Transfer::Pread, fd, span.first(SLICE), offset + done))
+        {
             Ok(0) => break,
             Ok(n) => done += n as u64,
             Err(libc::EINTR) => {}
@@ -94,13 +97,11 @@ pub(super) fn map(cx: Context<'_>, call: &Syscall) -> Outcome<Reply> {
 /// A map that is shared with whoever has the file.
 fn share(cx: Context<'_>, file: &File) -> Outcome<Reply> {
     let [address, len, protection, flags, _, offset] = cx.args;
-    let mode = sys::plain(
-        Plain::Fcntl,
-        [file.fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0],
-    )?;
+    let fd = file.fd.fd()?;
+    let mode = sys::plain(Plain::Fcntl, [fd.as_raw_fd() as u64, libc::F_GETFL as u64, 0, 0])?;
     let writable = file.writable && mode as i32 & libc::O_ACCMODE == libc::O_RDWR;
     let map = FileMap {
-        file: file.fd.as_fd(),
+        file: fd,
         offset,
         len,
         address,
@@ -109,11 +110,7 @@ fn share(cx: Context<'_>, file: &File) -> Outcome<Reply> {
         writable,
     };
     // Writing into a hole takes room on disk, and nobody is asked then.
-    let holes = if writable {
-        sys::holes(file.fd.as_fd(), offset, len)?
-    } else {
-        0
-    };
+    let holes = if writable { sys::holes(fd, offset, len)? } else { 0 };
     let address = cx.on_disk(holes, || cx.domain.map_file(&map).map(|address| address as i64))?;
     Ok(Reply::Value(address))
 }

@@ -15,6 +15,7 @@ mod thread;
 mod time;
 pub(crate) mod transfer;
 mod wait;
+mod watch;
 
 use ringfence_core::DomainRef;
 use ringfence_core::EndCall;
@@ -87,6 +88,9 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_epoll_create | libc::SYS_epoll_create1 => events::create(cx, number),
         libc::SYS_epoll_ctl => events::change(cx),
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => events::wait(cx, number),
+        libc::SYS_inotify_init | libc::SYS_inotify_init1 => watch::create(cx, number),
+        libc::SYS_inotify_add_watch => watch::add(cx),
+        libc::SYS_inotify_rm_watch => watch::remove(cx),
         libc::SYS_timerfd_create => events::timer(cx),
         libc::SYS_timerfd_settime | libc::SYS_timerfd_gettime => events::timer_time(cx, number),
 
@@ -108,6 +112,9 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_readlink | libc::SYS_readlinkat => paths::read_link(cx, number),
         libc::SYS_chmod | libc::SYS_fchmodat => paths::change_mode(cx, number),
         libc::SYS_utimensat => paths::set_times(cx),
+        libc::SYS_chown | libc::SYS_lchown | libc::SYS_fchown | libc::SYS_fchownat => {
+            paths::change_owner(cx, number)
+        }
         libc::SYS_truncate => paths::truncate(cx),
         libc::SYS_chdir => paths::change_directory(cx),
         libc::SYS_fchdir => paths::change_directory_to(cx),
@@ -151,11 +158,14 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_clone => thread::create(cx),
         libc::SYS_fork | libc::SYS_vfork => fork::fork(cx),
         libc::SYS_wait4 => fork::wait(cx),
+        libc::SYS_waitid => fork::wait_for(cx),
 
         libc::SYS_socket => network::socket(cx),
         libc::SYS_socketpair => network::pair(cx),
         libc::SYS_connect => network::connect(cx),
         libc::SYS_bind => network::bind(cx),
+        libc::SYS_listen => network::listen(cx),
+        libc::SYS_accept | libc::SYS_accept4 => network::accept(cx, number),
         libc::SYS_getsockname | libc::SYS_getpeername => network::own_name(cx, number),
         libc::SYS_sendto | libc::SYS_recvfrom => message::transfer(cx, number),
         libc::SYS_sendmsg | libc::SYS_recvmsg => message::message(cx, number),
@@ -192,16 +202,10 @@ fn denied(number: libc::c_long) -> i32 {
         | libc::SYS_setrlimit
         | libc::SYS_mknod
         | libc::SYS_mknodat
-        | libc::SYS_chown
-        | libc::SYS_fchown
-        | libc::SYS_lchown
-        | libc::SYS_fchownat
         | libc::SYS_symlink
         | libc::SYS_symlinkat => libc::EPERM,
         libc::SYS_execve | libc::SYS_execveat => libc::EACCES,
         libc::SYS_clone3 => libc::EAGAIN,
-        libc::SYS_waitid => libc::ECHILD,
-        libc::SYS_listen | libc::SYS_accept | libc::SYS_accept4 => libc::EACCES,
         _ => libc::ENOSYS,
     }
 }

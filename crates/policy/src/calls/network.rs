@@ -1,17 +1,17 @@
 //! Sockets, and whom they reach: the addresses that are granted.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::calls::context::Context;
 use crate::calls::files;
 use crate::sys::{self, Outcome, Plain};
-use crate::table::Kind;
+use crate::table::{Held, Kind};
 
 pub(super) fn socket(cx: Context<'_>) -> Outcome {
     let [family, kind, protocol, ..] = cx.args;
-    if cx.state.policy.connect.is_empty() {
+    if cx.state.policy.connect.is_empty() && cx.state.policy.listen.is_empty() {
         return Err(libc::EACCES);
     }
     let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
@@ -23,7 +23,7 @@ pub(super) fn socket(cx: Context<'_>) -> Outcome {
         return Err(libc::EACCES);
     }
     let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
-    let fd = sys::socket(family, kind & 0xF, protocol)?;
+    let fd = Held::new(sys::socket(family, kind & 0xF, protocol)?)?;
     let open = match base {
         libc::SOCK_STREAM => Kind::Socket(fd, nonblocking.into()),
         _ => Kind::Datagram(fd, nonblocking.into()),
@@ -45,14 +45,15 @@ pub(super) fn pair(cx: Context<'_>) -> Outcome {
         return Err(libc::EINVAL);
     }
     let nonblocking = kind & libc::SOCK_NONBLOCK as u64 != 0;
-    let ends = sys::message::pair(base)?.map(|fd| Kind::Socket(fd, nonblocking.into()));
+    let [first, second] = sys::message::pair(base)?;
+    let ends = [Held::new(first)?, Held::new(second)?].map(|fd| Kind::Socket(fd, nonblocking.into()));
     files::both(cx, ends, pointer, kind & libc::SOCK_CLOEXEC as u64 != 0)
 }
 
 /// The host's descriptor of a socket.
 pub(super) fn socket_of(open: &Kind) -> Outcome<BorrowedFd<'_>> {
     match open {
-        Kind::Socket(fd, _) | Kind::Datagram(fd, _) => Ok(fd.as_fd()),
+        Kind::Socket(fd, _) | Kind::Datagram(fd, _) => fd.fd(),
         _ => Err(libc::ENOTSOCK),
     }
 }
@@ -68,23 +69,35 @@ fn name(cx: Context<'_>, pointer: u64, len: u64) -> Outcome<Vec<u8>> {
 
 /// Whom a call wants to reach: an address that is granted, and nothing in it that was not looked at.
 pub(super) fn granted_name(cx: Context<'_>, pointer: u64, len: u64) -> Outcome<Vec<u8>> {
-    let mut bytes = name(cx, pointer, len)?;
+    let bytes = name(cx, pointer, len)?;
     if !granted(cx, address(&bytes).ok_or(libc::EAFNOSUPPORT)?) {
         return Err(libc::EACCES);
     }
+    Ok(checked_part(bytes))
+}
+
+/// A name without what was not checked: flow and scope.
+fn checked_part(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes[0] == libc::AF_INET6 as u8 {
-        // Flow and scope were not checked.
         bytes[4..8].fill(0);
         bytes.truncate(28);
         bytes[24..].fill(0);
     }
-    Ok(bytes)
+    bytes
 }
 
 /// Whether the address is one that the domain may exchange something with. One of IPv4 may be written as one of IPv6.
 pub(super) fn granted(cx: Context<'_>, address: SocketAddr) -> bool {
     let address = SocketAddr::new(address.ip().to_canonical(), address.port());
     cx.state.policy.connect.contains(&address)
+}
+
+/// Whether the domain may wait for connections at the address.
+fn may_listen(cx: Context<'_>, address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let at =
+        |to: &SocketAddr| to.ip().to_canonical() == ip && (to.port() == 0 || to.port() == address.port());
+    cx.state.policy.listen.iter().any(at)
 }
 
 /// Puts an address where a call wants it: as much as there is room for, and how long it is.
@@ -127,17 +140,64 @@ pub(super) fn connect(cx: Context<'_>) -> Outcome {
     }
 }
 
-/// `bind` of a datagram socket to any port of any address, as resolvers do before they ask: what comes there from others than
-/// those granted is dropped.
+/// `bind` to where the domain may wait for connections; and of a datagram socket to any port of any address, as resolvers do before
+/// they ask: what comes there from others than those granted is dropped.
 pub(super) fn bind(cx: Context<'_>) -> Outcome {
     let open = cx.open(0)?;
     let fd = socket_of(&open)?;
     let bytes = name(cx, cx.args[1], cx.args[2])?;
     let at = address(&bytes).ok_or(libc::EAFNOSUPPORT)?;
-    if !matches!(*open, Kind::Datagram(..)) || !at.ip().is_unspecified() || at.port() != 0 {
+    let allowed = match *open {
+        Kind::Datagram(..) => at.ip().is_unspecified() && at.port() == 0,
+        _ => may_listen(cx, at),
+    };
+    if !allowed {
         return Err(libc::EACCES);
     }
-    sys::message::bind(fd, &bytes)
+    sys::message::bind(fd, &checked_part(bytes))
+}
+
+/// `listen`, where the socket is bound to an address at which the domain may wait.
+pub(super) fn listen(cx: Context<'_>) -> Outcome {
+    let open = cx.open(0)?;
+    let fd = socket_of(&open)?;
+    // One that is not bound would get a port now; of one it has been given `getsockname` tells which.
+    let bound = address(&sys::message::name(fd, false)?).filter(|at| at.port() != 0);
+    if !bound.is_some_and(|at| may_listen(cx, at)) {
+        return Err(libc::EACCES);
+    }
+    sys::plain(Plain::Listen, [fd.as_raw_fd() as u64, cx.args[1], 0, 0])
+}
+
+/// `accept` and `accept4`.
+pub(super) fn accept(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let [_, pointer, len, flags, ..] = cx.args;
+    let flags = if number == libc::SYS_accept4 {
+        flags as i32
+    } else {
+        0
+    };
+    if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
+        return Err(libc::EINVAL);
+    }
+    let open = cx.open(0)?;
+    let fd = socket_of(&open)?;
+    // Before somebody is taken from the queue for whom there is no number.
+    if cx.state.table.open() >= cx.state.table.limit() {
+        return Err(libc::EMFILE);
+    }
+    let (accepted, name) = loop {
+        match sys::message::accept(fd) {
+            Err(libc::EAGAIN) if open.waits() => cx.ready(fd, libc::POLLIN)?,
+            other => break other?,
+        }
+    };
+    if pointer as u32 != 0 {
+        put_name(cx, &name, pointer, len)?;
+    }
+    let nonblocking = flags & libc::SOCK_NONBLOCK != 0;
+    let open = Arc::new(Kind::Socket(Held::new(accepted)?, nonblocking.into()));
+    cx.state.table.add(open, 0, flags & libc::SOCK_CLOEXEC != 0)
 }
 
 /// `getsockname` and `getpeername`.

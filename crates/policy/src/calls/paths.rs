@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::disk::BLOCK;
 use crate::memory::PATH_MAX;
 use crate::sys::{self, Named, Outcome, Plain};
-use crate::table::{File, Kind};
+use crate::table::{File, Held, Kind};
 use crate::tree::{Mount, absolute};
 use ringfence_core::Rights;
 
@@ -69,7 +69,7 @@ impl Context<'_> {
     fn look(&self, name: &[u8], follow: bool) -> Outcome<(OwnedFd, Rights)> {
         let flags = libc::O_PATH | if follow { 0 } else { libc::O_NOFOLLOW };
         self.state.tree.with(name, |mount, rest| {
-            sys::open_beneath(mount.fd(), &rest, flags, 0).map(|fd| (fd, mount.rights))
+            sys::open_beneath(mount.fd()?, &rest, flags, 0).map(|fd| (fd, mount.rights))
         })
     }
 
@@ -92,7 +92,7 @@ impl Context<'_> {
                 last.push(b'/');
             }
             let c = |bytes: &[u8]| CString::new(bytes).map_err(|_| libc::EINVAL);
-            let fd = sys::open_beneath(mount.fd(), &c(directory)?, libc::O_PATH | libc::O_DIRECTORY, 0)?;
+            let fd = sys::open_beneath(mount.fd()?, &c(directory)?, libc::O_PATH | libc::O_DIRECTORY, 0)?;
             f(mount, fd, &c(&last)?)
         })
     }
@@ -157,7 +157,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     let result = cx.state.tree.with(&name, |mount, rest| {
         let look = libc::O_PATH | if follow { 0 } else { libc::O_NOFOLLOW };
         let mut made = nameless;
-        match sys::open_beneath(mount.fd(), &rest, look, 0) {
+        match sys::open_beneath(mount.fd()?, &rest, look, 0) {
             Ok(fd) => harmless(kind_of(&fd)?)?,
             Err(libc::ENOENT) if flags & libc::O_CREAT != 0 => made = true,
             Err(e) => return Err(e),
@@ -166,7 +166,14 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
             need_write(mount.rights)?;
         }
         // A pipe that somebody put there must not hold us up; checked again below, for names can change.
-        let open = || sys::open_beneath(mount.fd(), &rest, flags | libc::O_NONBLOCK | libc::O_NOCTTY, mode);
+        let open = || {
+            sys::open_beneath(
+                mount.fd()?,
+                &rest,
+                flags | libc::O_NONBLOCK | libc::O_NOCTTY,
+                mode,
+            )
+        };
         let fd = if made { cx.on_disk(BLOCK, open)? } else { open()? };
         Ok((fd, mount.rights == Rights::Write))
     });
@@ -180,6 +187,7 @@ pub(super) fn open(cx: Context<'_>, directory: u64, path: u64, flags: u64, mode:
     };
     let kind = kind_of(&fd)?;
     harmless(kind)?;
+    let fd = Held::new(fd)?;
     let open = match kind {
         libc::S_IFDIR => Kind::Directory { fd, name, writable },
         libc::S_IFIFO => Kind::Pipe(fd, (wanted & libc::O_NONBLOCK != 0).into()),
@@ -240,7 +248,7 @@ pub(super) fn statx(cx: Context<'_>) -> Outcome {
     let flags = flags as i32;
     let mut bytes = if flags & libc::AT_EMPTY_PATH != 0 && empty(cx, path)? {
         let open = cx.state.table.get(directory)?;
-        match (&*open, open.host()) {
+        match (&*open, open.host()?) {
             (Kind::File(_) | Kind::Directory { .. } | Kind::Pipe(..), Some(fd))
             | (Kind::Socket(..) | Kind::Datagram(..), Some(fd)) => sys::statx(fd, mask & 0xFFFF_FFFF)?,
             // Libraries ask the older call then.
@@ -417,10 +425,10 @@ pub(super) fn read_link(cx: Context<'_>, number: libc::c_long) -> Outcome {
 /// The file that `name` leads to, opened so that it can be changed.
 fn changeable(cx: Context<'_>, name: &[u8], flags: i32) -> Outcome<OwnedFd> {
     cx.state.tree.with(name, |mount, rest| {
-        let look = sys::open_beneath(mount.fd(), &rest, libc::O_PATH, 0)?;
+        let look = sys::open_beneath(mount.fd()?, &rest, libc::O_PATH, 0)?;
         harmless(kind_of(&look)?)?;
         need_write(mount.rights)?;
-        sys::open_beneath(mount.fd(), &rest, flags | libc::O_NONBLOCK | libc::O_NOCTTY, 0)
+        sys::open_beneath(mount.fd()?, &rest, flags | libc::O_NONBLOCK | libc::O_NOCTTY, 0)
     })
 }
 
@@ -449,7 +457,7 @@ pub(super) fn set_times(cx: Context<'_>) -> Outcome {
             Kind::File(File { writable: false, .. }) | Kind::Directory { writable: false, .. } => {
                 Err(libc::EROFS)
             }
-            Kind::File(File { fd, .. }) | Kind::Directory { fd, .. } => sys::set_times(fd.as_fd(), times),
+            Kind::File(File { fd, .. }) | Kind::Directory { fd, .. } => sys::set_times(fd.fd()?, times),
             _ => Err(libc::EINVAL),
         };
     }
@@ -457,6 +465,49 @@ pub(super) fn set_times(cx: Context<'_>) -> Outcome {
     let (fd, rights) = cx.look(&name, flags & libc::AT_SYMLINK_NOFOLLOW as u64 == 0)?;
     need_write(rights)?;
     sys::set_times(fd.as_fd(), times)
+}
+
+/// `chown` and its kin: nobody gets another owner, and what is asked to stay as it is may stay so.
+pub(super) fn change_owner(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let [first, second, third, fourth, flags, _] = cx.args;
+    let by_path = |directory, path, follow| -> Outcome<[u8; 144]> {
+        let (fd, rights) = cx.look(&cx.name(directory, path)?, follow)?;
+        need_write(rights)?;
+        sys::stat(fd.as_fd())
+    };
+    let (status, owner, group) = match number {
+        libc::SYS_fchown => {
+            let open = cx.open(0)?;
+            (sys::stat(files::changeable(&open)?)?, second, third)
+        }
+        libc::SYS_fchownat => {
+            let follow = flags & libc::AT_SYMLINK_NOFOLLOW as u64 == 0;
+            (by_path(first, second, follow)?, third, fourth)
+        }
+        _ => (
+            by_path(AT_FDCWD, first, number == libc::SYS_chown)?,
+            second,
+            third,
+        ),
+    };
+    let same = |wanted: u64, at: usize| {
+        wanted as u32 == u32::MAX || status[at..at + 4] == (wanted as u32).to_ne_bytes()
+    };
+    // `st_uid` and `st_gid`.
+    if same(owner, 28) && same(group, 32) {
+        Ok(0)
+    } else {
+        Err(libc::EPERM)
+    }
+}
+
+/// What a name stands for that is to be watched: a file or a directory.
+pub(super) fn watched(cx: Context<'_>, path: u64, follow: bool) -> Outcome<OwnedFd> {
+    let (fd, _) = cx.look(&cx.name(AT_FDCWD, path)?, follow)?;
+    match kind_of(&fd)? {
+        libc::S_IFREG | libc::S_IFDIR => Ok(fd),
+        _ => Err(libc::EACCES),
+    }
 }
 
 pub(super) fn change_directory(cx: Context<'_>) -> Outcome {

@@ -42,7 +42,8 @@ fn wait(cx: Context<'_>, asked: &mut [Asked], timeout: Option<Duration>) -> Outc
         match cx.state.table.get(one.fd as u64) {
             Err(_) => one.revents = libc::POLLNVAL,
             Ok(open) => match open.host() {
-                Some(host) => {
+                Err(_) => one.revents = libc::POLLNVAL,
+                Ok(Some(host)) => {
                     let mut events = one.events;
                     if !open.reads() {
                         // Of a terminal for output it would tell when a key is pressed.
@@ -58,7 +59,7 @@ fn wait(cx: Context<'_>, asked: &mut [Asked], timeout: Option<Duration>) -> Outc
                     });
                     held.push((i, open));
                 }
-                None => one.revents = one.events & (libc::POLLIN | libc::POLLOUT),
+                Ok(None) => one.revents = one.events & (libc::POLLIN | libc::POLLOUT),
             },
         }
         ready += i64::from(one.revents != 0);

@@ -1,6 +1,6 @@
 //! Bytes between descriptors and the domain's memory.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -34,9 +34,11 @@ pub(crate) fn fast(state: &State, memory: Memory<'_>, call: &Syscall) -> Option<
         .span(pointer, len, matches!(transfer, Transfer::Read | Transfer::Pread))
         .ok()?;
     state.table.with(fd, |open| match (open, transfer) {
-        (Kind::File(file), Transfer::Read | Transfer::Pread) => {
-            Some(sys::transfer(transfer, file.fd.as_fd(), span, offset))
-        }
+        (Kind::File(file), Transfer::Read | Transfer::Pread) => Some(
+            file.fd
+                .fd()
+                .and_then(|fd| sys::transfer(transfer, fd, span, offset)),
+        ),
         (Kind::File(file), _) => match write_once(state, file, &[span], at) {
             Err(Refused::Errno(errno)) => Some(Err(errno)),
             Err(Refused::Full { .. }) => None,
@@ -80,11 +82,11 @@ impl From<i32> for Refused {
 /// Writes to a file, as much as the domain may.
 fn write_once(state: &State, file: &File, spans: &[Span], at: Option<u64>) -> Result<i64, Refused> {
     let len = total(spans);
-    counted(state, file, len, at, |may| {
+    counted(state, file, len, at, |fd, may| {
         if may == len {
-            sys::vectored(true, file.fd.as_fd(), spans, at)
+            sys::vectored(true, fd, spans, at)
         } else {
-            sys::vectored(true, file.fd.as_fd(), &Slices::new(spans).next(may), at)
+            sys::vectored(true, fd, &Slices::new(spans).next(may), at)
         }
     })
 }
@@ -96,11 +98,11 @@ pub(super) fn counted(
     file: &File,
     len: u64,
     at: Option<u64>,
-    write: impl FnOnce(u64) -> Outcome,
+    write: impl FnOnce(BorrowedFd<'_>, u64) -> Outcome,
 ) -> Result<i64, Refused> {
-    let fd = file.fd.as_raw_fd() as u64;
+    let fd = file.fd.fd()?;
     if len == 0 || at.is_some_and(|at| at > i64::MAX as u64) {
-        return Ok(write(len)?);
+        return Ok(write(fd, len)?);
     }
     let mut place = file.place.lock().unwrap_or_else(PoisonError::into_inner);
     let begin = if file.appends.load(Ordering::Relaxed) {
@@ -108,19 +110,19 @@ pub(super) fn counted(
     } else {
         Place::Before(match at {
             Some(at) => at,
-            None => sys::plain(Plain::Lseek, [fd, 0, libc::SEEK_CUR as u64, 0])? as u64,
+            None => sys::plain(Plain::Lseek, [fd.as_raw_fd() as u64, 0, libc::SEEK_CUR as u64, 0])? as u64,
         })
     };
     let extra = match begin {
         _ if begin == *place => 0,
-        Place::Before(position) => BLOCK.saturating_add(position.saturating_sub(sys::size(file.fd.as_fd())?)),
+        Place::Before(position) => BLOCK.saturating_add(position.saturating_sub(sys::size(fd)?)),
         _ => BLOCK,
     };
     let Some(may) = state.disk.take(extra, len) else {
         let wanted = extra.saturating_add(len);
         return Err(Refused::Full { wanted });
     };
-    match write(may) {
+    match write(fd, may) {
         // Nothing to be copied.
         Ok(0) => {
             state.disk.give_back(extra + may);
@@ -200,7 +202,7 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     } else {
         vec![cx.memory.span(pointer, len, !write)?]
     };
-    let Some(fd) = open.host() else {
+    let Some(fd) = open.host()? else {
         return cx.sliced(&spans, |part, _| within(cx, &open, write, part));
     };
     let go = || match &*open {

@@ -25,6 +25,25 @@ pub fn event(count: u32, semaphore: bool) -> Outcome<OwnedFd> {
     })
 }
 
+/// `inotify_init1`, non-blocking.
+pub fn watch() -> Outcome<OwnedFd> {
+    // SAFETY: integers only.
+    made(unsafe { libc::syscall(libc::SYS_inotify_init1, libc::IN_CLOEXEC | libc::IN_NONBLOCK) })
+}
+
+/// `inotify_add_watch` of an open file, by the name that the kernel has for it.
+pub fn add_watch(set: BorrowedFd<'_>, file: BorrowedFd<'_>, mask: u32) -> Outcome {
+    let name = format!("/proc/self/fd/{}\0", file.as_raw_fd());
+    // SAFETY: the name is ours and ends with a NUL.
+    outcome(unsafe { libc::syscall(libc::SYS_inotify_add_watch, set.as_raw_fd(), name.as_ptr(), mask) })
+}
+
+/// `inotify_rm_watch`.
+pub fn remove_watch(set: BorrowedFd<'_>, watch: i32) -> Outcome {
+    // SAFETY: integers only.
+    outcome(unsafe { libc::syscall(libc::SYS_inotify_rm_watch, set.as_raw_fd(), watch) })
+}
+
 /// `timerfd_create`, non-blocking.
 pub fn timer(clock: i32) -> Outcome<OwnedFd> {
     // SAFETY: integers only.

@@ -91,6 +91,25 @@ pub fn name(fd: BorrowedFd<'_>, peer: bool) -> Outcome<Vec<u8>> {
     Ok(name[..name.len().min(len as usize)].to_vec())
 }
 
+/// `accept4`, non-blocking: the connection, and whom it is with.
+pub fn accept(fd: BorrowedFd<'_>) -> Outcome<(OwnedFd, Vec<u8>)> {
+    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let (mut name, mut len) = ([0u8; 128], 128u32);
+    // SAFETY: both are ours.
+    let made = outcome(unsafe {
+        libc::syscall(
+            libc::SYS_accept4,
+            fd.as_raw_fd(),
+            name.as_mut_ptr(),
+            &raw mut len,
+            flags,
+        )
+    })?;
+    // SAFETY: the kernel has just made it for us.
+    let made = unsafe { OwnedFd::from_raw_fd(made as i32) };
+    Ok((made, name[..name.len().min(len as usize)].to_vec()))
+}
+
 /// `socketpair`, non-blocking.
 pub fn pair(kind: i32) -> Outcome<[OwnedFd; 2]> {
     let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;

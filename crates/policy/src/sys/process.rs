@@ -1,6 +1,6 @@
 //! Processes: what is shared between them, how they begin and end.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
@@ -81,7 +81,7 @@ pub fn kill(process: i32) {
 }
 
 /// Sends a signal by a handle.
-pub fn signal(handle: &OwnedFd, signal: i32) -> Outcome {
+pub fn signal(handle: BorrowedFd<'_>, signal: i32) -> Outcome {
     let fd = handle.as_raw_fd();
     // SAFETY: no information is given.
     outcome(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, 0usize, 0) })

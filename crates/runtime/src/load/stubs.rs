@@ -3,9 +3,9 @@
 //! They end where a window's first image begins, number 0 last, and a window maps the pages that it uses. The last page is enough for
 //! most: it stands in front of every module's image in the image's sealed file, so that it is one mapping with the text behind it.
 
-use crate::os::kept::KeptFile;
 use crate::os::sys;
 use core::arch::asm;
+use ringfence_core::KeptFile;
 use ringfence_core::error::HostError;
 use ringfence_isa::{identifier, window};
 use std::os::fd::BorrowedFd;

@@ -4,8 +4,8 @@
 //! sealed file over that, and the file has a copy of it to read. Behind the window's bytes the file has a byte for each of its pages
 //! that tells what the domain may do there: the other process maps everything, and looks there first.
 
-use crate::os::kept::KeptFile;
 use crate::os::sys;
+use ringfence_core::KeptFile;
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

@@ -41,6 +41,10 @@ pub(crate) enum Rank {
     Watchdog,
     /// Signal handlers are being installed.
     Signals,
+    /// Objects of an arena.
+    Words,
+    /// A table of rights to words.
+    Table,
     /// Windows of domains that have gone.
     Windows,
     /// Numbers of labels.

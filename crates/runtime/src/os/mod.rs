@@ -5,7 +5,6 @@ pub(crate) mod clock;
 pub(crate) mod file;
 pub mod guarded;
 pub(crate) mod host;
-pub mod kept;
 pub(crate) mod lock;
 pub(crate) mod mark;
 pub(crate) mod pages;

@@ -1,7 +1,7 @@
 //! The few system calls the runtime lives on, with their errors as values.
 
 use crate::os::backed;
-use crate::os::kept::KeptFile;
+use ringfence_core::KeptFile;
 use ringfence_core::error::HostError;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -136,6 +136,25 @@ pub(crate) unsafe fn map_shared(
         // SAFETY: it is still where it was.
         unsafe { libc::munmap(new, len as usize) };
     })
+}
+
+/// Maps a file shared, to read and write, at an address that the kernel chooses.
+pub(crate) fn map_anywhere(file: BorrowedFd<'_>, len: u64) -> Result<u64, HostError> {
+    // SAFETY: a fresh mapping.
+    let p = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            len as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if p == libc::MAP_FAILED {
+        return Err(HostError::last("mapping a file"));
+    }
+    Ok(p as u64)
 }
 
 /// Maps what is mapped shared at `from` once more at `at`, and as much more of its file as makes `len` bytes.

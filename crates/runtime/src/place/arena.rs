@@ -4,9 +4,9 @@
 //! What is not in use is `int3`. A fork would leave both processes with the same file, so it freezes arenas: whichever
 //! process wants to change one then makes a file of its own first, with the same bytes, and maps that in its place.
 
-use crate::os::kept::KeptFile;
 use crate::os::{host, sys};
 use crate::place::room::Room;
+use ringfence_core::KeptFile;
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::os::fd::AsRawFd;
@@ -59,26 +59,8 @@ struct View {
 impl View {
     fn new(len: u32) -> Result<View, HostError> {
         let file = KeptFile::new(sys::memory_file(c"ringfence-code", len.into())?)?;
-        let fd = file.get()?.as_raw_fd();
-        // SAFETY: a fresh mapping at an address that the kernel chooses.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                fd,
-                0,
-            )
-        };
-        if at == libc::MAP_FAILED {
-            return Err(HostError::last("mapping a domain's added code"));
-        }
-        Ok(View {
-            file,
-            at: at as u64,
-            len,
-        })
+        let at = sys::map_anywhere(file.get()?, len.into())?;
+        Ok(View { file, at, len })
     }
 
     /// Maps a part of the file executable into the window.

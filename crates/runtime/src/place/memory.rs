@@ -71,6 +71,8 @@ struct Admitted {
 pub(crate) struct Memory {
     base: u64,
     limit: u64,
+    /// Where the heap area ends.
+    end: u32,
     /// Bytes of the writable data of the modules that the domain was made of: they count as long as it lives.
     images: u64,
     /// Bytes of the stacks and thread blocks of lanes: they count as long as they are mapped, used or not.
@@ -131,10 +133,17 @@ pub(crate) fn pages(len: u64) -> Option<u32> {
 }
 
 impl Memory {
+    /// The same with an area that ends sooner.
+    pub(crate) fn ending(mut self, end: u32) -> Memory {
+        self.end = end;
+        self
+    }
+
     pub(crate) fn new(base: u64, limit: u64, images: u64) -> Memory {
         Memory {
             base,
             limit,
+            end: window::HEAP_END,
             images,
             stacks: 0,
             used: 0,
@@ -304,7 +313,7 @@ impl Memory {
             unsafe { sys::map_anonymous(self.base + u64::from(window::HEAP), len, libc::PROT_NONE, true)? };
         }
         let stacks = self.stacks;
-        *self = Memory::new(self.base, self.limit, self.images);
+        *self = Memory::new(self.base, self.limit, self.images).ending(self.end);
         self.stacks = stacks;
         Ok(())
     }
@@ -337,8 +346,13 @@ impl Memory {
         }
     }
 
-    fn inside(at: u32, len: u32) -> bool {
+    /// Whether a range is in the area for heaps, of whichever window.
+    fn in_area(at: u32, len: u32) -> bool {
         at >= window::HEAP && at.checked_add(len).is_some_and(|end| end <= window::HEAP_END)
+    }
+
+    fn inside(&self, at: u32, len: u32) -> bool {
+        at >= window::HEAP && at.checked_add(len).is_some_and(|end| end <= self.end)
     }
 
     /// Where `len` bytes may come to lie, whole pages of them: at `at`, in place of what was there, or anywhere. With it what is kept
@@ -355,7 +369,7 @@ impl Memory {
             return Err(self.over(wanted));
         }
         let at = match at {
-            Some(at) if at.is_multiple_of(PAGE as u32) && Self::inside(at, len) => at,
+            Some(at) if at.is_multiple_of(PAGE as u32) && self.inside(at, len) => at,
             Some(_) => return Err(self.over(wanted)),
             None => self.place(len).ok_or_else(|| self.over(wanted))?,
         };
@@ -414,7 +428,7 @@ impl Memory {
             len,
         };
         let len = pages(len).ok_or(outside)?;
-        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+        if !at.is_multiple_of(PAGE as u32) || !self.inside(at, len) {
             return Err(outside);
         }
         if !self.room() {
@@ -433,7 +447,7 @@ impl Memory {
         let address = self.base + u64::from(at);
         let outside = MemoryError::Outside { address, len };
         let len = pages(len).ok_or(outside)?;
-        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+        if !at.is_multiple_of(PAGE as u32) || !self.inside(at, len) {
             return Err(outside);
         }
         if self.mapped_in(at, len) != u64::from(len) {
@@ -466,7 +480,7 @@ impl Memory {
         let address = self.base + u64::from(at);
         let outside = MemoryError::Outside { address, len };
         let len = pages(len).ok_or(outside)?;
-        if !at.is_multiple_of(PAGE as u32) || !Self::inside(at, len) {
+        if !at.is_multiple_of(PAGE as u32) || !self.inside(at, len) {
             return Err(outside);
         }
         if self.mapped_in(at, len) != u64::from(len) {
@@ -500,7 +514,7 @@ impl Memory {
 
     /// Whether a range is free for a mapping that must not replace anything.
     pub(crate) fn is_free(&self, at: u32, len: u64) -> bool {
-        pages(len).is_some_and(|len| Self::inside(at, len) && self.mapped_in(at, len) == 0)
+        pages(len).is_some_and(|len| self.inside(at, len) && self.mapped_in(at, len) == 0)
     }
 
     /// Moves the break to `to` if that is possible; returns where it is.

@@ -4,7 +4,7 @@ use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{backed, host, sys};
 use crate::place::header::{self, Listed};
 use ringfence_core::error::HostError;
-use ringfence_isa::window;
+use ringfence_isa::{window, words};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Where windows are looked for, in this order: above what sanitizers and the like claim and below where Linux puts programs (12,288);
@@ -25,6 +25,9 @@ const GUARD: u64 = window::NULL_END as u64;
 /// What lies before them is one mapping with what is inaccessible in the window below, and counted there.
 const MAPPINGS: u64 = 1;
 
+/// Where windows of the words mode are looked for: each with as much again above it, where the view of its arena is.
+const WIDE: (u64, u64) = (0x5000_0000_0000, 0x5400_0000_0000);
+
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 struct Pool {
@@ -35,6 +38,9 @@ struct Pool {
     guarded: bool,
     /// Windows that were given back. They stay reserved for ever: nobody else's memory may come to lie above another window.
     kept: Vec<u64>,
+    /// The next window with as much again above it, and those that were given back.
+    next_wide: u64,
+    kept_wide: Vec<u64>,
 }
 
 static POOL: Lock<Pool> = Lock::new(
@@ -44,19 +50,40 @@ static POOL: Lock<Pool> = Lock::new(
         next: ROWS[0].0,
         guarded: false,
         kept: Vec::new(),
+        next_wide: WIDE.0,
+        kept_wide: Vec::new(),
     },
 );
 
 /// A reserved window with the header in place and nothing else.
 pub(crate) struct Window {
     base: u64,
+    wide: bool,
 }
 
 impl Window {
     /// `images` are what the header lists.
     pub(crate) fn new(processors: u32, images: &[Listed]) -> Result<Window, HostError> {
-        let base = take()?;
-        let window = Window { base };
+        Self::with_header(
+            Window {
+                base: take()?,
+                wide: false,
+            },
+            processors,
+            images,
+        )
+    }
+
+    /// One of the words mode, of [`words::SIZE`].
+    pub(crate) fn wide(processors: u32, images: &[Listed]) -> Result<Window, HostError> {
+        host::take_mappings(MAPPINGS + WIDE_MAPPINGS)?;
+        let base = reserve_wide().inspect_err(|_| host::give_mappings(MAPPINGS + WIDE_MAPPINGS))?;
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        Self::with_header(Window { base, wide: true }, processors, images)
+    }
+
+    fn with_header(window: Window, processors: u32, images: &[Listed]) -> Result<Window, HostError> {
+        let base = window.base;
         let header = base + u64::from(window::HEADER);
         // SAFETY: the whole window is our own reservation.
         unsafe {
@@ -74,7 +101,50 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        give_back(self.base);
+        match self.wide {
+            false => give_back(self.base),
+            true => give_back_wide(self.base),
+        }
+    }
+}
+
+/// The arena's view and table, and what is inaccessible before and behind them.
+const WIDE_MAPPINGS: u64 = 5;
+
+/// Reserves a window with as much again above it: all of it is inaccessible.
+fn reserve_wide() -> Result<u64, HostError> {
+    let mut pool = lock();
+    if backed::base().is_some() {
+        // A process of its own has one window, at one place.
+        return Err(none());
+    }
+    if let Some(base) = pool.kept_wide.pop() {
+        return Ok(base);
+    }
+    while pool.next_wide < WIDE.1 {
+        let base = pool.next_wide;
+        match reserve_at(base, words::SIZE) {
+            Place::NoRoom => return Err(none()),
+            Place::Locked => return Err(HostError::Locked),
+            Place::Taken => pool.next_wide += words::SIZE,
+            Place::Ours => {
+                pool.next_wide += words::SIZE;
+                remember(base);
+                return Ok(base);
+            }
+        }
+    }
+    Err(none())
+}
+
+/// As [`give_back`], for one of the words mode.
+fn give_back_wide(base: u64) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    host::give_mappings(MAPPINGS + WIDE_MAPPINGS);
+    let mut pool = lock();
+    // SAFETY: nobody is inside any more; the range is our own reservation, and stays one.
+    if unsafe { sys::map_anonymous(base, words::SIZE, libc::PROT_NONE, true) }.is_ok() {
+        pool.kept_wide.push(base);
     }
 }
 
@@ -107,6 +177,11 @@ pub(crate) fn is_ours(base: u64) -> bool {
         && WINDOWS
             .get(number / 64)
             .is_some_and(|word| word.load(Ordering::Relaxed) >> (number % 64) & 1 != 0)
+}
+
+/// Whether the window at `base` is one of the words mode.
+pub(crate) fn is_wide(base: u64) -> bool {
+    (WIDE.0..WIDE.1).contains(&base) && is_ours(base)
 }
 
 /// The lock, held until what is returned goes: for `fork`.

@@ -24,7 +24,7 @@ pub(crate) fn slices(call: &Syscall) -> impl Iterator<Item = Syscall> + use<> {
         _ => false,
     };
     // What is not inside the heap area is one call, which is refused whole.
-    let inside = pages(len).is_some_and(|len| Memory::inside(at as u32, len));
+    let inside = pages(len).is_some_and(|len| Memory::in_area(at as u32, len));
     let count = if sliced && inside { len.div_ceil(SLICE) } else { 0 };
     let replaces = number == libc::SYS_mmap;
     let slice = move |n: u64| {
@@ -117,7 +117,7 @@ impl Memory {
     pub(super) fn wished(&self, at: u32, len: u64, flags: i32) -> Result<Option<u32>, i32> {
         let aligned = at.is_multiple_of(PAGE as u32);
         if flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0 {
-            if !aligned || !pages(len).is_some_and(|len| Memory::inside(at, len)) {
+            if !aligned || !pages(len).is_some_and(|len| self.inside(at, len)) {
                 return Err(libc::EPERM);
             }
             let replaces = flags & libc::MAP_FIXED_NOREPLACE != libc::MAP_FIXED_NOREPLACE;

@@ -75,7 +75,7 @@ impl Memory {
 
     /// Whether a file that the domain may not write to is mapped in a range.
     pub(super) fn read_only(&self, at: u32, len: u64) -> bool {
-        let Some(len) = pages(len).filter(|&len| Memory::inside(at, len)) else {
+        let Some(len) = pages(len).filter(|&len| self.inside(at, len)) else {
             return false;
         };
         let refused = Source::File { writable: false };

@@ -8,7 +8,7 @@ impl Memory {
     pub(super) fn place(&self, len: u32) -> Option<u32> {
         let area = window::HEAP + BREAK_AREA;
         let above_break = self.brk.next_multiple_of(PAGE as u32).saturating_add(16 << 20);
-        self.first_fit(area, window::HEAP_END, len)
+        self.first_fit(area, self.end, len)
             .or_else(|| self.first_fit(above_break, area, len))
     }
 

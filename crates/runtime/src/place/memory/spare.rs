@@ -87,7 +87,7 @@ impl Memory {
                 unsafe { std::ptr::write_bytes(from as *mut u8, 0, (to - from) as usize) };
             }
         }
-        let mut next = Memory::new(self.base, self.limit, self.images);
+        let mut next = Memory::new(self.base, self.limit, self.images).ending(self.end);
         next.stacks = self.stacks;
         next.spare = joined.into_iter().collect();
         let counted = (2 * (next.spare.len() as u64 + 1)).next_multiple_of(CHUNK);
