@@ -39,6 +39,7 @@
 
 /* each load's address is what the one before loaded */
 PATTERN(chain, FOUR("mov (%%rdi), %%rdi"), FOUR("mov %%gs:(%%edi), %%rdi"), FOUR("mov %%edi, %%r11d\n\tmov (%%r14,%%r11), %%rdi"))
+PATTERN(chain_at, FOUR("mov 8(%%rdi), %%rdi"), FOUR("mov %%gs:8(%%edi), %%rdi"), FOUR("mov %%edi, %%r11d\n\tmov 8(%%r14,%%r11), %%rdi"))
 PATTERN(chain_indexed, FOUR("mov (%%rdi,%%rcx,8), %%rdi"), FOUR("mov %%gs:(%%edi,%%ecx,8), %%rdi"),
         FOUR("lea (%%rdi,%%rcx,8), %%r11d\n\tmov (%%r14,%%r11), %%rdi"))
 /* nothing waits for a load: eight fields of one object; a field each of four objects; elements of four arrays */
@@ -102,6 +103,7 @@ static const struct {
     int times;
 } patterns[] = {
     {"load, its address from the load before", chain, 4},
+    {"the same with a displacement", chain_at, 4},
     {"the same with an index", chain_indexed, 4},
     {"loads, fields of one object", fields, 8},
     {"loads, a field each of several objects", objects, 8},
@@ -139,6 +141,7 @@ int main(void)
             for (int form = 0; form < 3; form++) {
                 memset(a, 0, 1 << 14);
                 memcpy(a, &a, sizeof a); // the chain leads to itself
+                memcpy(a + 8, &a, sizeof a);
                 double start = now();
                 patterns[i].run(form, turns, window, a);
                 double took = (now() - start) / (double)turns / patterns[i].times;

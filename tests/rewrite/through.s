@@ -1,4 +1,4 @@
-# Operands by way of r14: loads into general registers, what shares their base, and several stores in a row.
+# Operands by way of r14: loads that lead to an address, what shares their base, and several stores in a row.
 	.text
 	.globl	f
 	.type	f, @function
@@ -25,15 +25,15 @@ f:
 .LVL3:
 	movq	32(%rbx), %rdx	# a label that nobody jumps to
 .L2:
-	movq	40(%rbx), %rsi	# a target
-	movq	%fs:x@tpoff, %rcx	# r11 is needed
-	movq	48(%rbx), %rsi
+	movq	40(%rbx), %r8	# a target
+	movq	%fs:x@tpoff, %rax	# r11 is needed
+	movq	48(%rbx), %r9
 	xchgq	%rbx, %rcx
 	movq	56(%rbx), %rsi
 	cqto
-	movq	(%rdx), %rax
+	movq	(%rdx), %r10
 	mulq	%rcx
-	movq	8(%rdx), %rax
+	movq	8(%rdx), %r12
 	movups	%xmm0, 32(%rdi,%rcx)	# three in a row, lowest first
 	movups	%xmm0, 16(%rdi,%rcx)
 	movups	%xmm0, 48(%rdi,%rcx)
@@ -42,6 +42,8 @@ f:
 	movq	8(%rcx), %rax	# a counter: stays
 	addq	$1, %rax
 	movq	%rax, 8(%rcx)
+	incb	(%r8,%r9)	# what was loaded is an address
+	incb	(%r10,%r12)
 	ret
 	.cfi_endproc
 	.size	f, .-f

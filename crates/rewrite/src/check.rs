@@ -18,7 +18,7 @@ const TRAP: &str = "\tnopl\t0x63(%rax)\n\tud2\n";
 impl Out<'_> {
     /// Whether loads are confined too.
     pub(crate) fn confine_loads(&self) -> bool {
-        self.options.isolation == Isolation::Full
+        self.options.isolation != Isolation::Integrity
     }
 
     /// An instruction that may access memory, checked if the options ask for it.
@@ -129,6 +129,11 @@ fn flags(i: &Insn<'_>) -> Flags {
         return Flags::Sets;
     }
     Flags::Keeps
+}
+
+/// Whether an instruction looks at the flags, or may.
+pub(crate) fn reads_flags(i: &Insn<'_>) -> bool {
+    flags(i) == Flags::Reads
 }
 
 /// Whether nothing looks at the flags as they are in front of instruction `at`.

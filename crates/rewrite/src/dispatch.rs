@@ -160,8 +160,8 @@ fn computed<'a>(f: &Function<'a>, arrays: &Arrays<'a>, labels: &HashSet<u32>, fo
     }
 }
 
-/// Where control may go from each instruction.
-fn successors(f: &Function<'_>) -> Vec<Vec<u32>> {
+/// Where control may go from each instruction. A label at the end, behind the last one, is no place to go.
+pub(crate) fn successors(f: &Function<'_>) -> Vec<Vec<u32>> {
     let n = f.codes.len() as u32;
     (0..n)
         .map(|i| {
@@ -171,7 +171,8 @@ fn successors(f: &Function<'_>) -> Vec<Vec<u32>> {
                 to.extend(direct(code.insn.star, op).and_then(|name| f.find(name, i)));
             }
             to.extend(code.pad.and_then(|p| f.find(p, i)));
-            to.extend(Some(i + 1).filter(|&next| next < n && f.falls_through(i)));
+            to.extend(Some(i + 1).filter(|_| f.falls_through(i)));
+            to.retain(|&to| to < n);
             to
         })
         .collect()

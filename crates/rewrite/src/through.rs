@@ -2,16 +2,18 @@
 //!
 //! Behind `movl %eax, %r11d`, `8(%r14,%r11)` is the place that `%gs:8(%eax)` is: `r14` holds the window's base, and the verifier
 //! accepts that where nothing comes between. It takes an instruction more, but processors of one family need two cycles longer
-//! for a load through `gs`, and take one store through it in a cycle instead of two (`docs/performance.md`). So the form is for
-//! loads into general registers, for which others wait (but not from a place that the same register goes back to), and for several
-//! stores in a row; and for what else goes through the same registers while `r11` holds them. Addresses with an index would need `leal` first, which takes back half of the gain and as
-//! many slots: measured, and left alone.
+//! for a load through `gs`, and take one store through it in a cycle instead of two (`docs/performance-causes.md`). So the form is for
+//! loads that lead to an address (`leads.rs`; but not from a place that the same register goes back to), and for several stores in a
+//! row; and for what else goes through the same registers while `r11` holds them. Other loads nobody waits for as long, and the
+//! instruction costs more than it gives. Addresses with an index would need `leal` first, which takes back half of the gain and as many
+//! slots: measured, and left alone.
 
 use std::collections::HashSet;
 
 use crate::dispatch::may_write;
 use crate::func::{Code, Function, Item};
 use crate::insn::{self, Class, direct};
+use crate::leads::leads;
 use crate::parse::{IP, Mem, NONE, Op};
 use crate::regs::{self, R15, RSP};
 use ringfence_isa::window::HELD_REACH;
@@ -50,7 +52,8 @@ impl<'f, 'a> Through<'f, 'a> {
             loaded.is_some_and(|l| counts.contains(&l))
         };
         let mut begins = (f.codes.iter())
-            .map(|code| (loads(code) && !counter(code)).then_some(0))
+            .zip(leads(f))
+            .map(|(code, leads)| (leads && loads(code) && !counter(code)).then_some(0))
             .collect::<Vec<_>>();
         stores_in_a_row(f, &targets, &mut begins);
         Through {
@@ -155,17 +158,17 @@ fn keeps(class: Class) -> bool {
 }
 
 /// Whether an instruction may change a register.
-fn writes(code: &Code<'_>, register: u8) -> bool {
+pub(crate) fn writes(code: &Code<'_>, register: u8) -> bool {
     register != NONE && !insn::compares(code.insn.mnemonic) && may_write(code, register)
 }
 
 /// `ah` and its kin cannot stand beside registers from `r8` on.
-fn may_stand_beside_rex(code: &Code<'_>) -> bool {
+pub(crate) fn may_stand_beside_rex(code: &Code<'_>) -> bool {
     !(code.insn.ops().iter()).any(|o| matches!(o, Op::Reg(r, _) if r.class == regs::Class::High))
 }
 
 /// The numbers of the base and the index in `%eax,%ecx,4`; no base: nothing.
-fn numbers(registers: &str) -> Option<[u8; 2]> {
+pub(crate) fn numbers(registers: &str) -> Option<[u8; 2]> {
     let mut parts = registers.split(',');
     let mut number = || match parts.next() {
         None => Some(NONE),
@@ -175,7 +178,7 @@ fn numbers(registers: &str) -> Option<[u8; 2]> {
 }
 
 /// The same registers in their 64-bit names.
-fn wide(registers: &str) -> Option<String> {
+pub(crate) fn wide(registers: &str) -> Option<String> {
     let [base, index] = numbers(registers)?;
     let mut text = format!("%{}", regs::q(base));
     if index != NONE {
@@ -224,7 +227,7 @@ fn stores<'a>(code: &Code<'a>) -> Option<(Mem<'a>, i64)> {
 }
 
 /// The instructions that jumps in this function, and exceptions, lead to.
-fn targets(f: &Function<'_>) -> HashSet<u32> {
+pub(crate) fn targets(f: &Function<'_>) -> HashSet<u32> {
     let mut set: HashSet<u32> = f.marks.keys().copied().collect();
     for (i, code) in f.codes.iter().enumerate() {
         set.extend(f.targets(i as u32).unwrap_or_default());

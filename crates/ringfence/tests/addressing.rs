@@ -8,8 +8,8 @@ use ringfence::{
 };
 use support::from_text;
 
-/// A load that is worth the form through `r14`, wherever that may be used.
-const LOAD: &str = "long load(long *p) { return p[1]; }\n";
+/// A load that is worth the form through `r14`, wherever that may be used: it leads to the address of another.
+const LOAD: &str = "long load(long **p) { return *p[1]; }\n";
 
 fn any() -> Module {
     from_text(LOAD, &["-O2", "-nostdlib"])
@@ -57,7 +57,9 @@ fn a_domain_takes_only_what_its_option_says() {
         assert!(matches!(error, DomainError::Addressing { .. }), "{error}");
         assert!(error.to_string().contains("--addressing=segment"), "{error}");
         let domain = domain(&segment(), &options).expect("has gs only");
-        let words = domain.memory().put_slice(&[3_i64, 4]).expect("memory");
+        let four = domain.memory().put_slice(&[4_i64]).expect("memory");
+        let words = [3, four.ptr().address()];
+        let words = domain.memory().put_slice(&words).expect("memory");
         let load = domain.func::<(u64,), i64>("load").expect("the function");
         let loaded = load.call(words.ptr().address()).expect("a call");
         assert_eq!(loaded.into_inner_unchecked(), 4);
