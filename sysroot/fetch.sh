@@ -61,7 +61,7 @@ fetch_gcc() {
 }
 
 fetch_musl() {
-	begin musl-1.2.5
+	begin musl-1.2.5 linux-include/linux/types.h
 	python3 -m pip download -q --no-deps --no-cache-dir --only-binary :all: \
 		-d "$scratch" ziglang==0.13.0.post1 >&2 ||
 		die "pip cannot download ziglang==0.13.0.post1; is python3-pip installed?"
@@ -75,6 +75,9 @@ fetch_musl() {
 		    "ziglang/lib/libc/musl/": "",
 		    "ziglang/lib/libc/include/generic-musl/": "generic-include/",
 		    "ziglang/lib/libc/include/x86_64-linux-musl/": "x86_64-include/",
+		    # The kernel's headers for programs, as its `make headers_install` writes them.
+		    "ziglang/lib/libc/include/any-linux-any/": "linux-include/",
+		    "ziglang/lib/libc/include/x86-linux-any/": "linux-include/",
 		}
 		import pathlib
 		with zipfile.ZipFile(wheel) as z:

@@ -232,6 +232,7 @@ static void compares(size_t n)
 		if (n) {
 			b[n - 1] = missing;
 			CHECK(t_memchr(b, missing, (size_t)-1 >> 1) == b + n - 1);
+			CHECK(t_memchr(b, missing, (size_t)-1) == b + n - 1);
 			CHECK(t_memchr(b, missing, n - 1) == NULL);
 		}
 	}

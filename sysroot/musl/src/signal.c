@@ -152,11 +152,20 @@ HIDDEN long __rf_interrupted(long a, long b, long c, long d, long e, long f, lon
 	case SYS_madvise:
 	case SYS_brk:
 	case SYS_clone:
-	case SYS_fork:
 	case SYS_kill:
 	case SYS_rt_sigaction:
 		/* The libc makes them with locks held. */
 		return __rf_gate(a, b, c, d, e, f, number);
+	}
+	if (number == SYS_fork) {
+		r = __rf_gate(a, b, c, d, e, f, number);
+		if (!r) {
+			/* The alarm is its parent's, and so is what has come. */
+			due = every = 0;
+			pending = 0;
+			look();
+		}
+		return r;
 	}
 	for (;;) {
 		long long time = due ? now() : 0, left = due - time;
