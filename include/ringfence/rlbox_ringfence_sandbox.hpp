@@ -4,99 +4,19 @@
 //     if (!box.create_sandbox("libcodec.rf")) ...   // rf_error tells
 //
 // Pointers are the same numbers on both sides and C's types have the same sizes, so that nothing is translated. What fails in the
-// domain returns 0, as in C, and rf_error tells. Structs of more than 16 bytes pass by value too. Threads: as RLBox says.
+// domain returns 0, as in C, and rf_error tells. Structs of more than 16 bytes pass by value, smaller ones with NAME_fenced.hpp of
+// `ringfence bind --lang c++` included before their calls. Threads: as RLBox says.
 #ifndef RINGFENCE_RLBOX_RINGFENCE_SANDBOX_HPP
 #define RINGFENCE_RLBOX_RINGFENCE_SANDBOX_HPP
 
 #include <ringfence/tainted.hpp>
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <tuple>
 
 namespace rlbox {
-
-namespace ringfence_detail {
-
-// How a C function with structs by value is called: numbers and pointers in registers, structs of more than 16 bytes as words of the
-// stack, and one that is returned by the address that it is to be written to, which comes first.
-template <typename T> constexpr bool by_value = std::is_class_v<T> || std::is_union_v<T>;
-template <typename T> constexpr bool in_float = std::is_floating_point_v<T>;
-template <typename T> constexpr std::size_t words = by_value<T> ? (sizeof(T) + 7) / 8 : 0;
-template <typename T>
-constexpr bool fits = !by_value<T> || (sizeof(T) > 16 && alignof(T) <= 8 && std::is_trivially_copyable_v<T>);
-
-template <std::size_t> using word = std::int64_t;
-
-template <typename T> auto floats(const T &value) {
-    if constexpr (in_float<T>)
-        return std::tuple<T>(value);
-    else
-        return std::tuple<>();
-}
-
-// What the integer registers and the stack get.
-template <std::size_t N> struct places {
-    std::array<std::int64_t, 6> ints{};
-    std::array<std::int64_t, N> stack{};
-    std::size_t used = 0, top = 0;
-
-    template <typename T> void put(const T &value) {
-        if constexpr (by_value<T>) {
-            std::memcpy(stack.data() + top, &value, sizeof value);
-            top += words<T>;
-        } else if constexpr (std::is_pointer_v<T>) {
-            ints[used++] = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(value));
-        } else if constexpr (!in_float<T>) {
-            ints[used++] = static_cast<std::int64_t>(value);
-        }
-    }
-};
-
-template <typename F> struct lowered;
-template <typename R, typename... A> struct lowered<R(A...)> {
-    static constexpr bool needed = by_value<R> || (by_value<A> || ... || false);
-    static constexpr std::size_t stack = (words<A> + ... + 0);
-    using result = std::conditional_t<by_value<R>, void *, R>;
-
-    template <typename... F, std::size_t... I, std::size_t... S>
-    static result (*type(std::tuple<F...>, std::index_sequence<I...>, std::index_sequence<S...>))(F..., word<I>..., word<S>...);
-    using function = std::remove_pointer_t<decltype(type(std::tuple_cat(floats(std::declval<A>())...), std::make_index_sequence<6>(),
-                                                         std::make_index_sequence<stack>()))>;
-
-    // `f` in the domain. A failed call gives what a failed call of that kind gives: zeroes, and rf_error tells.
-    static R call(rf_domain *domain, function *f, const A &...arguments) {
-        static_assert(fits<R> && (fits<A> && ... && true), "a struct of 16 bytes or less does not pass a gate by value: pass a pointer");
-        static_assert((std::size_t{by_value<R>} + ... + std::size_t{!by_value<A> && !in_float<A>}) <= 6 &&
-                          (std::size_t{in_float<A>} + ... + 0) <= 8,
-                      "beside structs by value no more arguments pass than registers hold");
-        places<stack> all;
-        [[maybe_unused]] void *out = nullptr;
-        if constexpr (by_value<R>) {
-            if (!(out = rf_memory_alloc(domain, sizeof(R))))
-                return R{};
-            all.put(out);
-        }
-        (all.put(arguments), ...);
-        auto list = std::tuple_cat(floats(arguments)..., all.ints, all.stack);
-        if constexpr (std::is_void_v<R>) {
-            std::apply(f, list);
-        } else if constexpr (by_value<R>) {
-            R made{};
-            std::apply(f, list);
-            (void)rf_memory_read(domain, out, &made, sizeof made);
-            (void)rf_memory_free(domain, out);
-            return made;
-        } else {
-            return std::apply(f, list);
-        }
-    }
-};
-
-} // namespace ringfence_detail
 
 class rlbox_ringfence_sandbox {
   public:
@@ -114,6 +34,16 @@ class rlbox_ringfence_sandbox {
     // The callback that runs on this thread.
     thread_local static inline std::pair<rlbox_ringfence_sandbox *, void *> running_{nullptr, nullptr};
 
+    // What `how` makes of the function, if there is one.
+    template <typename F, typename H> static auto call(F *function, H &&how) {
+        using result = decltype(how(function));
+        if constexpr (std::is_void_v<result>) {
+            if (function)
+                how(function);
+        } else {
+            return function ? how(function) : result{};
+        }
+    }
     static std::uintptr_t window(const void *p) { return reinterpret_cast<std::uintptr_t>(p) >> 32; }
 
   protected:
@@ -161,22 +91,12 @@ class rlbox_ringfence_sandbox {
             std::lock_guard<std::mutex> lock(mutex_);
             name = names_[reinterpret_cast<void *>(address)];
         }
-        using lowered = ringfence_detail::lowered<T_Converted>;
-        using type = std::conditional_t<lowered::needed, typename lowered::function, T_Converted>;
-        type *function = box_->find<type>(name);
-        auto call = [&] {
-            if constexpr (lowered::needed)
-                return lowered::call(box_->domain(), function, params...);
-            else
-                return function(params...);
-        };
-        using result = decltype(call());
-        if constexpr (std::is_void_v<result>) {
-            if (function)
-                call();
-        } else {
-            return function ? call() : result{};
-        }
+        // T has the program's structs, of which it is known how they pass; T_Converted has RLBox's own in their place.
+        using lowered = ringfence::detail::lowered<T, T_Converted>;
+        if constexpr (lowered::needed)
+            return call(box_->find<typename lowered::prototype>(name), [&](auto *function) { return lowered::call(box_->domain(), function, params...); });
+        else
+            return call(box_->find<T_Converted>(name), [&](auto *function) { return function(params...); });
     }
 
     template <typename T_Ret, typename... T_Args> T_PointerType impl_register_callback(void *key, void *callback) {

@@ -11,7 +11,7 @@
 #ifndef RINGFENCE_TAINTED_HPP
 #define RINGFENCE_TAINTED_HPP
 
-#include <ringfence.hpp>
+#include <ringfence/by_value.hpp>
 
 #if __cplusplus < 201703L
 #error "ringfence/tainted.hpp needs C++17 or newer"
@@ -64,6 +64,21 @@ template <typename T> std::unique_ptr<T[]> load_range(const place &at, std::size
     return copy;
 }
 
+template <typename T> tainted<T> taint(rf_domain *domain, T value);
+
+// Which domain a struct comes from, whose pointers lead there.
+template <bool Struct> struct origin {
+    explicit origin(rf_domain *) {}
+    rf_domain *domain() const { return nullptr; }
+};
+template <> struct origin<true> {
+    explicit origin(rf_domain *domain) : domain_(domain) {}
+    rf_domain *domain() const { return domain_; }
+
+  private:
+    rf_domain *domain_;
+};
+
 } // namespace detail
 
 // The fields of S in a domain: `ringfence bind --lang c++` writes one for each struct of a header.
@@ -72,15 +87,19 @@ template <typename S> class tainted_struct {
 };
 
 // A value that code in a domain has chosen.
-template <typename T> class tainted {
-    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>, "tainted<T> is for numbers, enumerations and pointers: read structs by tainted<S *>");
+template <typename T> class tainted : detail::origin<detail::is_struct<T>> {
+    using origin = detail::origin<detail::is_struct<T>>;
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T> || (detail::is_struct<T> && std::is_trivially_copyable_v<T>),
+                  "tainted<T> is for numbers, enumerations, pointers and plain structs");
 
   public:
-    tainted() = default;
-    explicit tainted(T value) : value_(value) {}
+    tainted() : origin(nullptr) {}
+    explicit tainted(T value, rf_domain *domain = nullptr) : origin(domain), value_(value) {}
 
     // What `check` makes of the value.
     template <typename F> auto copy_and_verify(F &&check) const { return std::forward<F>(check)(value_); }
+    // A field of a struct, s.field(&S::x).
+    template <typename F, typename S> tainted<F> field(F S::*member) const { return detail::taint<F>(origin::domain(), value_.*member); }
     // The value as it is: whoever writes this has a reason why any will do.
     T UNSAFE_unverified() const { return value_; }
 
@@ -219,10 +238,7 @@ template <typename T> class tainted_volatile {
     auto UNSAFE_unverified() const { return get().UNSAFE_unverified(); }
 
     tainted<T> get() const {
-        if constexpr (std::is_pointer_v<T>)
-            return tainted<T>(detail::place{at_.domain, reinterpret_cast<std::uintptr_t>(detail::load<T>(at_))});
-        else
-            return tainted<T>(detail::load<T>(at_));
+        return detail::taint<T>(at_.domain, detail::load<T>(at_));
     }
     template <typename U> tainted_volatile &operator=(const tainted<U> &value) {
         static_assert(std::is_convertible_v<U, T>, "a tainted value of another type: sandbox_static_cast");
@@ -320,7 +336,7 @@ namespace detail {
 template <typename P, typename X> struct argument {
     static_assert(!std::is_pointer_v<X> && !std::is_array_v<X>,
                   "a host pointer means nothing in the domain: pass memory there (copy, malloc_in_sandbox) or a sandbox_callback");
-    static_assert(std::is_arithmetic_v<X> || std::is_enum_v<X>, "this does not pass into a domain");
+    static_assert(std::is_arithmetic_v<X> || std::is_enum_v<X> || (is_struct<X> && std::is_same_v<P, X>), "this does not pass into a domain");
     static P get(X value) { return static_cast<P>(value); }
 };
 template <typename P, typename T> struct argument<P, tainted<T>> {
@@ -344,6 +360,8 @@ template <typename P> struct argument<P, std::nullptr_t> {
 template <typename T> tainted<T> taint(rf_domain *domain, T value) {
     if constexpr (std::is_pointer_v<T>)
         return tainted<T>(place{domain, reinterpret_cast<std::uintptr_t>(value)});
+    else if constexpr (is_struct<T>)
+        return tainted<T>(value, domain);
     else
         return tainted<T>(value);
 }
@@ -355,7 +373,7 @@ struct arguments {
     unsigned ints = 0, floats = 0, stacked = 0;
 
     template <typename T> tainted<T> next() {
-        static_assert(!std::is_same_v<T, long double>, "long double does not reach a host function");
+        static_assert(!std::is_same_v<T, long double> && !is_struct<T>, "long double and structs do not reach a host function by value: take a pointer");
         if constexpr (std::is_same_v<T, double>)
             return tainted<T>(floats < 8 ? rf_caller_arg_f64(caller, floats++) : word<T>(rf_caller_arg_stack(caller, stacked++)));
         else if constexpr (std::is_same_v<T, float>)
@@ -371,6 +389,7 @@ struct arguments {
 };
 
 template <typename R> void give_back(rf_caller *caller, R value) {
+    static_assert(!std::is_same_v<R, long double> && !is_struct<R>, "a host function returns no long double and no struct: write it through a pointer");
     if constexpr (std::is_same_v<R, double>)
         rf_caller_return_f64(caller, value);
     else if constexpr (std::is_same_v<R, float>)
@@ -425,6 +444,10 @@ class sandbox {
     // Calls the function `name` of type F; sandbox_invoke writes both.
     template <typename F, typename... X> auto invoke(const char *name, const X &...arguments) {
         return caller<std::remove_pointer_t<F>>::call(*this, name, arguments...);
+    }
+    // What does so.
+    template <typename F> auto invoker(const char *name) {
+        return [this, name](const auto &...arguments) { return invoke<F>(name, arguments...); };
     }
 
     // Memory in the domain, zeroed; NULL if there is none.
@@ -495,12 +518,21 @@ class sandbox {
     template <typename R, typename... A> struct caller<R(A...)> {
         template <typename... X> static auto call(sandbox &box, const char *name, const X &...arguments) {
             static_assert(sizeof...(X) == sizeof...(A), "another number of arguments than the function takes");
-            auto function = box.find<R(A...)>(name);
+            using lowered = detail::lowered<R(A...)>;
+            if constexpr (lowered::needed)
+                return taint(box, box.find<typename lowered::prototype>(name), [&](auto *function) {
+                    return lowered::call(box.domain_, function, detail::argument<A, std::decay_t<X>>::get(arguments)...);
+                });
+            else
+                return taint(box, box.find<R(A...)>(name), [&](auto *function) { return function(detail::argument<A, std::decay_t<X>>::get(arguments)...); });
+        }
+        // What `call` makes of the function, if there is one.
+        template <typename F, typename C> static auto taint(sandbox &box, F *function, C &&call) {
             if constexpr (std::is_void_v<R>) {
                 if (function)
-                    function(detail::argument<A, std::decay_t<X>>::get(arguments)...);
+                    call(function);
             } else {
-                return detail::taint<R>(box.domain_, function ? function(detail::argument<A, std::decay_t<X>>::get(arguments)...) : R{});
+                return detail::taint<R>(box.domain_, function ? call(function) : R{});
             }
         }
     };
@@ -525,6 +557,6 @@ class sandbox {
 } // namespace ringfence
 
 // A call of `function`, which the library's header declares, in the domain.
-#define sandbox_invoke(box, function, ...) ((box).template invoke<decltype(function)>(#function, ##__VA_ARGS__))
+#define sandbox_invoke(box, function, ...) ((box).template invoker<decltype(function)>(#function)(__VA_ARGS__))
 
 #endif

@@ -3,10 +3,13 @@
 #include <rlbox.hpp>
 #include <ringfence/rlbox_ringfence_sandbox.hpp>
 
-extern "C" {
-#include "kinds.h"
-}
+#include "kinds_fenced.hpp"
+
 #include "../api/check.h"
+
+#define sandbox_fields_reflection_kinds_class_kinds_point(f, g, ...) f(int, x, FIELD_NORMAL, ##__VA_ARGS__) g() f(int, y, FIELD_NORMAL, ##__VA_ARGS__) g() f(double, weight, FIELD_NORMAL, ##__VA_ARGS__) g()
+#define sandbox_fields_reflection_kinds_allClasses(f, ...) f(kinds_point, kinds, ##__VA_ARGS__)
+rlbox_load_structs_from_library(kinds);
 
 using box_type = rlbox::rlbox_ringfence_sandbox;
 using sandbox = rlbox::rlbox_sandbox<box_type>;
@@ -35,6 +38,11 @@ int main(int argc, char **argv) {
         auto callback = box.register_callback(visit);
         CHECK(box.invoke_sandbox_function(kinds_visit_all, k, callback, nullptr).copy_and_verify([](int n) { return n; }) == 3 && seen == 2);
     }
+    // A struct of 16 bytes by value, as kinds_fenced.hpp says.
+    tainted<kinds_point> point;
+    point.x = 3, point.y = -4, point.weight = 2.5;
+    tainted<kinds_point> back = box.invoke_sandbox_function(kinds_by_value, point);
+    CHECK(back.x.UNSAFE_unverified() == 3 && back.y.UNSAFE_unverified() == -4 && back.weight.UNSAFE_unverified() == 2.5);
     box.invoke_sandbox_function(kinds_destroy, k);
     box.free_in_sandbox(numbers);
     box.destroy_sandbox();

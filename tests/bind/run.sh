@@ -47,6 +47,30 @@ check "host" "$work/host" "$work/kinds.rf" "$work/other.rf"
 check "bind: all languages" "${bind[@]}" -o "$work" --lang c,c++,rust,python
 check "C++: compile" g++ -std=c++17 -O1 -g -Wall -Wextra -Werror -Iinclude -I"$work" tests/bind/host.cc -L"$work/lib" -lringfence -o "$work/host-cc"
 check "C++" "$work/host-cc" "$work/kinds.rf"
+# Types in structs, as sqlite3.h has them.
+check "structs in structs: bind" "$target/ringfence" bind tests/bind/nested.h -o "$work" --lang c++
+cat >"$work/nested.cc" <<'EOF'
+#include "nested_fenced.hpp"
+int f(ringfence::sandbox &box) {
+    auto all = box.allocate<nested>();
+    auto inner = box.allocate<nested::nested_inner>();
+    all->inner = inner.get();
+    all->color = nested::NESTED_RED;
+    all->flag = true;
+    (void)all->seen.UNSAFE_unverified();
+    all->inner->more->values[1] = 7;
+    return sandbox_invoke(box, nested_sum, all, nullptr).UNSAFE_unverified();
+}
+EOF
+check "structs in structs" g++ -std=c++17 -Wall -Wextra -Werror -Iinclude -I"$work" -fsyntax-only "$work/nested.cc"
+check "structs by value: bind" "$target/ringfence" bind tests/bind/passed.h -o "$work" --lang c++
+check "structs by value: module" "$target/ringfence" cc -O1 -g -shared -Itests/bind tests/bind/passed.c -o "$work/passed.rf"
+check "structs by value: compile" g++ -std=c++17 -O1 -g -Wall -Wextra -Werror -Iinclude -I"$work" tests/bind/passed.cc -L"$work/lib" -lringfence -o "$work/passed"
+check "structs by value" "$work/passed" "$work/passed.rf"
+for shape in packed long_double unnamed lane imaginary; do
+    printf '#include "passed_fenced.hpp"\nvoid f(ringfence::sandbox &box, passed_%s s) { sandbox_invoke(box, passed_by_%s, s); }\n' "$shape" "$shape" >"$work/shape.cc"
+    said "structs by value: $shape" 'pass a pointer into|call a function that takes a pointer' g++ -std=c++17 -Iinclude -I"$work" -fsyntax-only "$work/shape.cc"
+done
 check "Python: the library" gcc "${warnings[@]}" -shared -fPIC -I"$work" "$work/kinds_fenced.c" -L"$work/lib" -lringfence -pthread \
     -o "$work/libkinds_fenced.so"
 check "Python" python3 tests/bind/host.py "$work" "$work/kinds.rf"
@@ -56,7 +80,7 @@ check "Rust" env LD_LIBRARY_PATH="$work/lib:$work" "$work/host-rs" "$work/kinds.
 
 # RLBox on top: where there is a checkout of it.
 if [[ ${RLBOX:-} ]]; then
-    check "RLBox: compile" g++ -std=c++17 -O1 -g -w -Iinclude -Itests/bind -I"$RLBOX/code/include" tests/bind/rlbox.cc \
+    check "RLBox: compile" g++ -std=c++17 -O1 -g -w -Iinclude -Itests/bind -I"$work" -I"$RLBOX/code/include" tests/bind/rlbox.cc \
         -L"$work/lib" -lringfence -pthread -o "$work/rlbox"
     check "RLBox" "$work/rlbox" "$work/kinds.rf"
     # Its own tests of back ends, with their library as it is. They call for Catch 2 (Debian's catch2).
@@ -67,6 +91,24 @@ if [[ ${RLBOX:-} ]]; then
     check "RLBox's tests" "$work/suite"
 else
     skip "RLBox" "RLBOX names no checkout of it"
+fi
+# The example of its book, which differs in the four lines that name the back end: it prints what the book's unfenced one does.
+if [[ ${RLBOX:-} && ${RLBOX_BOOK:-} ]]; then
+    plain=$RLBOX_BOOK/src/examples/hello-example example=$RLBOX_BOOK/src/examples/noop-hello-example
+    sed -e '/RLBOX_USE_STATIC_CALLS/d' -e 's/"rlbox_noop_sandbox.hpp"/<ringfence\/rlbox_ringfence_sandbox.hpp>/' -e 's/FOR(mylib, noop)/FOR(mylib, ringfence)/' \
+        -e 's/create_sandbox()/create_sandbox(fenced_module())/' "$example/main.cpp" >"$work/example.cc"
+    check "RLBox's book: four lines" test "$(diff "$example/main.cpp" "$work/example.cc" | grep -c '^<')" = 4
+    check "RLBox's book: the module" "$target/ringfence" cc -O1 -shared "$example/mylib.c" -o "$work/example.rf"
+    check "RLBox's book: compile" g++ -std=c++17 -w -DEXAMPLE_MODULE="\"$work/example.rf\"" -include tests/bind/rlbox_example.h -Iinclude -I"$RLBOX/code/include" \
+        -I"$example" "$work/example.cc" -L"$work/lib" -lringfence -pthread -o "$work/example"
+    gcc -c "$plain/mylib.c" -o "$work/mylib.o"
+    check "RLBox's book: unfenced" g++ -w "$plain/main.cpp" "$work/mylib.o" -o "$work/plain"
+    "$work/plain" | sort >"$work/plain.txt"
+    # The module's stream is written at its end.
+    "$work/example" | sort >"$work/example.txt"
+    check "RLBox's book" diff "$work/plain.txt" "$work/example.txt"
+else
+    skip "RLBox's book" "RLBOX and RLBOX_BOOK name no checkouts of PLSysSec's rlbox and rlbox-book"
 fi
 
 # What is tainted cannot be used: each line of refused.txt does not compile, and the compiler says what to do.

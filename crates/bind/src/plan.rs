@@ -249,7 +249,7 @@ impl Planner<'_> {
             Type::Record(r) => {
                 let kind = if r.union { "union" } else { "struct" };
                 let name = types.name(to).unwrap_or(kind);
-                Some(format!("passes {name} by value, which does not fit in a gate: a function that takes a pointer"))
+                Some(format!("passes {name} by value, which calls in C do not: a function that takes a pointer, or the binding in C++"))
             }
             Type::Unknown(what) => Some(format!("has a parameter or result of type {what}, which passes no gate")),
             Type::Pointer(inner) => match types.bare(*inner) {

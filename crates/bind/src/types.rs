@@ -1,6 +1,7 @@
 //! C types, as the debug information of a compiled file has them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gimli::{
     self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, LittleEndian, Unit, UnitOffset,
@@ -57,8 +58,8 @@ pub(crate) struct Field {
     pub name: Option<String>,
     pub offset: u64,
     pub to: Id,
-    /// Part of a word.
-    pub bits: bool,
+    /// Part of a word: which bits of the struct, as far as that is known.
+    pub bits: Option<Option<Range<u64>>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -459,6 +460,9 @@ impl<'a> Reader<'a, '_> {
                 size: bytes.filter(|_| entry.attr_value(gimli::DW_AT_declaration).is_none()),
                 fields: self.fields(&entry),
             }),
+            gimli::DW_TAG_array_type if entry.attr_value(gimli::DW_AT_GNU_vector).is_some() => {
+                unknown("a vector")
+            }
             gimli::DW_TAG_array_type => {
                 let to = self.referred(&entry);
                 self.array(&entry, to)
@@ -504,14 +508,29 @@ impl<'a> Reader<'a, '_> {
             }
             let bit = self.number(&child, gimli::DW_AT_data_bit_offset);
             let offset = self.location(&child);
+            let bit_size = self.number(&child, gimli::DW_AT_bit_size);
+            let bits = match (bit, bit_size) {
+                (None, None) => None,
+                (Some(first), Some(size)) => Some(first.checked_add(size).map(|end| first..end)),
+                _ => Some(self.old_bits(&child, bit_size, offset.unwrap_or(0))),
+            };
             fields.push(Field {
                 name: self.text(&child, gimli::DW_AT_name),
                 offset: offset.or(bit.map(|b| b / 8)).unwrap_or(0),
                 to: self.referred(&child),
-                bits: bit.is_some() || child.attr_value(gimli::DW_AT_bit_size).is_some(),
+                bits,
             });
         }
         fields
+    }
+
+    /// The bits of a bit-field in older debug information, and in unions: counted from the upper end of a word that begins at byte
+    /// `offset`.
+    fn old_bits(&self, entry: &Entry<'a>, size: Option<u64>, offset: u64) -> Option<Range<u64>> {
+        let word = self.number(entry, gimli::DW_AT_byte_size)?;
+        let above = self.number(entry, gimli::DW_AT_bit_offset)?;
+        let end = offset.checked_add(word)?.checked_mul(8)?.checked_sub(above)?;
+        Some(end.checked_sub(size?)?..end)
     }
 
     /// How far from its struct's start a field is; older debug information has a computation.

@@ -99,7 +99,7 @@ fn layout(library: &Library<'_>) -> Vec<String> {
         };
         let own = types.declare(strip(library, twin.to), "");
         list.push(format!("sizeof({own})"));
-        for field in record.fields.iter().filter(|f| !f.bits) {
+        for field in record.fields.iter().filter(|f| f.bits.is_none()) {
             if let Some(name) = &field.name {
                 list.push(format!("offsetof({own}, {name})"));
             }

@@ -2,6 +2,7 @@
 
 mod c;
 mod cxx;
+mod eightbytes;
 mod python;
 mod rust;
 
@@ -70,14 +71,33 @@ impl Language {
 
 /// Structs and unions that the library's functions reach, each behind those that it holds.
 pub(crate) fn records(library: &Library<'_>) -> Vec<(Id, Record)> {
+    reached(library.types, bound(library).collect())
+}
+
+/// Of those too that functions pass by value which are not bound in C.
+pub(crate) fn all_records(library: &Library<'_>) -> Vec<(Id, Record)> {
+    reached(library.types, declared(library).collect())
+}
+
+/// The types that stand in declarations of these functions.
+pub(crate) fn declared<'a>(library: &Library<'a>) -> impl Iterator<Item = Id> + use<'a> {
+    let types = library.types;
+    let functions = types.functions.values();
+    let all = functions.flat_map(|f| f.parameters.iter().copied().chain([f.result]));
+    let by_value = all.filter(|&id| matches!(types.bare(id), Type::Record(_)));
+    bound(library).chain(by_value)
+}
+
+/// The types of bound functions.
+fn bound<'a>(library: &Library<'a>) -> impl Iterator<Item = Id> + use<'a> {
+    let functions = library.plan.functions.iter();
+    functions.flat_map(|f| [f.result].into_iter().chain(f.parameters.iter().map(|p| p.to)))
+}
+
+fn reached(types: &Types, mut wanted: VecDeque<Id>) -> Vec<(Id, Record)> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    let mut wanted: VecDeque<Id> = VecDeque::new();
-    for function in &library.plan.functions {
-        wanted.push_back(function.result);
-        wanted.extend(function.parameters.iter().map(|p| p.to));
-    }
     while let Some(id) = wanted.pop_front() {
-        reach(library.types, id, &mut seen, &mut found, &mut wanted, 0);
+        reach(types, id, &mut seen, &mut found, &mut wanted, 0);
     }
     found
 }

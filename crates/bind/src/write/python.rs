@@ -155,7 +155,7 @@ fn fields(out: &mut String, library: &Library<'_>, id: Id, record: &Record) {
     let known = record
         .fields
         .iter()
-        .all(|f| !f.bits && f.name.is_some() && types.size(f.to).is_some());
+        .all(|f| f.bits.is_none() && f.name.is_some() && types.size(f.to).is_some());
     if known {
         let list: Vec<String> = record
             .fields
