@@ -29,8 +29,8 @@ from debian_source import NoSource, Sources  # noqa: E402
 KEPT = HERE / "results.json"
 
 
-def one(project, out, sources, limit):
-    """Fetches, builds and tests a project; all that is known of it afterwards."""
+def one(project, out, sources, limit, native):
+    """Fetches, builds and tests a project; all that is known of it afterwards. `native` is what an earlier run has of the version natively."""
     result = {"package": project.package}
     place = out / "work" / project.package
     try:
@@ -41,7 +41,11 @@ def one(project, out, sources, limit):
     except NoSource as error:
         return result | {"error": str(error)}
     env = recipes.environment(out / "bin", place / "home")
+    known = native if native.get("version") == result["version"] and "outcomes" in native.get("native", {}) else {}
     for kind in ("native", "fenced"):
+        if kind == "native" and known:
+            result[kind] = known[kind]
+            continue
         found = recipes.build(project, place / "source", place, kind == "fenced", limit, env)
         if "tests" in found:
             log = place / f"{kind}-tests.log"
@@ -118,6 +122,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", metavar="A,B", help="these projects; all without it")
     parser.add_argument("--again", action="store_true", help="build also what has a result")
+    parser.add_argument("--fenced", action="store_true", help="with --again: natively only what was not built before")
     parser.add_argument("--jobs", type=int, default=1, help="projects at a time (1)")
     parser.add_argument("--limit", type=int, default=1200, metavar="SECONDS", help="most for each step (1200)")
     parser.add_argument("--out", type=Path, default=ROOT / "build/farm", help="where sources, results and logs go (build/farm)")
@@ -159,7 +164,8 @@ def main():
     def work(project):
         file = results / f"{project.package}.json"
         if args.again or not file.exists():
-            result = one(project, out, sources, args.limit)
+            before = json.loads(file.read_text()) if args.fenced and file.exists() else {}
+            result = one(project, out, sources, args.limit, before)
             file.write_text(json.dumps(result, indent=1) + "\n")
         told = entry(json.loads(file.read_text()))
         with printing:

@@ -73,7 +73,7 @@ def lines(text):
 
 
 MEASURES = [
-    (r"\d+(\.\d+)?(e-?\d+)? *(s|secs?|seconds?|ms|msec|us|µs|ns|min|cycles|KB/s|MB/s|GB/s|KiB/s|MiB/s|GiB/s|it/s|/s|%)(?!\w)", "<measure>"),
+    (r"\d+(\.\d+)?(e-?\d+)? *(s|secs?|seconds?|ms|msec|us|µs|ns|min|cycles|KB/s|kB/s|MB/s|GB/s|KiB/s|MiB/s|GiB/s|it/s|/s|%)(?!\w)", "<measure>"),
     (r"\b\d\d:\d\d(:\d\d)?(\.\d+)?\b", "<time>"),
     (r"\b\d{4}-\d\d-\d\d\b", "<date>"),
     (r"\b0x[0-9a-fA-F]{6,}\b", "<address>"),
@@ -98,9 +98,14 @@ BUILDING = re.compile(
 )
 
 
+# What a progress display last wrote when somebody else's line came: behind a carriage return, with blanks over what was there before.
+PROGRESS = re.compile(r"\r[^\r]*\S {2,}\r?$")
+
+
 def normal(text):
-    """The lines of a test run that are its tests' own."""
-    kept = (without_measures(line) for line in text.replace("\r", "\n").splitlines())
+    """The lines of a test run that are its tests' own, as they stand in the end: what a progress display writes over is gone."""
+    ended = (line for line in text.split("\n") if not PROGRESS.search(line))
+    kept = (without_measures(line.rstrip("\r").rpartition("\r")[2]) for line in ended)
     return [line for line in kept if line and not BUILDING.match(line)]
 
 

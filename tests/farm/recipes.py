@@ -13,6 +13,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 STEPS = ("configure", "build", "tests")
 
 
+def stale(folder):
+    """Whether Autoconf has to be run, as in each build of Debian's: what the patches have changed is newer than what was made of it."""
+    pairs = [(folder / "configure.ac", folder / "configure"), *((am, am.with_suffix(".in")) for am in folder.rglob("Makefile.am"))]
+    newer = lambda source, made: source.exists() and made.exists() and source.stat().st_mtime > made.stat().st_mtime
+    return not (folder / "configure").exists() or any(newer(*pair) for pair in pairs)
+
+
 def commands(project, source, fenced):
     """What the three steps run, in the directory to build in."""
     cc, cxx = ("ringfence-cc --wrapper", "ringfence-c++ --wrapper") if fenced else ("gcc", "g++")
@@ -23,17 +30,11 @@ def commands(project, source, fenced):
     test = quoted(project.test) if project.test else None
     match project.system:
         case "autoconf":
-            cross = ""
-            if fenced:
-                config = next(folder.rglob("config.sub"), None)
-                # Old copies know no musl.
-                knows = config is None or "musl" in config.read_text(errors="replace")
-                cross = f" --build=x86_64-pc-linux-gnu --host=x86_64-linux-{'musl' if knows else 'gnu'}"
-            make = "" if (folder / "configure").exists() else "autoreconf -fi && "
+            make = "autoreconf -fi && " if stale(folder) else ""
             # Automake's test programs are part of the build, so that the time of the tests is theirs.
             build = "make && { ! grep -q '^AUTOMAKE = ' Makefile || make -k check TESTS= || true; }"
             # In the environment, too: makefiles that configure does not write take them from there.
-            steps = f"{make}./configure {compilers}{cross} --disable-shared{options}", build, test or "make -k check"
+            steps = f"{make}./configure {compilers} --disable-shared{options}", build, test or "make -k check"
             return tuple(f"export {compilers}; {step}" for step in steps)
         case "script":
             return f"{compilers} ./configure{options}", "make", test or "make -k check"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The farm's own parts: what counts as equal tests, the list, the page. Needs no network and builds nothing."""
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
@@ -53,6 +54,10 @@ class Outcomes(unittest.TestCase):
             found["native"]["varies"] = free
             self.assertEqual(outcomes.judge(found)["tests"], want)
 
+    def test_progress_is_overwritten(self):
+        self.assertEqual(outcomes.normal("\rRead : 8 MiB   ==> 45.55%   \nb\n1 byte copied, 25.7 kB/s"), ["b", "1 byte copied, <measure>"])
+        self.assertEqual(outcomes.normal("a\r\nRead : 1 MiB\rRead : 2 MiB\r \rdone b\n\rc"), ["a", "done b", "c"])
+
     def test_a_build_that_ends(self):
         found = result({"a": "PASS"}, {"a": "PASS"})
         found["fenced"] = {"configure": step(), "build": step(2)}
@@ -100,9 +105,20 @@ class Recipes(unittest.TestCase):
             self.assertEqual(build, 'make CC="ringfence-cc --wrapper" CXX="ringfence-c++ --wrapper" LD="ringfence-c++ --wrapper"')
             self.assertEqual(test, 'make test CC="ringfence-cc --wrapper"')
             one = projects.read("a kind autoconf")[0]
-            self.assertIn("--host=x86_64-linux-musl", recipes.commands(one, Path(name), True)[0])
-            (Path(name) / "config.sub").write_text("gnu only")
-            self.assertIn("--host=x86_64-linux-gnu", recipes.commands(one, Path(name), True)[0])
+            self.assertIn('./configure CC="ringfence-cc --wrapper" CXX="ringfence-c++ --wrapper" --disable-shared', recipes.commands(one, Path(name), True)[0])
+
+    def test_what_patches_have_changed_is_made_anew(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            one = projects.read("a kind autoconf")[0]
+            again = lambda: "autoreconf" in recipes.commands(one, folder, False)[0]
+            for number, file in enumerate(("configure.ac", "configure", "Makefile.am", "Makefile.in")):
+                self.assertTrue(again() or number > 1)
+                (folder / file).touch()
+                os.utime(folder / file, (number, number))
+            self.assertFalse(again())
+            os.utime(folder / "Makefile.am", (9, 9))
+            self.assertTrue(again())
 
     def test_a_step_has_a_time_limit_and_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as name:

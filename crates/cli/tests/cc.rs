@@ -242,7 +242,7 @@ fn jump_tables_of_many_objects_do_not_clash() {
 #[test]
 fn addressing_is_demanded_and_found_out() {
     let d = Dir::new();
-    d.write("a.c", "long a(long *p) { return p[1]; }\n");
+    d.write("a.c", "long a(long **p) { return *p[1]; }\n");
     d.write("b.c", ADD);
     d.sh("$RF cc -nostdlib -O2 a.c b.c -o any.rf && $RF cc --addressing=segment -nostdlib -O2 a.c b.c -o segment.rf")
         .ok();
@@ -277,7 +277,7 @@ fn addressing_is_demanded_and_found_out() {
 #[test]
 fn the_twin_of_an_object_goes_through_the_segment() {
     let d = Dir::new();
-    d.write("a.c", "long a(long *p) { return p[1]; }\n");
+    d.write("a.c", "long a(long **p) { return *p[1]; }\n");
     d.write("b.c", ADD);
     d.sh("$RF cc --twin -O2 -c a.c && $RF cc --twin -O2 -c b.c && $RF cc -O2 --addressing=segment -c a.c -o alone.o")
         .ok();

@@ -234,13 +234,15 @@ fn headers_and_symbols_agree() {
         "makecontext",
         "pthread_mutexattr_getprioceiling",
         "pthread_mutexattr_setprioceiling",
+        "seqbuf_dump", // the program's own
         "setcontext",
         "sgetspent",
         "swapcontext",
     ];
     let d = Dir::new();
+    // Those of the kernel's declare no functions of the libc.
     let list = "cd $RINGFENCE_SYSROOT/include; find . -name '*.h' | sed 's,^./,,' | grep -v -e ^bits/ -e ^c++/ -e ^ringfence/ \
-                -e ^sys/kd.h -e ^sys/soundcard.h -e ^sys/vt.h";
+                -e ^asm/ -e ^asm-generic/ -e ^drm/ -e ^linux/ -e ^misc/ -e ^mtd/ -e ^rdma/ -e ^scsi/ -e ^sound/ -e ^video/ -e ^xen/";
     let headers: String = sh(&d, list)
         .ok()
         .out
@@ -394,22 +396,163 @@ fn the_recipe_for_autoconf() {
     );
     d.write(
         "src/Makefile.in",
-        "CC = @CC@\nm: main.o lib.o\n\t@CC@ @CFLAGS@ -o m main.o lib.o\ncheck: m\n\tcd t && HOME=/x ../m x | grep '^42 here$$'\n",
+        "CC = @CC@\nm: main.o lib.o\n\t@CC@ @CFLAGS@ -o m main.o lib.o\nclean:\n\trm -f m *.o\ncheck: m\n\tcd t && HOME=/x ../m x | grep '^42 here$$'\n",
     );
-    let script = "cd src; autoconf && ./configure CC='ringfence cc --wrapper' --build=x86_64-pc-linux-gnu --host=x86_64-linux-musl && make -s check";
-    let Some(ran) = with_tools(&d, &["autoconf"], script) else {
-        return;
-    };
-    let out = ran.ok().out;
-    for line in [
-        "r is crossing",
-        "checking for rawmemchr... yes",
-        "checking whether rawmemchr is declared... yes",
-        "checking for no_such_function... no",
-        "42 here",
+    for (host, answer) in [
+        ("", "r is ran"),
+        (
+            "--build=x86_64-pc-linux-gnu --host=x86_64-linux-musl",
+            "r is crossing",
+        ),
     ] {
-        assert!(out.contains(line), "{line}\n{out}");
+        let script = format!(
+            "cd src; autoconf && ./configure CC='ringfence cc --wrapper' {host} && make -s clean check"
+        );
+        let Some(ran) = with_tools(&d, &["autoconf"], &script) else {
+            return;
+        };
+        let out = ran.ok().out;
+        for line in [
+            answer,
+            "checking for rawmemchr... yes",
+            "checking whether rawmemchr is declared... yes",
+            "checking for no_such_function... no",
+            "42 here",
+        ] {
+            assert!(out.contains(line), "{line}\n{out}");
+        }
     }
+}
+
+/// What the GNU C library's headers declare by `_GNU_SOURCE`, which g++ defines; and headers of the kernel's.
+#[test]
+fn headers_of_gnu_and_of_the_kernel() {
+    let d = Dir::new();
+    d.write(
+        "p.cc",
+        "#include <cstdio>\n#include <sys/soundcard.h>\n#include <linux/limits.h>\n#include <linux/fs.h>\n#include <asm/types.h>\n\
+         #include <asm/ioctls.h>\n#include <sys/kd.h>\nstatic_assert(BUFSIZ == 8192);\n\
+         int main(int, char **v)\n{\n\tFILE *f = fopen64(v[0], \"r\");\n\treturn fseeko64(f, 0, SEEK_END) || ftello64(f) < 10 || !FIGETBSZ;\n}\n",
+    );
+    sh(&d, "$RF c++ -std=c++17 --wrapper p.cc -o p && ./p").ok();
+}
+
+/// gnulib loads the control word of the x87 unit that is there already, around what it computes with `long double`.
+#[test]
+fn a_control_word_that_is_there_already() {
+    let d = Dir::new();
+    let source = r#"
+static long double scale(long double x, unsigned short flip)
+{
+	unsigned short old, new;
+	__asm__ volatile("fnstcw %0" : "=m"(old));
+	new = ((old & ~0x300) | 0x300) ^ flip;
+	__asm__ volatile("fldcw %0" : : "m"(*&new));
+	x *= 3;
+	__asm__ volatile("fldcw %0" : : "m"(*&old));
+	return x;
+}
+int main(int argc, char **argv)
+{
+	return (int)scale(argc, argc > 1 ? 0x400 : 0);
+}
+"#;
+    run(&d, "", source).fails(3, &[]);
+    sh(&d, "$RF run p.rf down").fails(139, &[]);
+}
+
+/// Random numbers by the names that the GNU C library has for them since 2.36.
+#[test]
+fn random_numbers_of_the_system() {
+    let d = Dir::new();
+    let source = r#"
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	unsigned char a[600], seen[5] = {0};
+	memset(a, 0, sizeof a);
+	arc4random_buf(a, sizeof a);
+	for (int i = 0; i < 600; i += 50) if (!memcmp(a + i, (char[50]){0}, 50)) return 1;
+	for (int i = 0; i < 400; i++) seen[arc4random_uniform(5)]++;
+	for (int i = 0; i < 5; i++) if (!seen[i]) return 2;
+	return arc4random_uniform(1) || arc4random_uniform(0) || arc4random() == arc4random();
+}
+"#;
+    run(&d, "-D_GNU_SOURCE", source).ok();
+    sh(&d, "$RF run --no-randomness p.rf").fails(134, &[]);
+}
+
+/// There are no locales of other encodings than UTF-8, and programs that look for one are told so.
+#[test]
+fn locales_of_other_encodings_are_not_there() {
+    let d = Dir::new();
+    let source = r#"
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	const char *names[] = {"en_US.ISO-8859-1", "ja_JP.eucJP", "en_US.UTF-8", "de_DE.utf8", "C", "C.UTF-8", "POSIX", ""};
+	for (int i = 0; i < 8; i++) printf("%d", setlocale(LC_ALL, names[i]) != 0);
+	setenv("LC_ALL", "ja_JP.eucJP", 1);
+	locale_t l = newlocale(LC_ALL_MASK, "", 0);
+	printf(" %s", setlocale(LC_CTYPE, ""));
+	printf(" %d %d\n", MB_CUR_MAX > 1, l != 0);
+	return newlocale(LC_ALL_MASK, "de_DE.ISO8859-15", 0) != 0;
+}
+"#;
+    assert_eq!(run(&d, "", source).ok().out, "00111111 C.UTF-8 1 1\n");
+}
+
+/// Standard streams that are files are files, and a file stays whose it is.
+#[test]
+fn streams_that_are_files() {
+    let d = Dir::new();
+    let source = r#"
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+	struct stat in, out;
+	char line[4] = "";
+	if (fstat(0, &in) || fstat(1, &out) || !S_ISREG(in.st_mode) || !S_ISREG(out.st_mode) || in.st_size != 9) return 1;
+	if (read(0, line, 3) != 3 || lseek(0, 0, SEEK_CUR) != 6 || pread(0, line, 3, 0) != 3 || line[0] != 'a') return 2;
+	char *map = mmap(0, 9, PROT_READ, MAP_PRIVATE, 0, 0);
+	if (map == MAP_FAILED || map[8] != '\n' || ftruncate(0, 0) == 0) return 3;
+	if (write(1, "xyz", 3) != 3 || lseek(1, 0, SEEK_CUR) != 6) return 4;
+	if (fchown(1, out.st_uid, out.st_gid) || chown("in", -1, -1) || lchown("in", in.st_uid, -1)) return 5;
+	if (!fchown(1, out.st_uid + 1, -1) || !chown("in", in.st_uid, in.st_gid + 1)) return 6;
+	return 0;
+}
+"#;
+    d.write("p.c", source);
+    sh(
+        &d,
+        "$RF cc -O1 p.c --wrapper -o p && printf 'ab\ncd\nef\n' >in && { head -c3 >/dev/null; echo pq; ./p; s=$?; cat >&2; exit $s; } <in >out; s=$?; cat out; exit $s",
+    )
+    .ok();
+    assert_eq!(std::fs::read_to_string(d.path().join("out")).unwrap(), "pq\nxyz");
+}
+
+/// As ld takes the shared library of a name: where the archive of the name lacks something that the module has.
+#[test]
+fn a_module_in_place_of_an_archive_that_lacks_something() {
+    let d = Dir::new();
+    d.write("a.c", "int count;\nint one(void) { return ++count; }\n");
+    d.write("b.c", "int one(void);\nint two(void) { return one() + 1; }\n");
+    d.write(
+        "m.c",
+        "int one(void);\nint two(void);\nint main(void) { return one() * 10 + two(); }\n",
+    );
+    sh(
+        &d,
+        "$RF cc -c a.c b.c && ar rcs libn.a a.o && $RF cc -shared a.o b.o -o libn.so && $RF cc m.c -L. -ln --wrapper -o p && ./p",
+    )
+    .fails(13, &[]);
+    sh(&d, "rm libn.so; $RF cc m.c -L. -ln --wrapper -o p").fails(1, &["two"]);
 }
 
 /// What a `build.rs` with the `cc` crate leaves becomes a module.

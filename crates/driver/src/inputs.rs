@@ -253,9 +253,25 @@ const BUILT_IN: &[&str] = &[
     "supc++",
 ];
 
-/// Finds `-lNAME`: an archive first, else a module. `None` stands for a library that the C library takes the place of.
-pub(crate) fn library(name: &str, dirs: &[String]) -> Result<Option<String>, Error> {
-    let candidates = match name.strip_prefix(':') {
+/// Which of a library's two forms is wanted where both are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prefer {
+    /// What is linked in reaches its data directly, and needs no other file.
+    Archives,
+    /// As ld does.
+    Modules,
+}
+
+/// A library that was found.
+pub(crate) struct Found {
+    pub(crate) path: String,
+    /// It is an archive, and beside it is a module.
+    pub(crate) passed_over: bool,
+}
+
+/// Finds `-lNAME`, in the first directory that has it. `None` stands for a library that the C library takes the place of.
+pub(crate) fn library(name: &str, dirs: &[String], prefer: Prefer) -> Result<Option<Found>, Error> {
+    let mut candidates = match name.strip_prefix(':') {
         Some(file) => vec![file.to_owned()],
         None => vec![
             format!("lib{name}.a"),
@@ -263,12 +279,20 @@ pub(crate) fn library(name: &str, dirs: &[String]) -> Result<Option<String>, Err
             format!("lib{name}.so"),
         ],
     };
+    if prefer == Prefer::Modules {
+        candidates.rotate_left(1);
+    }
     for dir in dirs {
-        for file in &candidates {
+        let is_there = |file: &&String| {
             let path = Path::new(dir).join(file);
-            if path.is_file() && (!file.ends_with(".so") || is_module(&path)) {
-                return Ok(Some(path.to_string_lossy().into_owned()));
-            }
+            path.is_file() && (!file.ends_with(".so") || is_module(&path))
+        };
+        let there: Vec<&String> = candidates.iter().filter(is_there).collect();
+        if let [first, others @ ..] = there.as_slice() {
+            return Ok(Some(Found {
+                path: Path::new(dir).join(first).to_string_lossy().into_owned(),
+                passed_over: first.ends_with(".a") && !others.is_empty(),
+            }));
         }
     }
     if BUILT_IN.contains(&name) {

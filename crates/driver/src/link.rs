@@ -13,7 +13,7 @@ use crate::compile;
 use crate::error::{Error, Undefined};
 use crate::finalize::finalize;
 use crate::image::{Image, ImageError, Note};
-use crate::inputs::{self, Inputs, Kind};
+use crate::inputs::{self, Inputs, Kind, Prefer};
 use crate::temp::TempDir;
 use crate::tools::Tools;
 
@@ -67,6 +67,8 @@ struct Linker<'a> {
     found: Inputs,
     /// What is weak and not defined here is null.
     weak_null: bool,
+    /// An archive was taken where there is a module of the same name, too.
+    passed_over: bool,
 }
 
 /// Links the items of the command line; `objects` holds, in order, what the sources among them were compiled to.
@@ -87,11 +89,31 @@ pub(crate) fn link(
         tools,
         layout,
         line: Vec::new(),
-        temporary: objects.clone(),
+        temporary: objects,
         found: Inputs::default(),
         weak_null: false,
+        passed_over: false,
     };
-    linker.gather(objects)?;
+    linker.gather(Prefer::Archives)?;
+    match make(&mut linker, temp) {
+        // ld takes a shared library before an archive, and some archives lack what the library of their name has.
+        Err(Error::Undefined(missing)) if linker.passed_over => {
+            linker.line.clear();
+            linker.found = Inputs::default();
+            linker.gather(Prefer::Modules)?;
+            // If that does not help, the first message is the one to be understood.
+            make(&mut linker, temp).map_err(|e| match e {
+                Error::Undefined(_) | Error::DirectData { .. } => Error::Undefined(missing),
+                other => other,
+            })
+        }
+        other => other,
+    }
+}
+
+/// Makes the module of what was gathered.
+fn make(linker: &mut Linker<'_>, temp: &TempDir) -> Result<(), Error> {
+    let (inv, tools) = (linker.inv, linker.tools);
     let output = inv.output.clone().unwrap_or_else(|| "a.out".to_owned());
     let linked = temp.file("linked");
 
@@ -217,8 +239,8 @@ pub(crate) fn link(
 
 impl Linker<'_> {
     /// Puts the link line together.
-    fn gather(&mut self, objects: Vec<String>) -> Result<(), Error> {
-        let mut objects = objects.into_iter();
+    fn gather(&mut self, prefer: Prefer) -> Result<(), Error> {
+        let mut objects = self.temporary.clone().into_iter();
         let mut dirs = self.inv.library_dirs.clone();
         let own = if self.tools.hosted(self.inv) {
             "lib"
@@ -231,8 +253,9 @@ impl Linker<'_> {
             match item {
                 Item::Flag(flag) => self.line.push(flag.clone()),
                 Item::Library(name) => {
-                    if let Some(path) = inputs::library(name, &dirs)? {
-                        self.add(path)?;
+                    if let Some(found) = inputs::library(name, &dirs, prefer)? {
+                        self.passed_over |= found.passed_over;
+                        self.add(found.path)?;
                     }
                 }
                 Item::Input {
@@ -507,7 +530,10 @@ pub(crate) fn relocatable(inv: &Invocation, tools: &Tools, objects: Vec<String>)
     for item in &inv.items {
         match item {
             Item::Flag(flag) => args.push(flag.clone()),
-            Item::Library(name) => args.extend(inputs::library(name, &inv.library_dirs)?),
+            Item::Library(name) => {
+                let found = inputs::library(name, &inv.library_dirs, Prefer::Archives)?;
+                args.extend(found.map(|f| f.path));
+            }
             Item::Input {
                 path,
                 language: Language::Linker,

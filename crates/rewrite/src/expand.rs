@@ -17,11 +17,18 @@ const CALLED: &[(&str, &str)] = &[
     ("rdtscp", "__rf_insn_rdtscp"),
 ];
 
+/// What loads the control word of the x87 unit. Where a module may use the unit, the word is [`CONTROL_WORD`]: who loads that changes
+/// nothing (gnulib does, around each computation with `long double`), and who loads another is stopped by a trap. It changes the flags.
+const CONTROL: &str = "fldcw";
+
+/// Extended precision, rounding to nearest, no exceptions.
+const CONTROL_WORD: u16 = 0x37F;
+
 /// The text with all of them replaced, line by line. What cannot be replaced stays, and is refused where it is met.
 pub(crate) fn expand<'i>(input: &'i str, options: &Options) -> Cow<'i, str> {
     let bytes = options.handwritten || input.contains("#APP");
     let called = CALLED.iter().any(|(name, _)| input.contains(name));
-    if !(called || bytes && input.contains(".byte")) {
+    if !(called || bytes && (input.contains(".byte") || input.contains(CONTROL))) {
         return Cow::Borrowed(input);
     }
     let Ok(stmts) = statements(input) else {
@@ -47,6 +54,13 @@ pub(crate) fn expand<'i>(input: &'i str, options: &Options) -> Cow<'i, str> {
             && let Some(function) = called_for(s.text, options)
         {
             replace(s, &format!("call {function}"));
+            continue;
+        }
+        if s.kind == Kind::Insn
+            && (s.app || options.handwritten)
+            && let Some(word) = s.text.strip_prefix(CONTROL)
+        {
+            replace(s, &format!("cmpw ${CONTROL_WORD:#x},{word}; je 99f; ud2; 99:"));
             continue;
         }
         if s.kind != Kind::Directive || !(s.app || options.handwritten) {
@@ -138,6 +152,14 @@ fn decode(code: &[u8]) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// gcc's own use of it rounds another way, and stays refused.
+    #[test]
+    fn control_words() {
+        let text = "#APP\n\tfldcw 12(%rsp)\n#NO_APP\n\tfldcw 2(%rsp)\n";
+        let want = "#APP\n\tcmpw $0x37f, 12(%rsp); je 99f; ud2; 99:\n#NO_APP\n\tfldcw 2(%rsp)\n";
+        assert_eq!(expand(text, &Options::default()), want);
+    }
 
     fn handwritten(text: &str, clock: bool) -> String {
         let options = Options {
