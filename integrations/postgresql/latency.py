@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How soon a session's first fenced call is done, and how soon a cancelled one ends; in milliseconds.
+"""How soon a session's first call is done in each language, what memory the session has then, and how soon a cancelled call ends.
 
   latency.py [--rounds N] [--json FILE]
 
@@ -19,11 +19,6 @@ import time
 import bench
 
 SETUP = """
-CREATE EXTENSION plfenced;
-SELECT fenced.install('basics', pg_read_binary_file('{out}/preload/basics.rf'));
-CREATE FUNCTION f_inc(int) RETURNS int AS 'basics:inc' LANGUAGE plfenced STRICT IMMUTABLE;
-CREATE FUNCTION text_inc(int) RETURNS int AS 'int text_inc(int x) {{ return x + 1; }}' LANGUAGE plfenced STRICT IMMUTABLE;
-CREATE FUNCTION c_inc(int) RETURNS int AS '{out}/modules/basics.so', 'inc' LANGUAGE C STRICT IMMUTABLE;
 CREATE FUNCTION forever(int) RETURNS int AS 'basics:plain_forever' LANGUAGE plfenced STRICT;
 CREATE FUNCTION crash(int8) RETURNS void AS 'basics:crash' LANGUAGE plfenced;
 """
@@ -82,12 +77,15 @@ def cancels(place, rounds, errors):
 
 
 def first_calls(place, rounds, expression):
-    """Times of a new session's first statement."""
-    times = []
+    """Times of a new session's first statement, and KiB of memory that the session's process has for itself then."""
+    times, memory = [], []
+    look = "\\! sed -n 's/^Private_Dirty: *\\([0-9]*\\) kB/dirty \\1/p' /proc/$PID/smaps_rollup"
     for _ in range(rounds):
-        told = bench.psql(place, f"\\timing on\nSELECT {expression};\n")
+        told = bench.psql(
+            place, f"\\timing on\nSELECT {expression};\n\\timing off\nSELECT pg_backend_pid() AS pid \\gset\n\\setenv PID :pid\n{look}\n")
         times.append(float(re.search(r"^Time: ([\d.]+) ms", told, re.M)[1]))
-    return times
+        memory.append(int(re.search(r"^dirty (\d+)", told, re.M)[1]))
+    return times, memory
 
 
 def main():
@@ -98,23 +96,29 @@ def main():
 
     bench.run(bench.TREE, "make")
     out = bench.run(bench.TREE, "out").strip()
-    bench.compile_module(out, "basics")
+    for name in ("basics", "measured"):
+        bench.compile_module(out, name)
     preload = pathlib.Path(out) / "preload"
     preload.mkdir(exist_ok=True)
     (preload / "basics.rf").write_bytes((pathlib.Path(out) / "modules/basics.rf").read_bytes())
-    found = {}
+    found, memory = {}, {}
     with bench.cluster(f"{out}/latency", "shared_preload_libraries = 'plfenced'", f"plfenced.preload = '{preload}'") as place:
-        bench.psql(place, SETUP.format(out=out))
-        for name, expression in [("without a function", "1"), ("C", "c_inc(1)"), ("plfenced", "f_inc(1)"), ("plfenced, text", "text_inc(1)")]:
-            found[f"first statement of a session: {name}"] = first_calls(place, options.rounds, expression)
+        bench.set_up(place, out, 1000)
+        bench.psql(place, SETUP)
+        known = bench.functions(place)
+        calls = {"without a function": "1"} | {way: f"{p}_inc(1)" for way, p in bench.WAYS.items() if f"{p}_inc" in known}
+        for name, expression in calls.items():
+            row = f"first statement of a session: {name}"
+            found[row], memory[row] = first_calls(place, options.rounds, expression)
         for errors in (0, 1000):
             found[f"cancel, after {errors} errors"] = cancels(place, options.rounds, errors)
-    print("ms | median | most")
-    print("---|---|---")
+    print("ms | median | most | KiB of its own")
+    print("---|---|---|---")
     for name, times in found.items():
-        print(f"{name} | {statistics.median(times):.2f} | {max(times):.2f}")
+        own = f"{statistics.median(memory[name]):,.0f}" if name in memory else ""
+        print(f"{name} | {statistics.median(times):.2f} | {max(times):.2f} | {own}")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        options.json.write_text(json.dumps({"ms": found, "KiB": memory}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #   tree.sh home DIR                a directory of the server's user
 #   tree.sh psql DIR [ARGS...]
 #   tree.sh run PROGRAM [ARGS...]   another of the server's programs, as the server's user
+#   tree.sh as COMMAND [ARGS...]    any command, likewise
 #   tree.sh path                    the tree's bin directory
 #   tree.sh out                     the directory with everything that is made
 #   tree.sh library                 the directory with plfenced-cc and the library of modules
@@ -84,7 +85,8 @@ psql) dir=$(cd "$2" && pwd) && shift 2 && exec "$bin/psql" -h "$dir" -U postgres
 home) home "$2" ;;
 run) program=$2 && shift 2 && exec "${as[@]}" "$bin/$program" "$@" ;;
 out) echo "$out" ;;
+as) shift && exec "${as[@]}" "$@" ;;
 path) echo "$bin" ;;
 library) echo "$out/library" ;;
-*) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac

@@ -196,7 +196,6 @@ bytea *get_fn_opclass_options(FmgrInfo *info)
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("operator class options info is absent in function call context")));
 }
 
-/* The server gives a node with the right tag as context. What an aggregate keeps lives as long as the function's FmgrInfo. */
 int AggCheckCallContext(FunctionCallInfo fcinfo, MemoryContext *context)
 {
 	int kind = fcinfo->context == NULL              ? 0
@@ -205,7 +204,7 @@ int AggCheckCallContext(FunctionCallInfo fcinfo, MemoryContext *context)
 							: 0;
 
 	if (context != NULL)
-		*context = kind != 0 ? fcinfo->flinfo->fn_mcxt : NULL;
+		*context = kind != 0 ? (MemoryContext) ((struct plf_aggregate *) fcinfo->context)->memory : NULL;
 	return kind;
 }
 

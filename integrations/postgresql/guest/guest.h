@@ -25,6 +25,13 @@ struct plf_state {
 void plf_state_save(struct plf_state *);
 void plf_state_restore(const struct plf_state *);
 
+/* The FmgrInfo of one of the server's callers. */
+struct plf_flinfo {
+	FmgrInfo info;
+	void *partition; /* what WinGetPartitionLocalMemory gives out */
+	Size partition_size;
+};
+
 /* Number of errors being collected, less one. */
 extern int plf_errors;
 

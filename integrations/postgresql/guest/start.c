@@ -16,7 +16,8 @@ RF_EXPORT void plf_release(void)
 RF_EXPORT FmgrInfo *plf_flinfo_create(Oid function, int nargs, int flags)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "function", ALLOCSET_SMALL_SIZES);
-	FmgrInfo *info = MemoryContextAllocZero(context, sizeof *info);
+	struct plf_flinfo *own = MemoryContextAllocZero(context, sizeof *own);
+	FmgrInfo *info = &own->info;
 
 	info->fn_oid = function;
 	info->fn_nargs = nargs;
@@ -29,4 +30,14 @@ RF_EXPORT FmgrInfo *plf_flinfo_create(Oid function, int nargs, int flags)
 RF_EXPORT void plf_flinfo_destroy(FmgrInfo *info)
 {
 	MemoryContextDelete(info->fn_mcxt);
+}
+
+RF_EXPORT MemoryContext plf_memory_create(void)
+{
+	return AllocSetContextCreate(TopMemoryContext, "aggregate", ALLOCSET_SMALL_SIZES);
+}
+
+RF_EXPORT void plf_memory_destroy(MemoryContext memory)
+{
+	MemoryContextDelete(memory);
 }

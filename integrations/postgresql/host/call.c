@@ -270,7 +270,10 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 	NullableDatum plain[FUNC_MAX_ARGS];
 	NullableDatum *args = plain;
 	Size head = SizeForFunctionCallInfo(f->nargs);
+	struct plf_aggregate aggregate = { T_Invalid, 0, 0 };
 
+	if (f->v1 && f->use == PLF_USE_AGGREGATE)
+		aggregate = plf_aggregate_of(f, fcinfo);
 	plf_writer_begin(&w, d, plf_frame_base(d));
 	if (f->v1) {
 		w.top = MAXALIGN(w.top);
@@ -283,26 +286,33 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 		in->fncollation = fcinfo->fncollation;
 		in->nargs = f->nargs;
 		args = in->args;
-		if (f->trigger) {
+		if (f->use == PLF_USE_TRIGGER) {
 			put_trigger(&w, (TriggerData *) fcinfo->context, &trigger);
 			in->context = (fmNodePtr) trigger.address;
-		}
+		} else if (f->use == PLF_USE_WINDOW)
+			in->context = (fmNodePtr) plf_put_window(&w, f->flinfo);
+		else if (f->use == PLF_USE_AGGREGATE)
+			in->context = (fmNodePtr) plf_put(&w, &aggregate, sizeof aggregate);
 		if (fcinfo->resultinfo && IsA(fcinfo->resultinfo, ReturnSetInfo)) {
 			set = put_set(&w, (ReturnSetInfo *) fcinfo->resultinfo);
 			in->resultinfo = (fmNodePtr) set;
 		}
 	} else
 		in = NULL;
-	for (int k = 0; k < f->nargs && !f->trigger; k++) {
+	for (int k = 0; k < f->nargs && f->use != PLF_USE_TRIGGER; k++) {
 		args[k].isnull = fcinfo->args[k].isnull;
 		args[k].value = 0;
-		if (!args[k].isnull && f->args[k].way != PLF_WAY_INTERNAL && !(f->gist && plf_gist_is_query(f->gist, k)))
+		if (args[k].isnull || (f->gist && plf_gist_is_query(f->gist, k)))
+			continue;
+		if (f->args[k].way != PLF_WAY_INTERNAL)
 			args[k].value = plf_put_datum(&w, &f->args[k], fcinfo->args[k].value);
+		else if (f->use == PLF_USE_AGGREGATE)
+			args[k].value = plf_state_address(f, fcinfo->args[k].value);
 	}
-	if (f->internal && !f->gist)
+	if (f->internal && !f->gist && f->use != PLF_USE_AGGREGATE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			errmsg("fenced function \"%s\" cannot be called: it takes an argument of type internal", f->name),
-			errdetail("Such arguments are understood in the support functions of GiST operator classes.")));
+			errdetail("Such arguments are understood in the support functions of GiST operator classes and of aggregates.")));
 	if (f->gist)
 		plf_gist_put(f->gist, &w, fcinfo, args);
 	plf_area_of(d)->top = MAXALIGN(w.top);
@@ -318,7 +328,7 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 		isnull = in->isnull != 0;
 	if (set != 0 && f->retset)
 		get_set(f, &call, set);
-	if (f->trigger) {
+	if (f->use == PLF_USE_TRIGGER) {
 		isnull = false;
 		result = get_trigger(f, (TriggerData *) fcinfo->context, &trigger, result);
 	} else if (f->gist)
@@ -327,6 +337,8 @@ call_full(plf_function *f, FunctionCallInfo fcinfo)
 		isnull = true;
 	else if (!isnull && f->result.way != PLF_WAY_INTERNAL)
 		result = plf_get_datum(d, &f->result, result);
+	else if (f->use == PLF_USE_AGGREGATE && !isnull)
+		result = plf_state_keep(f, fcinfo, result);
 	else if (f->result.way == PLF_WAY_INTERNAL && !isnull)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a fenced function cannot return type internal here")));
 	if (f->result.way == PLF_WAY_VOID)
@@ -346,10 +358,14 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 	uint64 at;
 	FunctionCallInfoBaseData *in = NULL;
 	Datum result;
+	bool aggregates = f->v1 && f->use == PLF_USE_AGGREGATE;
+	struct plf_aggregate aggregate;
 
+	if (unlikely(aggregates))
+		aggregate = plf_aggregate_of(f, fcinfo);
 	at = MAXALIGN(plf_frame_base(d));
 	if (f->v1) {
-		Size size = MAXALIGN(SizeForFunctionCallInfo(f->nargs));
+		Size node = MAXALIGN(SizeForFunctionCallInfo(f->nargs)), size = node + (aggregates ? sizeof aggregate : 0);
 		uint64 top = at + size;
 
 		if (unlikely(at > PLF_AREA_SIZE - size))
@@ -357,6 +373,10 @@ call_simple(plf_function *f, FunctionCallInfo fcinfo)
 		in = (FunctionCallInfoBaseData *) (d->view + at);
 		in->flinfo = (FmgrInfo *) f->flinfo;
 		in->context = in->resultinfo = NULL;
+		if (unlikely(aggregates)) {
+			*(struct plf_aggregate *) (d->view + at + node) = aggregate;
+			in->context = (fmNodePtr) (d->inside + at + node);
+		}
 		in->fncollation = fcinfo->fncollation;
 		in->isnull = false;
 		in->nargs = f->nargs;
@@ -408,6 +428,24 @@ context_line(void *function)
 		errcontext("fenced function \"%s\" of module \"%s\"", f->name, f->module);
 }
 
+static plf_use
+use_of(FunctionCallInfo fcinfo)
+{
+	if (!fcinfo->context)
+		return PLF_USE_PLAIN;
+	switch (nodeTag(fcinfo->context)) {
+	case T_TriggerData:
+		return PLF_USE_TRIGGER;
+	case T_AggState:
+	case T_WindowAggState:
+		return PLF_USE_AGGREGATE;
+	case T_WindowObjectData:
+		return PLF_USE_WINDOW;
+	default:
+		return PLF_USE_PLAIN;
+	}
+}
+
 Datum
 plf_call_function(FunctionCallInfo fcinfo)
 {
@@ -419,7 +457,7 @@ plf_call_function(FunctionCallInfo fcinfo)
 	if (unlikely(!f)) {
 		if (!plf_current_call && !plf_has_abandoned)
 			outside = rf_call_mark();
-		f = fcinfo->flinfo->fn_extra = plf_function_resolve(fcinfo->flinfo->fn_oid, fcinfo->flinfo->fn_mcxt, CALLED_AS_TRIGGER(fcinfo));
+		f = fcinfo->flinfo->fn_extra = plf_function_resolve(fcinfo->flinfo->fn_oid, fcinfo->flinfo->fn_mcxt, use_of(fcinfo));
 	}
 	if (unlikely(!f->domain || f->epoch != plf_module_epoch || f->role != GetUserId()))
 		plf_function_bind_again(f);

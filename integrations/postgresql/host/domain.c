@@ -141,6 +141,8 @@ create(plf_module *module, Oid role)
 		d->release = (void (*)(void)) library(d, "void plf_release(void)");
 		d->flinfo_create = (uint64 (*)(Oid, int, int)) library(d, "void *plf_flinfo_create(unsigned, int, int)");
 		d->flinfo_destroy = (void (*)(uint64)) library(d, "void plf_flinfo_destroy(void *)");
+		d->memory_create = (uint64 (*)(void)) library(d, "void *plf_memory_create(void)");
+		d->memory_destroy = (void (*)(uint64)) library(d, "void plf_memory_destroy(void *)");
 		check_versions(d);
 		d->call_context = (uint64) rf_domain_find_object(d->handle, "plf_call_context", NULL);
 		rf_error_clear();
@@ -237,14 +239,26 @@ plf_domain_tidy(plf_domain *d)
 	}
 	while (unlikely(!dlist_is_empty(&d->garbage))) {
 		plf_garbage *g = dlist_container(plf_garbage, link, dlist_pop_head_node(&d->garbage));
-		uint64 address = g->address;
+		plf_garbage ended = *g;
 		plf_call call;
 
 		pfree(g);
 		plf_enter(&call, d);
-		d->flinfo_destroy(address);
-		plf_leave(&call, "plf_flinfo_destroy");
+		ended.destroy(ended.address);
+		plf_leave(&call, "a function of plfenced's library");
 	}
+}
+
+void
+plf_domain_discard(plf_domain *d, void (*destroy)(uint64), uint64 address)
+{
+	plf_garbage *g = MemoryContextAllocExtended(TopMemoryContext, sizeof *g, MCXT_ALLOC_NO_OOM);
+
+	if (!g)
+		return;
+	g->destroy = destroy;
+	g->address = address;
+	dlist_push_head(&d->garbage, &g->link);
 }
 
 void

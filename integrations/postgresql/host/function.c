@@ -17,15 +17,10 @@ let_go(plf_function *f)
 	plf_stat_look(f->numbers, d);
 	f->domain = NULL;
 	d->users--;
-	if (f->flinfo != 0 && f->generation == d->generation) {
-		plf_garbage *g = MemoryContextAllocExtended(TopMemoryContext, sizeof *g, MCXT_ALLOC_NO_OOM);
-
-		if (g) {
-			g->address = f->flinfo;
-			dlist_push_head(&d->garbage, &g->link);
-		}
-	}
+	if (f->flinfo != 0 && f->generation == d->generation)
+		plf_domain_discard(d, d->flinfo_destroy, f->flinfo);
 	f->flinfo = 0;
+	f->memory_epoch = 0;
 }
 
 static void
@@ -195,9 +190,9 @@ bind(plf_function *f)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 			errmsg("function \"%s\" has PG_FUNCTION_INFO_V1, and cannot be called for each element", f->name),
 			errhint("Make it a plain C function, or write the loop over the array in the function.")));
-	if (!f->v1 && (f->retset || f->trigger))
+	if (!f->v1 && (f->retset || f->internal || f->use == PLF_USE_TRIGGER || f->use == PLF_USE_WINDOW))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-			errmsg("function \"%s\" is a plain C function, which can be neither a trigger nor return a set", f->name),
+			errmsg("function \"%s\" is a plain C function, which can be no trigger, no window function, take no internal, return no set", f->name),
 			errhint("Write it with PG_FUNCTION_INFO_V1.")));
 	if (f->text) {
 		point(f);
@@ -232,7 +227,7 @@ in_register(const plf_value_type *t)
 static void
 read_types(plf_function *f, Form_pg_proc p)
 {
-	bool plain = !f->retset && !f->trigger && !f->for_each;
+	bool plain = !f->retset && f->use != PLF_USE_TRIGGER && f->use != PLF_USE_WINDOW && !f->for_each;
 
 	f->simple = f->flat = f->integers = plain;
 	f->internal = false;
@@ -251,7 +246,7 @@ read_types(plf_function *f, Form_pg_proc p)
 }
 
 plf_function *
-plf_function_resolve(Oid oid, MemoryContext context, bool trigger)
+plf_function_resolve(Oid oid, MemoryContext context, plf_use use)
 {
 	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oid));
 	Form_pg_proc p;
@@ -268,7 +263,7 @@ plf_function_resolve(Oid oid, MemoryContext context, bool trigger)
 	f->nargs = p->pronargs;
 	f->strict = p->proisstrict;
 	f->retset = p->proretset;
-	f->trigger = trigger;
+	f->use = use;
 	read_source(f, tuple);
 	f->args = palloc0(sizeof *f->args * Max(f->nargs, 1));
 	read_types(f, p);
@@ -276,8 +271,7 @@ plf_function_resolve(Oid oid, MemoryContext context, bool trigger)
 	f->gone.arg = f;
 	MemoryContextRegisterResetCallback(context, &f->gone);
 	bind(f);
-	f->internal &= !trigger;
-	if (f->internal)
+	if (f->internal && use == PLF_USE_PLAIN)
 		f->gist = plf_gist_create(oid);
 	MemoryContextSwitchTo(before);
 	ReleaseSysCache(tuple);
@@ -322,6 +316,7 @@ plf_function_renew(plf_function *f)
 		make_flinfo(f);
 	else if (f->text)
 		point(f);
+	f->memory_epoch = 0;
 	f->generation = f->domain->generation;
 }
 
@@ -344,7 +339,10 @@ plf_validate_function(Oid oid)
 		plf_check_supported(&type);
 		if (!f.text)
 			plf_module_check_usage(f.module);
-		plf_function_resolve(oid, CurrentMemoryContext, p->prorettype == TRIGGEROID);
+		plf_function_resolve(oid, CurrentMemoryContext,
+			p->prorettype == TRIGGEROID               ? PLF_USE_TRIGGER
+				: p->prokind == PROKIND_WINDOW ? PLF_USE_WINDOW
+							       : PLF_USE_PLAIN);
 	}
 	ReleaseSysCache(tuple);
 }

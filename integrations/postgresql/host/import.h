@@ -24,7 +24,8 @@ extern void plf_guard(rf_caller *caller, void (*body)(rf_caller *caller, void *c
 #define PLF_IMPORTS(X)                                                                                                               \
 	X(report) X(type_get) X(text_compare) X(text_case) X(function_call) X(tupdesc_get) X(tupdesc_bless) X(result_type)           \
 	X(set_begin) X(set_put) X(spi_connect) X(spi_finish) X(spi_execute) X(spi_prepare) X(spi_execute_plan) X(spi_free)           \
-	X(spi_cursor_open) X(spi_cursor_fetch) X(spi_cursor_close)
+	X(spi_cursor_open) X(spi_cursor_fetch) X(spi_cursor_close) X(window_begin) X(window_position) X(window_rows) X(window_mark)         \
+	X(window_peers) X(window_value)
 
 /* What texts may call, and how they declare it. */
 #define PLF_BUILT_INS(X) X(notice, "void notice(const char *)") X(error, "void error(const char *)")

@@ -1,10 +1,14 @@
 /* Modules: rows of fenced.module, verified once in a session, or before the server's first session (plfenced.preload). */
 #include "plfenced.h"
 
+#include "access/genam.h"
+#include "access/stratnum.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "common/cryptohash.h"
 #include "common/sha2.h"
@@ -13,16 +17,20 @@
 #include "storage/fd.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include <sys/stat.h>
 
 #define SCHEMA "fenced"
 #define TABLE "module"
+/* Its columns, in the order of the extension's script. */
+enum { Anum_module_name = 1, Anum_module_owner, Anum_module_hash, Anum_module_bytes };
 #define NAME_MOST 63
 
 static dlist_head modules = DLIST_STATIC_INIT(modules);
@@ -96,27 +104,50 @@ run(const char *sql, int nargs, Oid *types, Datum *values, int expected)
 		elog(ERROR, "%s: %s", sql, SPI_result_code_string(code));
 }
 
-/* The owner of a module, InvalidOid if there is none of that name; and its hash. */
-static Oid
-look_up(const char *name, uint8 *hash)
+/* A column of a module's row, as a copy. */
+static Datum
+column(HeapTuple tuple, Relation rel, int number, bool by_value)
 {
-	struct as_owner as;
-	Oid type = TEXTOID, owner = InvalidOid;
-	Datum value = CStringGetTextDatum(name);
+	bool isnull;
+	Datum value = heap_getattr(tuple, number, RelationGetDescr(rel), &isnull);
 
-	as_owner_begin(&as);
-	run("SELECT owner::pg_catalog.oid, hash FROM " SCHEMA "." TABLE " WHERE name = $1", 1, &type, &value, SPI_OK_SELECT);
-	if (SPI_processed == 1) {
-		bool isnull;
-		Datum h = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
-		bytea *b = DatumGetByteaPP(h);
+	if (isnull)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a row of %s.%s is damaged", SCHEMA, TABLE)));
+	return by_value ? value : PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+}
 
-		owner = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-		if (VARSIZE_ANY_EXHDR(b) != PG_SHA256_DIGEST_LENGTH)
+/* The owner of a module, InvalidOid if there is none of that name; its hash; and its bytes, where they are wanted. Read straight from
+ * the table, under nobody's rights: whoever called has been checked. A query instead would be most of what a session's first call takes. */
+static Oid
+look_up(const char *name, uint8 *hash, bytea **bytes)
+{
+	Relation rel = table_open(table(), AccessShareLock);
+	Oid index = RelationGetPrimaryKeyIndex(rel), owner = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	bool pushed = !ActiveSnapshotSet();
+
+	if (pushed)
+		PushActiveSnapshot(GetTransactionSnapshot());
+	ScanKeyEntryInitialize(&key, 0, Anum_module_name, BTEqualStrategyNumber, TEXTOID, DEFAULT_COLLATION_OID, F_TEXTEQ,
+		CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, index, OidIsValid(index), GetActiveSnapshot(), 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple)) {
+		bytea *noted = DatumGetByteaP(column(tuple, rel, Anum_module_hash, false));
+
+		if (VARSIZE_ANY_EXHDR(noted) != PG_SHA256_DIGEST_LENGTH)
 			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("module \"%s\" has a damaged hash", name)));
-		memcpy(hash, VARDATA_ANY(b), PG_SHA256_DIGEST_LENGTH);
+		memcpy(hash, VARDATA_ANY(noted), PG_SHA256_DIGEST_LENGTH);
+		owner = DatumGetObjectId(column(tuple, rel, Anum_module_owner, true));
+		if (bytes)
+			*bytes = DatumGetByteaP(column(tuple, rel, Anum_module_bytes, false));
 	}
-	as_owner_end(&as);
+	systable_endscan(scan);
+	if (pushed)
+		PopActiveSnapshot();
+	table_close(rel, AccessShareLock);
 	return owner;
 }
 
@@ -132,7 +163,7 @@ void
 plf_module_check_usage(const char *name)
 {
 	uint8 hash[PG_SHA256_DIGEST_LENGTH];
-	Oid owner = look_up(name, hash);
+	Oid owner = look_up(name, hash, NULL);
 
 	if (!OidIsValid(owner))
 		undefined(name);
@@ -159,10 +190,9 @@ static plf_module *
 load(const char *name, const uint8 *hash)
 {
 	dlist_iter i;
-	struct as_owner as;
-	Oid type = TEXTOID;
-	Datum value = CStringGetTextDatum(name);
-	plf_module *m = NULL;
+	bytea *bytes;
+	uint8 noted[PG_SHA256_DIGEST_LENGTH], found[PG_SHA256_DIGEST_LENGTH];
+	rf_module *handle;
 
 	dlist_foreach(i, &preloaded) {
 		plf_module *p = dlist_container(plf_module, link, i.cur);
@@ -170,27 +200,16 @@ load(const char *name, const uint8 *hash)
 		if (memcmp(p->hash, hash, sizeof p->hash) == 0)
 			return keep(&modules, name, hash, p->handle);
 	}
-	as_owner_begin(&as);
-	run("SELECT bytes FROM " SCHEMA "." TABLE " WHERE name = $1", 1, &type, &value, SPI_OK_SELECT);
-	if (SPI_processed == 1) {
-		bool isnull;
-		bytea *bytes = DatumGetByteaPP(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-		uint8 found[PG_SHA256_DIGEST_LENGTH];
-		rf_module *handle;
-
-		hash_of(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), found);
-		if (memcmp(found, hash, sizeof found) != 0)
-			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("module \"%s\" is damaged", name),
-				errdetail("Its bytes do not have the hash that was noted when it was installed."),
-				errhint("Install it again.")));
-		if (rf_module_create_from_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), name, 0, &handle) != RF_OK)
-			plf_throw_library(psprintf("module \"%s\"", name));
-		m = keep(&modules, name, hash, handle);
-	}
-	as_owner_end(&as);
-	if (!m)
+	if (!OidIsValid(look_up(name, noted, &bytes)))
 		undefined(name);
-	return m;
+	hash_of(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), found);
+	if (memcmp(found, hash, sizeof found) != 0)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("module \"%s\" is damaged", name),
+			errdetail("Its bytes do not have the hash that was noted when it was installed."),
+			errhint("Install it again.")));
+	if (rf_module_create_from_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), name, 0, &handle) != RF_OK)
+		plf_throw_library(psprintf("module \"%s\"", name));
+	return keep(&modules, name, hash, handle);
 }
 
 plf_module *
@@ -215,7 +234,7 @@ plf_module_get(const char *name)
 		if (m->current && !m->text && strcmp(m->name, name) == 0)
 			return m;
 	}
-	if (!OidIsValid(look_up(name, hash)))
+	if (!OidIsValid(look_up(name, hash, NULL)))
 		undefined(name);
 	dlist_foreach(i, &modules) {
 		plf_module *m = dlist_container(plf_module, link, i.cur);
@@ -331,7 +350,7 @@ plfenced_install(PG_FUNCTION_ARGS)
 	SET_VARSIZE(h, VARHDRSZ + sizeof hash);
 	memcpy(VARDATA(h), hash, sizeof hash);
 
-	owner = look_up(name, old);
+	owner = look_up(name, old, NULL);
 	if (OidIsValid(owner) && !has_privs_of_role(role, owner))
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of module \"%s\"", name)));
 	as_owner_begin(&as);
@@ -354,7 +373,7 @@ plfenced_remove(PG_FUNCTION_ARGS)
 {
 	char *name = checked_name(PG_GETARG_TEXT_PP(0)), *dependent = NULL;
 	uint8 hash[PG_SHA256_DIGEST_LENGTH];
-	Oid owner = look_up(name, hash), type = TEXTOID;
+	Oid owner = look_up(name, hash, NULL), type = TEXTOID;
 	Datum value = CStringGetTextDatum(name);
 	struct as_owner as;
 	uint64 count;

@@ -1,5 +1,5 @@
 /* What the files of the extension share. Files import one way: error, cancel, stat; module; domain; type; convert, check; callback
- * (report, builtin, query); call (function, each, gist, set, trigger); entry. */
+ * (report, query, window); call (function, each, gist, aggregate); entry. */
 #ifndef PLFENCED_H
 #define PLFENCED_H
 
@@ -116,15 +116,18 @@ typedef struct plf_domain {
 	void (*release)(void);
 	uint64 (*flinfo_create)(Oid, int, int);
 	void (*flinfo_destroy)(uint64);
+	uint64 (*memory_create)(void);
+	void (*memory_destroy)(uint64);
 	void **heap; /* large values of the calls in progress, in the domain's heap */
 	int heap_used, heap_size;
-	dlist_head garbage; /* FmgrInfos of the module whose callers are gone */
+	dlist_head garbage; /* of plf_garbage */
 	uint64 calls, faults, errors;
 } plf_domain;
 
-/* A FmgrInfo of the module's whose caller is gone, to be destroyed when the domain is next called. */
+/* What the module keeps for somebody of the server's who is gone: ended when the domain is next called. */
 typedef struct plf_garbage {
 	dlist_node link;
+	void (*destroy)(uint64);
 	uint64 address;
 } plf_garbage;
 
@@ -137,6 +140,8 @@ extern void plf_domain_free_to(plf_domain *domain, int mark);
 extern void plf_domain_recover(plf_domain *domain);
 /* The state as it was made; not with calls in progress. */
 extern void plf_domain_reset(plf_domain *domain);
+/* Ends what the module keeps at that address, by one of its functions, before the domain's next call from outside. Raises no error. */
+extern void plf_domain_discard(plf_domain *domain, void (*destroy)(uint64), uint64 address);
 /* At a transaction's end: domains of replaced modules go. */
 extern void plf_domain_sweep(void);
 extern dlist_head plf_domains;

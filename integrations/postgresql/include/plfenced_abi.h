@@ -16,7 +16,7 @@
 #include "access/tupdesc.h"
 #include "fmgr.h"
 
-#define PLF_ABI_VERSION 1
+#define PLF_ABI_VERSION 2
 
 struct plf_area {
 	/* Set by the server when the domain is made. */
@@ -59,13 +59,28 @@ struct plf_each {
  *                               keeps its own state over calls of imports, so that a nested call may fail and leave it as it is.
  * FmgrInfo *plf_flinfo_create(Oid function, int nargs, int flags);   a FmgrInfo with fn_mcxt, kept by the server for each of its own
  * void plf_flinfo_destroy(FmgrInfo *);                               and ended with it
+ * MemoryContext plf_memory_create(void);                             what an aggregate's groups keep, as long as the server keeps them
+ * void plf_memory_destroy(MemoryContext);
  * void plf_each(struct plf_each *);                                  calls a plain function for each element
  */
-/* fcinfo->context is NULL or a node in the call area: one with the tag T_AggState or T_WindowAggState alone for a transition, final,
- * combine, serialisation or deserialisation function (AggCheckCallContext looks at the tag; the memory of an aggregate is
- * flinfo->fn_mcxt), or a struct TriggerData. fn_extra of a set-returning function that was not run to its end stays: make a new FmgrInfo. */
+/* fcinfo->context is NULL or a node in the call area: a struct plf_aggregate for a transition, final, combine, serialisation or
+ * deserialisation function, a struct TriggerData, or a struct plf_window. An aggregate's state of type internal is an address of the module's. fn_extra of a set-returning function that was not run to its end stays: make a new FmgrInfo. */
 #define PLF_FLINFO_STRICT 1
 #define PLF_FLINFO_RETSET 2
+
+/* Who calls an aggregate's function: AggCheckCallContext looks here. */
+struct plf_aggregate {
+	NodeTag tag; /* T_AggState or T_WindowAggState */
+	uint32 reserved;
+	uint64 memory; /* of plf_memory_create: goes with the groups that it is for */
+};
+
+/* The window of a window function's call. */
+struct plf_window {
+	NodeTag tag; /* T_WindowObjectData */
+	uint32 reserved;
+	uint64 flinfo; /* the module's FmgrInfo of the caller */
+};
 
 /* ------------------------------------------------------------------------------ what the server gives to modules
  *
@@ -139,5 +154,16 @@ struct plf_spi_query {
  * int64 plf_spi_cursor_open(int64 plan, const NullableDatum *values, int count, bool read_only);
  * int plf_spi_cursor_fetch(int64 cursor, bool forward, int64 count, struct plf_spi_result *);
  * void plf_spi_cursor_close(int64 cursor); */
+
+/* What a window function asks of its window: the innermost call's. Positions count from 0. */
+#define PLF_WINDOW_PARTITION 0
+#define PLF_WINDOW_FRAME 1
+#define PLF_WINDOW_CURRENT 2
+/* int plf_window_begin(void);                          whether it is the first of these calls in this partition
+ * int64 plf_window_position(void); int64 plf_window_rows(void);
+ * void plf_window_mark(int64 position);                rows in front are not asked for any more; not behind the current row
+ * int plf_window_peers(int64 one, int64 other);
+ * Datum plf_window_value(int where, int number, int offset, int seek, int mark, uint8 told[2]);
+ *                                                      an argument's value; told: whether it is NULL, and whether there is no such row */
 
 #endif

@@ -3,7 +3,7 @@
 #   run.sh [NAME...]        RINGFENCE_PREFIX: where Ringfence is installed; ACCEPT=1 writes the expected files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-all=(basics shapes uses roles polygons text each)
+all=(basics shapes uses roles polygons text each windows)
 (($#)) || set -- "${all[@]}"
 
 command -v pg_config >/dev/null || { echo "postgresql: no pg_config: install postgresql-15 and postgresql-server-dev-15" >&2; exit 1; }

@@ -138,6 +138,29 @@ add_long(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(PG_GETARG_INT64(0) + PG_GETARG_INT64(1));
 }
 
+/* A trigger that fails for rows with n = 13. */
+PG_FUNCTION_INFO_V1(fail_late);
+Datum
+fail_late(PG_FUNCTION_ARGS)
+{
+	TriggerData *t = (TriggerData *) fcinfo->context;
+	bool isnull;
+
+	if (DatumGetInt32(SPI_getbinval(t->tg_trigtuple, t->tg_relation->rd_att, 1, &isnull)) == 13)
+		*(volatile int *) 8 = 1;
+	return PointerGetDatum(NULL);
+}
+
+/* No number for 13. */
+PG_FUNCTION_INFO_V1(no_number);
+Datum
+no_number(PG_FUNCTION_ARGS)
+{
+	int32 n = PG_GETARG_INT32(0);
+
+	PG_RETURN_FLOAT8(n == 13 ? __builtin_nan("") : n);
+}
+
 /* Its argument, but for 13. */
 PG_FUNCTION_INFO_V1(picky);
 Datum

@@ -61,6 +61,27 @@ SELECT * FROM guarded ORDER BY n;
 CREATE TABLE counted AS SELECT i FROM generate_series(1, 10) i;
 CREATE INDEX counted_picky ON counted (picky(i));
 ANALYZE counted;
+-- At commit: the transaction is rolled back.
+CREATE TABLE late (n int);
+CREATE FUNCTION fail_late() RETURNS trigger AS 'shapes:fail_late' LANGUAGE plfenced;
+CREATE CONSTRAINT TRIGGER late AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail_late();
+BEGIN;
+INSERT INTO late VALUES (1), (13);
+SELECT count(*) FROM late;
+COMMIT;
+SELECT count(*) FROM late;
+INSERT INTO late VALUES (1);
+-- Keys that are no numbers.
+CREATE FUNCTION no_number(int) RETURNS float8 AS 'shapes:no_number' LANGUAGE plfenced STRICT IMMUTABLE;
+CREATE TABLE numbered AS SELECT i FROM generate_series(1, 20) i;
+CREATE INDEX numbered_by ON numbered (no_number(i));
+SET enable_seqscan = off;
+SELECT i FROM numbered WHERE no_number(i) > 18;
+RESET enable_seqscan;
+-- An argument that does not fit into the domain.
+SELECT length(upper_ascii(repeat('a', 100000000)));
+SELECT inc(41);
+DROP TABLE late, numbered;
 -- In views, under the rights of their owners; as a domain's constraint; in policies.
 CREATE VIEW seen AS SELECT inc(i) AS n FROM counted;
 SELECT sum(n) FROM seen;
