@@ -10,12 +10,12 @@ out=${STOCK_OUT:-$("$here/tree.sh" out)/stock}
 ringfence=${RINGFENCE:-${RINGFENCE_PREFIX:-$(dirname "$out")/prefix}/bin/ringfence}
 src=$out/source
 known=(expires headers setenvif env alias dir mime autoindex actions allowmethods vhost_alias speling imagemap cern_meta usertrack
-    authz_host authz_user authn_anon authn_file)
+    authz_host authz_user authn_anon authn_file negotiation)
 
 # What of the libraries goes into modules.
 parts=(
     apr/strings/{apr_strings,apr_cstr,apr_cpystrn,apr_strtok,apr_strnatcmp,apr_fnmatch,apr_snprintf}.c
-    apr/tables/apr_hash.c apr/memory/unix/apr_pools.c apr/time/unix/{time,timestr}.c
+    apr/tables/apr_hash.c apr/time/unix/{time,timestr}.c
     apr/locks/unix/{thread_mutex,thread_cond}.c apr/threadproc/unix/thread.c apr/misc/unix/{start,errorcodes}.c
     apr/network_io/unix/{sockaddr,inet_ntop,inet_pton}.c
     apr/file_io/unix/{buffer,dir,fileacc,filepath,filestat,fullrw,open,readwrite,seek}.c
@@ -63,8 +63,8 @@ build_library() {
     for part in "$here"/stock/*.c; do
         object=$out/objects/$(basename "$part" .c).o
         flag=-Wall
-        # It includes a source of APR's.
-        if [[ $part == */table.c ]]; then flag=-w; fi
+        # They include sources of APR's.
+        if [[ $part == */table.c || $part == */pool.c ]]; then flag=-w; fi
         "$ringfence" cc "${flags[@]/-w/$flag}" -fvisibility=hidden "${includes[@]}" -c "$part" -o "$object"
     done
     rm -f "$out/libstock.a"

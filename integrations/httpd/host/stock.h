@@ -6,11 +6,11 @@
 
 #include "util_filter.h"
 
-#include "../include/stock.h"
+#include "../include/stock_image.h"
 
 #include <pthread.h>
 
-enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for each */, MF_STOCK_FILTERS = 8, MF_STOCK_EXPRESSIONS = 4096 };
+enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for each */, MF_STOCK_FILTERS = 8, MF_STOCK_EXPRESSIONS = 4096, MF_STOCK_PIECES = 16 };
 
 /* What has become of a module, in all processes of the server. In shared memory: changed with atomic additions. */
 typedef struct mf_stock_counters {
@@ -40,6 +40,7 @@ typedef struct mf_stock {
     rf_module *handle;
     rf_domain *domain;
     apr_uint64_t (*enter)(int, const void *, apr_uint64_t);
+    apr_uint64_t (*run)(apr_uint64_t, apr_uint64_t, apr_uint64_t, apr_uint64_t, int);
     apr_uint64_t object; /* the module's own structure */
     int has[STOCK_CONFIGS];
     mf_stock_hook hooks[MF_STOCK_HOOKS], server_hooks[MF_STOCK_HOOKS];
@@ -52,6 +53,7 @@ typedef struct mf_stock {
     mf_stock_frame *frames;
     unsigned generation; /* of the domain's memory: another one after each reset */
     int ready;           /* the state that it is reset to has been kept */
+    int down;            /* it has failed, and is not back */
     mf_stock_counters own, *counters;
 } mf_stock;
 
@@ -61,21 +63,36 @@ typedef struct mf_stock_record {
     unsigned generation; /* 0: from the start, as good as the module */
 } mf_stock_record;
 
-/* What a module has been told of a request. */
-typedef struct mf_stock_seen {
-    unsigned generation;
-    apr_uint64_t twin;
-    const char *texts[STOCK_TEXT_COUNT];
-    const apr_array_header_t *languages;
-} mf_stock_seen;
+/* Blocks that a request has behind the slots, and an entry of a table that stands in its image. */
+typedef struct mf_stock_piece {
+    unsigned first, count;
+} mf_stock_piece;
+typedef struct mf_stock_written {
+    const char *key, *value;
+    stock_image_entry at;
+} mf_stock_written;
 
 /* A request, as this part knows it. */
 typedef struct mf_stock_request {
     struct mf_stock_request *next; /* of its connection */
     request_rec *r;
     apr_uint64_t number;
-    int failed; /* a module has failed where it could not say so: the answer is 500 */
-    mf_stock_seen *seen[MF_STOCK_MOST];
+    int failed;           /* a module has failed where it could not say so: the answer is 500 */
+    apr_uint32_t holding; /* modules to which its end matters, by their bits */
+    /* Its image, and of what that has been made. */
+    stock_image *image; /* NULL: there is none yet */
+    apr_uint32_t slot;
+    int full; /* there was no room for it */
+    request_rec last;
+    const char *texts[STOCK_TEXT_COUNT];
+    const apr_array_header_t *languages;
+    int language_count;
+    apr_uint64_t stamps[STOCK_TABLES];
+    mf_stock_written *written[STOCK_TABLES];
+    int written_count[STOCK_TABLES];
+    char *room, *end;
+    mf_stock_piece pieces[MF_STOCK_PIECES];
+    unsigned piece_count;
 } mf_stock_request;
 
 /* A call of a module that is in progress on this thread. */
@@ -89,7 +106,6 @@ typedef struct mf_stock_call {
     ap_filter_t *filter; /* and the brigade that it was given, until it has passed it on */
     apr_bucket_brigade *brigade;
     int changes; /* what of the request the hook may change */
-    int told;    /* the answer has the module's changes */
     int hooking; /* it registers hooks */
 } mf_stock_call;
 
@@ -109,18 +125,29 @@ void mf_stock_child_init(apr_pool_t *pool, server_rec *s);
 mf_stock_call *mf_stock_current(void);
 int mf_stock_begin(mf_stock_call *call, stock_pack *message);
 int mf_stock_enter(mf_stock_call *call, stock_kind kind, stock_pack *message, mf_stock_answer *answer);
+int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer *answer, int *result);
+void mf_stock_end_request(mf_stock *m, request_rec *r);
 void mf_stock_answer_end(mf_stock_answer *answer);
 apr_status_t mf_stock_keep(mf_stock *m, server_rec *s);
+
+/* stock_image.c */
+apr_status_t mf_stock_images_make(server_rec *s);
+apr_uint64_t mf_stock_images_address(const mf_stock *m);
+int mf_stock_images_give(const mf_stock *m);
+int mf_stock_image_update(mf_stock_request *q);
+void mf_stock_image_end(mf_stock_request *q);
 
 /* stock_request.c */
 mf_stock_request *mf_stock_request_of(request_rec *r);
 request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number);
-void mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
+apr_uint64_t mf_stock_record_of(const mf_stock *m, request_rec *r);
+int mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
 int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u);
 apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which);
+int mf_stock_is_list(const request_rec *r, apr_table_t *const *table, const char *key);
 int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key);
-apr_uint64_t mf_stock_stamp(const apr_table_t *table);
 void mf_stock_forget_servers(void);
+unsigned mf_stock_server_number(const server_rec *s);
 void mf_stock_pack_server(mf_stock *m, stock_pack *p, const server_rec *s);
 
 /* stock_config.c */

@@ -53,68 +53,6 @@ static void op_HOOK(ask *a)
         a->refused = "it registers a hook that cannot be";
 }
 
-/* --------------------------------------------------------------------------------------------------------------- tables */
-
-static apr_table_t **asked_table(ask *a, request_rec **r)
-{
-    apr_table_t **table;
-
-    *r = asked_request(a);
-    table = *r ? mf_stock_table(*r, stock_get(&a->in)) : NULL;
-    if (!table && !a->refused)
-        a->refused = "it asks for a table that is not there";
-    return table;
-}
-
-static void op_TABLE_LOAD(ask *a)
-{
-    request_rec *r;
-    apr_table_t **table = asked_table(a, &r);
-    const apr_array_header_t *all = table ? apr_table_elts(*table) : NULL;
-
-    if (!all)
-        return;
-    stock_put(&a->out, mf_stock_stamp(*table));
-    stock_put(&a->out, (apr_uint64_t)all->nelts);
-    for (int i = 0; i < all->nelts; i++) {
-        const apr_table_entry_t *e = &APR_ARRAY_IDX(all, i, apr_table_entry_t);
-        int shared = mf_stock_is_shared(r, table, e->key);
-
-        stock_put_text(&a->out, shared ? e->key : NULL);
-        stock_put_text(&a->out, shared ? e->val : NULL);
-    }
-}
-
-/* Of the request of the call only. Wrong headers are the server's to find: it answers 500. */
-static void op_TABLE_CHANGE(ask *a)
-{
-    request_rec *r;
-    apr_table_t **table = asked_table(a, &r);
-    apr_uint64_t how = stock_get(&a->in);
-    const char *key = stock_get_text(&a->in), *value = stock_get_text(&a->in);
-
-    if (!table)
-        return;
-    if (r != a->call->r || a->in.bad || (how != STOCK_CLEAR && !key) || (how < STOCK_UNSET && !value)) {
-        a->refused = "it changes a table that is not its own to change";
-        return;
-    }
-    if (how == STOCK_CLEAR && *table == r->notes)
-        how = STOCK_CHANGES; /* others' stay */
-    if (key && !mf_stock_is_shared(r, table, key))
-        how = STOCK_CHANGES;
-    switch (how) {
-    case STOCK_CHANGES: break;
-    case STOCK_SET: apr_table_set(*table, key, value); break;
-    case STOCK_ADD: apr_table_add(*table, key, value); break;
-    case STOCK_MERGE: apr_table_merge(*table, key, value); break;
-    case STOCK_UNSET: apr_table_unset(*table, key); break;
-    case STOCK_CLEAR: apr_table_clear(*table); break;
-    default: a->refused = "it changes a table in a way that there is not";
-    }
-    stock_put(&a->out, mf_stock_stamp(*table));
-}
-
 /* ------------------------------------------------------------------------------------------------------- start and log */
 
 static void op_LOG(ask *a)
@@ -261,17 +199,17 @@ static void op_REGISTER_FILTER(ask *a)
         ap_register_output_filter(apr_pstrdup(a->call->pool, name), mf_stock_filter, NULL, (ap_filter_type)type);
 }
 
+/* Of the server's own, and of others: they get nothing from this module. */
 static void op_ADD_FILTER(ask *a)
 {
     request_rec *r = own_request(a);
     const char *name = stock_get_text(&a->in);
-    apr_uint64_t context = stock_get(&a->in);
+    ap_filter_rec_t *rec = name ? ap_get_output_filter_handle(name) : NULL;
 
     if (r)
-        stock_put(&a->out, name && mf_stock_add_filter(a->call, name, context));
+        stock_put(&a->out, rec && ap_add_output_filter_handle(rec, NULL, r, r->connection));
 }
 
-/* Of the server's own: stock modules here have none. */
 static void op_ADD_INPUT_FILTER(ask *a)
 {
     request_rec *r = own_request(a);
@@ -279,14 +217,6 @@ static void op_ADD_INPUT_FILTER(ask *a)
 
     if (r)
         stock_put(&a->out, name && ap_get_input_filter_handle(name) && ap_add_input_filter(name, NULL, r, r->connection));
-}
-
-static void op_REMOVE_FILTER(ask *a)
-{
-    if (!a->call || !a->call->filter)
-        a->refused = "it removes a filter outside of one";
-    else
-        ap_remove_output_filter(a->call->filter);
 }
 
 static void op_PASS_BRIGADE(ask *a)
@@ -302,16 +232,6 @@ static void op_PASS_BRIGADE(ask *a)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- requests */
-
-static void op_CONTENT_TYPE(ask *a)
-{
-    request_rec *r = own_request(a);
-    const char *type = stock_get_text(&a->in);
-    apr_uint64_t trusted = stock_get(&a->in);
-
-    if (r)
-        ap_set_content_type_ex(r, apr_pstrdup(r->pool, type), trusted != 0);
-}
 
 /* A request within the request. Its number, and what the module is to see of it. */
 static void op_SUBREQUEST(ask *a)
@@ -331,8 +251,8 @@ static void op_SUBREQUEST(ask *a)
                   : ap_sub_req_lookup_uri(name, r, filtered ? r->output_filters : NULL);
     view = *a->call;
     view.r = sub;
-    stock_put(&a->out, mf_stock_request_of(sub)->number);
-    mf_stock_pack_request(&view, &a->out);
+    if (!mf_stock_pack_request(&view, &a->out))
+        a->refused = "there is no room for another request";
 }
 
 /* One that was made for the request of the call. */
@@ -559,8 +479,8 @@ void mf_stock_ask(rf_caller *caller, void *module)
         if (!a.refused && a.in.bad)
             a.refused = "stock_ask: the question makes no sense";
     }
-    if (!a.refused && op > STOCK_LAST_PLAIN_)
-        mf_stock_pack_request(a.call, &a.out);
+    if (!a.refused && op > STOCK_LAST_PLAIN_ && !mf_stock_pack_request(a.call, &a.out))
+        a.refused = "stock_ask: there is no room for the request";
     if (a.refused)
         rf_caller_fail(caller, a.refused);
     else

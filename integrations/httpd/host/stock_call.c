@@ -102,6 +102,8 @@ static int revive(mf_stock *m)
             break;
         }
     }
+    if (good)
+        m->down = 0;
     rf_error_clear();
     pthread_mutex_unlock(&m->lock);
     return good;
@@ -155,13 +157,19 @@ static shadow *shadow_of(mf_stock *m, apr_pool_t *pool)
     return s;
 }
 
+/* For requests, the module sees to its memory itself. */
+static int has_shadow(const mf_stock_call *call)
+{
+    return call->pool && !call->r;
+}
+
 /* Begins a message to the module of `call`. 0 if that cannot be called. */
 int mf_stock_begin(mf_stock_call *call, stock_pack *message)
 {
     mf_stock *m = call->m;
-    shadow *s = call->pool ? shadow_of(m, call->pool) : NULL;
+    shadow *s = has_shadow(call) ? shadow_of(m, call->pool) : NULL;
 
-    if (rf_domain_state(m->domain) != RF_OK && !revive(m))
+    if (m->down && !revive(m))
         return 0;
     if (s && !is_good(m, s->generation))
         s->address = 0;
@@ -175,6 +183,13 @@ void mf_stock_answer_end(mf_stock_answer *answer)
 {
     free(answer->own);
     answer->own = NULL;
+}
+
+/* The module says whether the request's end matters to it. */
+static void hold(mf_stock_call *call, apr_uint64_t flags)
+{
+    if (flags & STOCK_POOL_HELD)
+        mf_stock_request_of(call->r)->holding |= (apr_uint32_t)1 << call->m->number;
 }
 
 /* Reads what lies at `at` in the domain: its length, and that many bytes. */
@@ -194,7 +209,9 @@ static int read_answer(mf_stock_call *call, apr_uint64_t at, mf_stock_answer *an
         return 0;
     }
     answer->u = (stock_unpack){ to, length, 0 };
-    if (call->pool) {
+    if (call->r) {
+        hold(call, stock_get(&answer->u));
+    } else if (has_shadow(call)) {
         shadow *s = shadow_of(call->m, call->pool);
         apr_uint64_t address = stock_get(&answer->u);
 
@@ -206,6 +223,15 @@ static int read_answer(mf_stock_call *call, apr_uint64_t at, mf_stock_answer *an
         stock_get(&answer->u);
     }
     return 1;
+}
+
+/* A call has failed. */
+static void fail(mf_stock_call *call)
+{
+    report(call);
+    __atomic_fetch_add(&call->m->counters->faults, 1, __ATOMIC_RELAXED);
+    call->m->down = 1;
+    revive(call->m);
 }
 
 /* Calls the module and ends the message. 1: `answer` is to be read, and ended; 0: it failed, which has been logged. */
@@ -228,19 +254,78 @@ int mf_stock_enter(mf_stock_call *call, stock_kind kind, stock_pack *message, mf
     stock_pack_end(message);
     if (frame)
         give_frame(m, frame, made);
-    if (!good) {
-        report(call);
-        __atomic_fetch_add(&m->counters->faults, 1, __ATOMIC_RELAXED);
-        revive(m);
-    }
+    if (!good)
+        fail(call);
     return good;
+}
+
+/* Calls a hook for a request that names no others: without a message. 1: `result`, and `answer`, if it has anything to read (answer->u.left),
+ * are good; the answer is to be ended. 0: it failed, which has been logged. */
+int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer *answer, int *result)
+{
+    mf_stock *m = call->m;
+    apr_uint64_t at;
+    int good;
+
+    answer->own = NULL;
+    answer->u = (stock_unpack){ NULL, 0, 0 };
+    call->up = current;
+    current = call;
+    at = m->run(hook->hook, hook->function, mf_stock_request_of(call->r)->slot, mf_stock_record_of(m, call->r),
+                ap_get_request_module_loglevel(call->r, m->host.module_index));
+    current = call->up;
+    __atomic_fetch_add(&m->counters->in, 1, __ATOMIC_RELAXED);
+    good = rf_call_status() == RF_OK;
+    if (good && at >> 32) {
+        good = read_answer(call, at, answer);
+        *result = good ? (int)stock_get(&answer->u) : 0;
+    } else if (good) {
+        *result = (apr_int16_t)at;
+        hold(call, at);
+    }
+    if (!good)
+        fail(call);
+    return good;
+}
+
+/* The request ends, which the module wants to know. */
+void mf_stock_end_request(mf_stock *m, request_rec *r)
+{
+    mf_stock_call call = { .m = m };
+    mf_stock_answer answer;
+    stock_pack message;
+
+    if (!m->domain || rf_domain_state(m->domain) != RF_OK || !mf_stock_begin(&call, &message))
+        return;
+    stock_put(&message, mf_stock_request_of(r)->slot);
+    if (mf_stock_enter(&call, STOCK_END_REQUEST, &message, &answer))
+        mf_stock_answer_end(&answer);
+}
+
+static int tell_images(mf_stock *m)
+{
+    mf_stock_call call = { .m = m };
+    mf_stock_answer answer;
+    stock_pack message;
+    apr_uint64_t address = mf_stock_images_address(m);
+
+    if (!address || !mf_stock_begin(&call, &message))
+        return 0;
+    stock_put(&message, address);
+    if (!mf_stock_enter(&call, STOCK_IMAGES, &message, &answer))
+        return 0;
+    mf_stock_answer_end(&answer);
+    return 1;
 }
 
 /* In a new process: what resets return to is the state now. */
 apr_status_t mf_stock_keep(mf_stock *m, server_rec *s)
 {
+    int told = tell_images(m);
+
     forget_frames(m, 1);
-    if (rf_domain_checkpoint(m->domain) != RF_OK) {
+    /* A checkpoint refuses domains with rights to regions. */
+    if (!told || rf_domain_checkpoint(m->domain) != RF_OK || !mf_stock_images_give(m)) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "fenced %s: it will not come back after a failure: %s", m->name, rf_error()->message);
         rf_error_clear();
         return APR_EGENERAL;

@@ -107,31 +107,49 @@ int mf_stock_failed(request_rec *r)
     return q && q->r == r && q->failed;
 }
 
+/* The call by a message, for a request that names others. */
+static int enter(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer *answer, int *result)
+{
+    stock_pack message;
+
+    if (!mf_stock_begin(call, &message))
+        return 0;
+    if (!mf_stock_pack_request(call, &message)) {
+        stock_pack_end(&message);
+        return 0;
+    }
+    stock_put(&message, hook->hook);
+    stock_put(&message, hook->function);
+    if (!mf_stock_enter(call, STOCK_REQUEST_HOOK, &message, answer))
+        return 0;
+    *result = (int)stock_get(&answer->u);
+    return 1;
+}
+
 int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
 {
     mf_stock *m = stock(number);
     const mf_stock_hook *hook = &m->hooks[which];
     mf_stock_call call = { .m = m, .r = r, .pool = r->pool, .changes = changes_of(hook->hook) };
     mf_stock_answer answer;
-    stock_pack message;
     int result, good;
 
     if (mf_stock_failed(r) && hook->hook != STOCK_HOOK_log_transaction)
         return HTTP_INTERNAL_SERVER_ERROR;
-    if (!mf_stock_begin(&call, &message)) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: it has failed before, and is not back yet", m->name);
+    if (r->main || r->prev || r->next || m->down)
+        good = enter(&call, hook, &answer, &result);
+    else
+        good = mf_stock_image_update(mf_stock_request_of(r)) && mf_stock_run(&call, hook, &answer, &result);
+    if (!good) {
+        if (rf_domain_state(m->domain) != RF_OK)
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: it has failed before, and is not back yet", m->name);
+        else if (mf_stock_request_of(r)->full)
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: there is no room for this request", m->name);
         mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    stock_put(&message, hook->hook);
-    stock_put(&message, hook->function);
-    mf_stock_pack_request(&call, &message);
-    if (!mf_stock_enter(&call, STOCK_REQUEST_HOOK, &message, &answer)) {
-        mf_stock_fail(r);
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    result = (int)stock_get(&answer.u);
-    good = mf_stock_unpack_request(&call, &answer.u);
+    if (answer.u.left)
+        good = mf_stock_unpack_request(&call, &answer.u);
     mf_stock_answer_end(&answer);
     if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: its answer makes no sense", m->name);
@@ -211,6 +229,7 @@ apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
     mf_stock_answer answer;
     stock_pack message;
     apr_status_t status;
+    int good;
 
     if (!k) {
         /* Directives such as SetOutputFilter add filters, too. */
@@ -227,10 +246,12 @@ apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
         apr_brigade_cleanup(brigade);
         return APR_EGENERAL;
     }
+    good = mf_stock_pack_request(&call, &message);
     stock_put(&message, m->filter_functions[which]);
     stock_put(&message, k->address);
-    mf_stock_pack_request(&call, &message);
-    if (!mf_stock_enter(&call, STOCK_FILTER, &message, &answer)) {
+    if (!good)
+        stock_pack_end(&message);
+    if (!good || !mf_stock_enter(&call, STOCK_FILTER, &message, &answer)) {
         mf_stock_fail(f->r);
         apr_brigade_cleanup(brigade);
         return APR_EGENERAL;
@@ -243,21 +264,16 @@ apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
     return status;
 }
 
-/* Adds one of the module's own filters, or one of the server's, to a request. */
+/* Adds one of the module's own filters to the request. 0: it has none of that name. */
 int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context)
 {
     mf_stock *m = call->m;
-    ap_filter_rec_t *rec = ap_get_output_filter_handle(name);
-    kept *k;
+    const ap_filter_rec_t *rec = ap_get_output_filter_handle(name);
+    kept *k = apr_pcalloc(call->r->pool, sizeof *k);
 
-    if (!rec)
-        return 0;
+    *k = (kept){ context, m->generation };
     for (unsigned i = 0; i < m->filter_count; i++)
-        if (m->filters[i] == rec) {
-            k = apr_pcalloc(call->r->pool, sizeof *k);
-            *k = (kept){ context, m->generation };
-            return ap_add_output_filter_handle(rec, k, call->r, call->r->connection) != NULL;
-        }
-    /* Others' filters get nothing from this module. */
-    return context == 0 && ap_add_output_filter_handle(rec, NULL, call->r, call->r->connection) != NULL;
+        if (m->filters[i] == rec)
+            return ap_add_output_filter_handle(m->filters[i], k, call->r, call->r->connection) != NULL;
+    return 0;
 }

@@ -151,7 +151,8 @@ const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const 
         return wrong(cmd, m);
     m->object = (apr_uint64_t)(apr_uintptr_t)rf_domain_find_object(m->domain, m->name, NULL);
     m->enter = RF_DLSYM(m->domain, uint64_t, stock_enter, (int, const void *, uint64_t));
-    if (!m->object || !m->enter)
+    m->run = RF_DLSYM(m->domain, uint64_t, stock_run, (uint64_t, uint64_t, uint64_t, uint64_t, int));
+    if (!m->object || !m->enter || !m->run)
         return wrong(cmd, m);
     APR_ARRAY_PUSH(stocks, mf_stock *) = m;
     if (!describe(m, cmd->pool))
@@ -187,6 +188,8 @@ void mf_stock_child_init(apr_pool_t *pool, server_rec *s)
     if (!stocks)
         return;
     mf_stock_run_server_hooks(STOCK_HOOK_child_init, pool, s);
+    if (mf_stock_images_make(s) != APR_SUCCESS)
+        return;
     for (int i = 0; i < stocks->nelts; i++)
         mf_stock_keep(APR_ARRAY_IDX(stocks, i, mf_stock *), s);
 }

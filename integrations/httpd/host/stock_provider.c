@@ -66,7 +66,11 @@ static int check(int k, stock_provide what, request_rec *r, const char *one, con
     }
     stock_put(&message, what);
     stock_put(&message, all[k].address);
-    mf_stock_pack_request(&call, &message);
+    if (!mf_stock_pack_request(&call, &message)) {
+        stock_pack_end(&message);
+        mf_stock_fail(r);
+        return -1;
+    }
     stock_put_text(&message, one);
     stock_put_text(&message, two);
     stock_put(&message, line ? line->address : 0);

@@ -1,7 +1,5 @@
-/* Requests as stock modules see them: what has changed since the module last saw one goes in, what it may change comes out. */
+/* Requests of fenced stock modules: which there are, and what modules may change of them. */
 #include "stock.h"
-
-#include "apr_random.h"
 
 static const stock_field texts[] = { STOCK_TEXTS(STOCK_FIELD_) };
 static const stock_field numbers[] = { STOCK_NUMBERS(STOCK_FIELD_) };
@@ -15,6 +13,10 @@ static apr_status_t forget(void *request)
         at = &(*at)->next;
     if (at && *at)
         *at = gone->next;
+    for (int i = 0; gone->holding; i++, gone->holding >>= 1)
+        if (gone->holding & 1)
+            mf_stock_end_request(APR_ARRAY_IDX(mf_stocks(), i, mf_stock *), gone->r);
+    mf_stock_image_end(gone);
     return APR_SUCCESS;
 }
 
@@ -48,31 +50,13 @@ request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number)
 
     if (!call || !call->r)
         return NULL;
+    if (mf_stock_request_of(call->r)->number == number)
+        return call->r;
     list = ap_get_module_config(call->r->connection->conn_config, &fenced_module);
     for (mf_stock_request *q = list ? *list : NULL; q; q = q->next)
         if (q->number == number)
             return q->r;
     return NULL;
-}
-
-/* A number that changes with the table. Not its addresses: those are the server's. */
-apr_uint64_t mf_stock_stamp(const apr_table_t *table)
-{
-    static apr_uint64_t secret;
-    const apr_array_header_t *all = apr_table_elts(table);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)all->elts;
-    apr_uint64_t stamp;
-
-    if (!secret) {
-        apr_generate_random_bytes((unsigned char *)&secret, sizeof secret);
-        secret |= 1;
-    }
-    stamp = secret + (apr_uint64_t)all->nelts;
-    for (int i = 0; i < all->nelts; i++) {
-        stamp = (stamp ^ (apr_uintptr_t)e[i].key) * secret;
-        stamp = ((stamp >> 29) ^ stamp ^ (apr_uintptr_t)e[i].val) * secret;
-    }
-    return (stamp >> 32) | 1;
 }
 
 apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which)
@@ -83,103 +67,23 @@ apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which)
     return which < STOCK_TABLES && *tables[which] ? tables[which] : NULL;
 }
 
-static void pack_address(stock_pack *p, const apr_sockaddr_t *a)
-{
-    stock_put(p, a ? (apr_uint64_t)a->family : 0);
-    stock_put(p, a ? a->port : 0);
-    stock_put_bytes(p, a ? a->ipaddr_ptr : NULL, a ? (apr_size_t)a->ipaddr_len : 0);
-}
-
-static void pack_connection(stock_pack *p, const request_rec *r)
-{
-    const conn_rec *c = r->connection;
-
-    stock_put(p, (apr_uint64_t)c->id);
-    stock_put_text(p, c->client_ip);
-    stock_put_text(p, c->local_ip);
-    stock_put_text(p, c->log_id);
-    pack_address(p, c->client_addr);
-    pack_address(p, c->local_addr);
-    pack_address(p, r->useragent_addr);
-}
-
-static unsigned server_number(const server_rec *s);
-
-static apr_uint64_t number_of(request_rec *r)
-{
-    return r ? mf_stock_request_of(r)->number : 0;
-}
-
 static apr_uint64_t record_address(const mf_stock *m, const mf_stock_record *record)
 {
     return record && (record->generation == 0 || record->generation == m->generation) ? record->address : 0;
 }
 
-/* Without a file, what is known of files has never been set: a module must not see what lies there. */
-static int is_set(const request_rec *r, const stock_field *f)
+/* The module's record of the directory that the request is in. */
+apr_uint64_t mf_stock_record_of(const mf_stock *m, request_rec *r)
 {
-    return r->finfo.filetype != APR_NOFILE || f->offset < offsetof(request_rec, finfo) ||
-           f->offset >= offsetof(request_rec, finfo) + sizeof r->finfo;
+    return r->per_dir_config ? record_address(m, ap_get_module_config(r->per_dir_config, &m->host)) : 0;
 }
 
-/* What the module has not seen yet of one request. */
-static void pack_one(mf_stock *m, stock_pack *p, request_rec *r)
-{
-    mf_stock_request *q = mf_stock_request_of(r);
-    mf_stock_seen *seen = q->seen[m->number];
-    int fresh = !seen || seen->generation != m->generation;
-    apr_uint64_t changed = 0;
-    const char *now[STOCK_TEXT_COUNT];
-
-    if (fresh) {
-        seen = q->seen[m->number] = apr_pcalloc(r->pool, sizeof *seen);
-        seen->generation = m->generation;
-        changed = STOCK_CONNECTION_CHANGED;
-    }
-    stock_put(p, q->number);
-    stock_put(p, seen->twin);
-    stock_put(p, number_of(r->main));
-    stock_put(p, number_of(r->prev));
-    stock_put(p, number_of(r->next));
-    stock_put(p, server_number(r->server));
-    stock_put(p, r->per_dir_config ? record_address(m, ap_get_module_config(r->per_dir_config, &m->host)) : 0);
-    stock_put(p, (apr_uint64_t)ap_get_request_module_loglevel(r, m->host.module_index));
-    stock_put(p, (apr_uint64_t)r->connection->keepalive);
-    stock_put(p, (apr_uint64_t)r->connection->keepalives);
-    stock_put(p, (apr_uint64_t)r->connection->aborted);
-    for (int i = 0; i < STOCK_NUMBER_COUNT; i++)
-        stock_put(p, is_set(r, &numbers[i]) ? stock_number_of(r, &numbers[i]) : 0);
-    for (int i = 0; i < STOCK_TABLES; i++)
-        stock_put(p, mf_stock_table(r, (apr_uint64_t)i) ? mf_stock_stamp(*mf_stock_table(r, (apr_uint64_t)i)) : 0);
-    for (int i = 0; i < STOCK_TEXT_COUNT; i++) {
-        now[i] = *stock_text_of(r, &texts[i]);
-        if (now[i] != seen->texts[i] && (!now[i] || !seen->texts[i] || strcmp(now[i], seen->texts[i]) != 0))
-            changed |= (apr_uint64_t)1 << i;
-    }
-    if (r->content_languages != seen->languages)
-        changed |= STOCK_LANGUAGES_CHANGED;
-    stock_put(p, changed);
-    for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (changed >> i & 1) {
-            stock_put_text(p, now[i]);
-            /* A copy: the server changes some of them where they are. */
-            seen->texts[i] = apr_pstrdup(r->pool, now[i]);
-        }
-    if (changed & STOCK_LANGUAGES_CHANGED) {
-        seen->languages = r->content_languages;
-        stock_put(p, r->content_languages ? (apr_uint64_t)r->content_languages->nelts + 1 : 0);
-        for (int i = 0; r->content_languages && i < r->content_languages->nelts; i++)
-            stock_put_text(p, APR_ARRAY_IDX(r->content_languages, i, const char *));
-    }
-    if (changed & STOCK_CONNECTION_CHANGED)
-        pack_connection(p, r);
-}
-
-/* The request of the call, and those that it names. */
-void mf_stock_pack_request(mf_stock_call *call, stock_pack *p)
+/* The request of the call, and those that it names: where their images are, and what each module has for itself. 0: there is no room. */
+int mf_stock_pack_request(mf_stock_call *call, stock_pack *p)
 {
     request_rec *all[STOCK_LINKS];
     unsigned count = 0;
+    int good = 1;
 
     if (call->r)
         all[count++] = call->r;
@@ -196,8 +100,14 @@ void mf_stock_pack_request(mf_stock_call *call, stock_pack *p)
         }
     }
     stock_put(p, count);
-    for (unsigned i = 0; i < count; i++)
-        pack_one(call->m, p, all[i]);
+    for (unsigned i = count; i > 0; i--) /* links need slots */
+        good &= mf_stock_image_update(mf_stock_request_of(all[i - 1]));
+    for (unsigned i = 0; i < count; i++) {
+        stock_put(p, mf_stock_request_of(all[i])->slot);
+        stock_put(p, mf_stock_record_of(call->m, all[i]));
+        stock_put(p, (apr_uint64_t)ap_get_request_module_loglevel(all[i], call->m->host.module_index));
+    }
+    return good;
 }
 
 static void take_number(mf_stock_call *call, unsigned i, apr_uint64_t value)
@@ -211,22 +121,19 @@ static void take_number(mf_stock_call *call, unsigned i, apr_uint64_t value)
     stock_set_number(r, &numbers[i], value);
 }
 
-static void take_text(mf_stock_call *call, mf_stock_seen *seen, unsigned i, const char *value)
+static void take_text(mf_stock_call *call, unsigned i, const char *value)
 {
-    /* What is not taken over is told again. The server relies on there being a URI. */
-    if (!(texts[i].changes & (STOCK_CHANGES_ALWAYS | call->changes)) || (!value && texts[i].offset == offsetof(request_rec, uri))) {
-        seen->texts[i] = "\1";
-        return;
-    }
-    *stock_text_of(call->r, &texts[i]) = apr_pstrdup(call->r->pool, value);
-    seen->texts[i] = apr_pstrdup(call->r->pool, value);
+    /* The server relies on there being a URI. */
+    if ((texts[i].changes & (STOCK_CHANGES_ALWAYS | call->changes)) && (value || texts[i].offset != offsetof(request_rec, uri)))
+        *stock_text_of(call->r, &texts[i]) = apr_pstrdup(call->r->pool, value);
 }
 
 /* Modules of the server keep addresses in notes, under names of their own. Fenced ones see and write only those that are known to be
  * texts, and those that begin with X-. */
 int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key)
 {
-    static const char *const texts_of_notes[] = { "alias-forced-type", "dir-index-names", "error-notes", "no-etag", "verbose-error-to" };
+    static const char *const texts_of_notes[] = { "alias-forced-type", "dir-index-names", "error-notes",
+                                                 "no-etag", "variant-list", "verbose-error-to" };
 
     if (table != &r->notes || strncasecmp(key, "X-", 2) == 0)
         return 1;
@@ -260,51 +167,124 @@ static void take_table(request_rec *r, apr_uint64_t which, stock_unpack *u)
     *table = all;
 }
 
-/* Takes over what the module has changed in the request of the call, as far as it may. 0: that cannot be read. */
+int mf_stock_is_list(const request_rec *r, apr_table_t *const *table, const char *key)
+{
+    return table == &r->notes && strcasecmp(key, STOCK_LIST_NOTE) == 0;
+}
+
+static void set_list(request_rec *r, const char *key, const char *value)
+{
+    apr_array_header_t *all = apr_array_make(r->pool, 2, sizeof(char *));
+    char *next, *part = apr_strtok(apr_pstrdup(r->pool, value), "/", &next);
+
+    for (; part; part = apr_strtok(NULL, "/", &next))
+        APR_ARRAY_PUSH(all, char *) = part;
+    apr_table_setn(r->notes, apr_pstrdup(r->pool, key), (char *)all);
+}
+
+/* A change of one of the tables. Wrong headers are the server's to find: it answers 500. */
+static int change_table(request_rec *r, stock_change how, apr_uint64_t which, const char *key, const char *value)
+{
+    apr_table_t **table = mf_stock_table(r, which);
+
+    if (!table || (how != STOCK_CLEAR && !key) || (how < STOCK_UNSET && !value))
+        return 0;
+    if (key && mf_stock_is_list(r, table, key)) {
+        if (how == STOCK_SET)
+            set_list(r, key, value);
+        return 1;
+    }
+    if ((how == STOCK_CLEAR && *table == r->notes) || (key && !mf_stock_is_shared(r, table, key)))
+        return 1; /* others' stay */
+    if (how == STOCK_SET)
+        apr_table_set(*table, key, value);
+    else if (how == STOCK_ADD)
+        apr_table_add(*table, key, value);
+    else if (how == STOCK_MERGE)
+        apr_table_merge(*table, key, value);
+    else if (how == STOCK_UNSET)
+        apr_table_unset(*table, key);
+    else
+        apr_table_clear(*table);
+    return 1;
+}
+
+/* Does what the module has done. 0: it makes no sense. */
+static int take_change(mf_stock_call *call, stock_unpack *u)
+{
+    request_rec *r = call->r, *of = r;
+    apr_uint64_t how = stock_get(u), number = stock_get(u), which = stock_get(u);
+    const char *key = stock_get_text(u), *value = stock_get_text(u);
+
+    /* Tables are those of the request, or of one that it is within; all else is its own. */
+    while (of && mf_stock_request_of(of)->number != number)
+        of = of->main;
+    if (u->bad || !of || (of != r && how > STOCK_CLEAR))
+        return 0;
+    switch (how) {
+    case STOCK_SET:
+    case STOCK_ADD:
+    case STOCK_MERGE:
+    case STOCK_UNSET:
+    case STOCK_CLEAR: return change_table(of, (stock_change)how, which, key, value);
+    case STOCK_SET_TYPE: ap_set_content_type_ex(r, apr_pstrdup(r->pool, key), which != 0); return 1;
+    case STOCK_ADD_OWN: return key && mf_stock_add_filter(call, key, which);
+    case STOCK_REMOVE_FILTER:
+        if (call->filter)
+            ap_remove_output_filter(call->filter);
+        return call->filter != NULL;
+    default: return 0;
+    }
+}
+
+static void take_languages(request_rec *r, stock_unpack *u)
+{
+    apr_uint64_t count = stock_get(u);
+
+    r->content_languages = count ? apr_array_make(r->pool, 2, sizeof(char *)) : NULL;
+    for (; count > 1 && !u->bad; count--) {
+        const char *language = stock_get_text(u);
+
+        if (language)
+            APR_ARRAY_PUSH(r->content_languages, const char *) = apr_pstrdup(r->pool, language);
+    }
+}
+
+/* Numbers and texts, each kind behind a mask of those that have changed. 0: the masks make no sense. */
+static int take_fields(mf_stock_call *call, stock_unpack *u)
+{
+    apr_uint64_t changed = stock_get(u);
+
+    if (changed >> STOCK_NUMBER_COUNT)
+        return 0;
+    for (; changed; changed &= changed - 1)
+        take_number(call, (unsigned)__builtin_ctzll(changed), stock_get(u));
+    changed = stock_get(u);
+    if ((changed & ~STOCK_LANGUAGES_CHANGED) >> STOCK_TEXT_COUNT)
+        return 0;
+    for (apr_uint64_t left = changed & ~STOCK_LANGUAGES_CHANGED; left; left &= left - 1)
+        take_text(call, (unsigned)__builtin_ctzll(left), stock_get_text(u));
+    if (changed & STOCK_LANGUAGES_CHANGED)
+        take_languages(call->r, u);
+    return !u->bad;
+}
+
+/* Takes over what the module has changed in the request of the call, as far as it may. 0: that makes no sense. */
 int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u)
 {
-    request_rec *r = call->r;
-    apr_uint64_t twins = stock_get(u), number, changed, tables;
-    mf_stock_seen *seen;
+    apr_uint64_t fields = stock_get(u), changed;
+    int good = call->r && (!fields || take_fields(call, u));
 
-    for (; twins && !u->bad; twins--) {
-        request_rec *one;
-        mf_stock_request *q;
-
-        number = stock_get(u);
-        one = mf_stock_find(call, number);
-        q = one ? mf_stock_request_of(one) : NULL;
-        number = stock_get(u);
-        if (q && q->seen[call->m->number])
-            q->seen[call->m->number]->twin = number;
-    }
-    if (!r || u->bad)
-        return !u->bad;
-    seen = mf_stock_request_of(r)->seen[call->m->number];
+    for (changed = stock_get(u); good && changed && !u->bad; changed--)
+        good = take_change(call, u);
+    if (!good || !fields)
+        return good && !u->bad;
     changed = stock_get(u);
-    for (unsigned i = 0; i < STOCK_NUMBER_COUNT; i++)
-        if (changed >> i & 1)
-            take_number(call, i, stock_get(u));
-    changed = stock_get(u);
-    for (unsigned i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (changed >> i & 1)
-            take_text(call, seen, i, stock_get_text(u));
-    if (changed & STOCK_LANGUAGES_CHANGED) {
-        apr_uint64_t count = stock_get(u);
-
-        r->content_languages = count ? apr_array_make(r->pool, 2, sizeof(char *)) : NULL;
-        for (; count > 1 && !u->bad; count--) {
-            const char *language = stock_get_text(u);
-
-            if (language)
-                APR_ARRAY_PUSH(r->content_languages, const char *) = apr_pstrdup(r->pool, language);
-        }
-        seen->languages = r->content_languages;
-    }
-    tables = stock_get(u);
     for (unsigned i = 0; i < STOCK_TABLES; i++)
-        if (tables >> i & 1)
-            take_table(r, i, u);
+        if (changed >> i & 1)
+            take_table(call->r, i, u);
+    /* What is not taken over is told again. */
+    mf_stock_request_of(call->r)->image->version++;
     return !u->bad;
 }
 
@@ -321,7 +301,7 @@ void mf_stock_forget_servers(void)
     servers = 0;
 }
 
-static unsigned server_number(const server_rec *s)
+unsigned mf_stock_server_number(const server_rec *s)
 {
     numbered *n = ap_get_module_config(s->module_config, &fenced_module);
 
@@ -336,7 +316,7 @@ static unsigned server_number(const server_rec *s)
 
 void mf_stock_pack_server(mf_stock *m, stock_pack *p, const server_rec *s)
 {
-    stock_put(p, server_number(s));
+    stock_put(p, mf_stock_server_number(s));
     stock_put(p, s->module_config ? record_address(m, ap_get_module_config(s->module_config, &m->host)) : 0);
     stock_put_text(p, s->server_hostname);
     stock_put_text(p, s->server_admin);

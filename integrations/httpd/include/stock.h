@@ -1,6 +1,7 @@
 /* stock.h - what mod_fenced and the library of fenced stock modules agree on: messages, and what stands in them.
  *
- * Control crosses by two functions. The server calls a module's `stock_enter(kind, message, length)`, which returns a stock_answer. The
+ * Control crosses by three functions. The server calls a module's `stock_enter(kind, message, length)`, which returns an answer, and, for
+ * hooks of requests, `stock_run(hook, function, slot, record, level)`, which needs no message: the request is in stock_image.h. The
  * module's library calls the server's `stock_ask(op, message, length, reply, capacity)`, which returns the reply's length; what did not
  * fit is fetched. A message is a row of items, each a number of 8 bytes or a text: its length plus 1 (0: NULL), its bytes, a NUL, zeros up
  * to a multiple of 8. No addresses of the server's are in it; a module gets its own ones back as it gave them. */
@@ -26,7 +27,9 @@ typedef enum stock_kind {
     STOCK_REQUEST_HOOK, /* a hook of a request */
     STOCK_FILTER,       /* an output filter */
     STOCK_PROVIDER,     /* a stock_provide: a function that authorizes or authenticates */
-    STOCK_END_POOL      /* memory of the server is gone, and what the module has had for it */
+    STOCK_END_POOL,     /* memory of the server is gone, and what the module has had for it */
+    STOCK_END_REQUEST,  /* the same, of a request */
+    STOCK_IMAGES        /* to be told where requests are */
 } stock_kind;
 
 typedef enum stock_config { STOCK_CREATE_DIR, STOCK_MERGE_DIR, STOCK_CREATE_SERVER, STOCK_MERGE_SERVER, STOCK_CONFIGS } stock_config;
@@ -37,10 +40,10 @@ typedef enum stock_provide { STOCK_PARSE_REQUIRE, STOCK_CHECK_AUTHORIZATION, STO
 /* What a module asks for. What is in the second list sees and changes the request: the module's changes of it go with the question, the
  * server's come with the answer. */
 #define STOCK_PLAIN_OPS(X)                                                                                                                  \
-    X(FETCH) X(HOOK) X(TABLE_LOAD) X(TABLE_CHANGE) X(LOG) X(CONTEXT) X(EXPRESSION) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)    \
+    X(FETCH) X(HOOK) X(LOG) X(CONTEXT) X(EXPRESSION) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)    \
     X(REGISTER_PROVIDER) X(METHOD)
 #define STOCK_SYNCED_OPS(X)                                                                                                                 \
-    X(EVALUATE) X(ADD_FILTER) X(ADD_INPUT_FILTER) X(REMOVE_FILTER) X(PASS_BRIGADE) X(CONTENT_TYPE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) \
+    X(EVALUATE) X(ADD_FILTER) X(ADD_INPUT_FILTER) X(PASS_BRIGADE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) \
     X(CONTEXT_INFO) X(DOCUMENT_ROOT) X(WRITE) X(DISCARD_BODY) X(MEETS_CONDITIONS) X(ASK_TEXT) X(SET_NUMBER)
 #define STOCK_OP_(name) STOCK_ASK_##name,
 typedef enum stock_op {
@@ -66,8 +69,25 @@ typedef enum stock_text {
 /* STOCK_ASK_SET_NUMBER */
 typedef enum stock_set { STOCK_SET_LENGTH, STOCK_SET_MTIME, STOCK_SET_ETAG, STOCK_SET_MODIFIED, STOCK_SET_RANGES } stock_set;
 
-/* STOCK_ASK_TABLE_CHANGE */
-typedef enum stock_change { STOCK_SET, STOCK_ADD, STOCK_MERGE, STOCK_UNSET, STOCK_CLEAR, STOCK_CHANGES } stock_change;
+/* A note whose value is an array of texts, which are parts of a file's name: mod_mime tells mod_negotiation by it what it does not know. In
+ * messages it is a text, with slashes between the parts. */
+#define STOCK_LIST_NOTE "ap-mime-exceptions-list"
+
+/* What a module has done to its request, besides what is in its twin. The server does the same when it is told: with the next question that
+ * sees it, or when the module returns. */
+typedef enum stock_change {
+    STOCK_SET, /* a table */
+    STOCK_ADD,
+    STOCK_MERGE,
+    STOCK_UNSET,
+    STOCK_CLEAR,
+    STOCK_SET_TYPE,     /* ap_set_content_type_ex */
+    STOCK_ADD_OWN,      /* one of the module's own output filters */
+    STOCK_REMOVE_FILTER /* the one that runs */
+} stock_change;
+
+/* What stock_run returns if there is no answer to read: the result, and these. An address is larger. */
+enum { STOCK_POOL_HELD = 1 << 16 /* the request's end matters to the module */ };
 
 /* ------------------------------------------------------------------------------------------------------------------ hooks */
 
@@ -95,18 +115,19 @@ typedef enum stock_hook {
 
 /* ---------------------------------------------------------------------------------------------------------------- requests */
 
-/* Who may change a field. The file's name and the user are settled before access is decided: later changes of them are not taken over. */
-enum { STOCK_READ = 0, STOCK_CHANGES_ALWAYS = 1, STOCK_CHANGES_NAME = 2, STOCK_CHANGES_USER = 4 };
+/* Who may change a field. The file's name and the user are settled before access is decided: later changes of them are not taken over.
+ * In place: the server, or a module, also changes the text where it lies. */
+enum { STOCK_READ = 0, STOCK_CHANGES_ALWAYS = 1, STOCK_CHANGES_NAME = 2, STOCK_CHANGES_USER = 4, STOCK_IN_PLACE = 8 };
 
 /* Texts of request_rec. */
 #define STOCK_TEXTS(X)                                                                                                                      \
     X(the_request, STOCK_READ) X(protocol, STOCK_READ) X(hostname, STOCK_READ) X(status_line, STOCK_CHANGES_ALWAYS) X(method, STOCK_READ)    \
     X(range, STOCK_READ) X(content_type, STOCK_CHANGES_ALWAYS) X(handler, STOCK_CHANGES_ALWAYS) X(content_encoding, STOCK_CHANGES_ALWAYS)    \
-    X(vlist_validator, STOCK_CHANGES_ALWAYS) X(user, STOCK_CHANGES_USER) X(ap_auth_type, STOCK_CHANGES_USER) X(unparsed_uri, STOCK_READ)     \
-    X(uri, STOCK_CHANGES_NAME) X(filename, STOCK_CHANGES_NAME) X(canonical_filename, STOCK_CHANGES_NAME) X(path_info, STOCK_CHANGES_NAME)    \
-    X(args, STOCK_CHANGES_NAME) X(useragent_ip, STOCK_READ) X(useragent_host, STOCK_READ) X(log_id, STOCK_READ)                              \
+    X(vlist_validator, STOCK_CHANGES_ALWAYS) X(user, STOCK_CHANGES_USER | STOCK_IN_PLACE) X(ap_auth_type, STOCK_CHANGES_USER) X(unparsed_uri, STOCK_READ)     \
+    X(uri, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(filename, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(canonical_filename, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(path_info, STOCK_CHANGES_NAME | STOCK_IN_PLACE)    \
+    X(args, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(useragent_ip, STOCK_READ) X(useragent_host, STOCK_READ) X(log_id, STOCK_READ)                              \
     X(parsed_uri.scheme, STOCK_READ) X(parsed_uri.hostinfo, STOCK_READ) X(parsed_uri.user, STOCK_READ) X(parsed_uri.password, STOCK_READ)    \
-    X(parsed_uri.hostname, STOCK_READ) X(parsed_uri.port_str, STOCK_READ) X(parsed_uri.path, STOCK_READ) X(parsed_uri.query, STOCK_READ)     \
+    X(parsed_uri.hostname, STOCK_READ) X(parsed_uri.port_str, STOCK_READ) X(parsed_uri.path, STOCK_READ | STOCK_IN_PLACE) X(parsed_uri.query, STOCK_READ | STOCK_IN_PLACE)     \
     X(parsed_uri.fragment, STOCK_READ)
 
 /* Its numbers. */
@@ -133,9 +154,8 @@ typedef struct stock_field {
 enum { STOCK_TEXT_COUNT = 0 STOCK_TEXTS(STOCK_COUNT_), STOCK_NUMBER_COUNT = 0 STOCK_NUMBERS(STOCK_COUNT_) };
 _Static_assert(STOCK_TEXT_COUNT < 62, "texts are told by the bits of a number");
 
-/* Bits of the mask of what has changed, above those of texts. */
+/* A bit of the mask of what has changed, above those of texts. */
 #define STOCK_LANGUAGES_CHANGED ((uint64_t)1 << 62)
-#define STOCK_CONNECTION_CHANGED ((uint64_t)1 << 63)
 
 static inline uint64_t stock_number_of(const void *record, const stock_field *f) {
     uint64_t value = 0;

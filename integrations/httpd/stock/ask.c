@@ -40,7 +40,7 @@ void stock_ask_send(question *q, stock_op op)
 void stock_ask_end(question *q, stock_op op)
 {
     if (is_synced(op))
-        stock_take_requests(&q->in, stock_entry->pool);
+        stock_take_requests(&q->in);
     if (q->in.bad)
         abort();
     free(q->own);

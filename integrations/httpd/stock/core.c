@@ -223,14 +223,8 @@ int ap_expr_exec(request_rec *r, const ap_expr_info_t *e, const char **error)
 
 void ap_set_content_type_ex(request_rec *r, const char *type, int trusted)
 {
-    question q;
-
-    stock_ask_begin(&q, STOCK_ASK_CONTENT_TYPE);
-    stock_put(&q.out, stock_number(r));
-    stock_put_text(&q.out, type);
-    stock_put(&q.out, (uint64_t)trusted);
-    stock_ask_send(&q, STOCK_ASK_CONTENT_TYPE);
-    stock_ask_end(&q, STOCK_ASK_CONTENT_TYPE);
+    r->content_type = type;
+    stock_note_change(stock_twin_of(r), STOCK_SET_TYPE, trusted != 0, type, NULL);
 }
 
 void ap_set_content_type(request_rec *r, const char *type)
@@ -240,10 +234,8 @@ void ap_set_content_type(request_rec *r, const char *type)
 
 static request_rec *look_up(const request_rec *r, const char *name, int by_file, int filtered)
 {
-    request_rec *sub = NULL;
-    uint64_t number;
     question q;
-    twin *t;
+    twin *sub;
 
     stock_ask_begin(&q, STOCK_ASK_SUBREQUEST);
     stock_put(&q.out, stock_number(r));
@@ -251,14 +243,11 @@ static request_rec *look_up(const request_rec *r, const char *name, int by_file,
     stock_put(&q.out, (uint64_t)filtered);
     stock_put_text(&q.out, name);
     stock_ask_send(&q, STOCK_ASK_SUBREQUEST);
-    number = stock_get(&q.in);
-    t = stock_take_requests(&q.in, stock_entry->pool);
-    if (t && t->number == number)
-        sub = &t->r;
+    sub = stock_take_requests(&q.in);
     stock_ask_end(&q, STOCK_ASK_SUBREQUEST);
     if (!sub)
         abort();
-    return sub;
+    return &sub->r;
 }
 
 request_rec *ap_sub_req_lookup_uri(const char *uri, const request_rec *r, ap_filter_t *next)

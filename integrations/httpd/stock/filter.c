@@ -41,10 +41,11 @@ static ap_filter_t *add(stock_op op, const char *name, void *context, const requ
     question q;
     int good;
 
+    if (context)
+        return NULL; /* others' filters get nothing from this module */
     stock_ask_begin(&q, op);
     stock_put(&q.out, stock_number(r));
     stock_put_text(&q.out, name);
-    stock_put(&q.out, (uintptr_t)context);
     stock_ask_send(&q, op);
     good = (int)stock_get(&q.in);
     stock_ask_end(&q, op);
@@ -53,7 +54,10 @@ static ap_filter_t *add(stock_op op, const char *name, void *context, const requ
 
 ap_filter_t *ap_add_output_filter(const char *name, void *context, request_rec *r, conn_rec *c)
 {
-    return add(STOCK_ASK_ADD_FILTER, name, context, r);
+    if (!ap_get_output_filter_handle(name))
+        return add(STOCK_ASK_ADD_FILTER, name, context, r);
+    stock_note_change(stock_twin_of(r), STOCK_ADD_OWN, (uintptr_t)context, name, NULL);
+    return (ap_filter_t *)(void *)&next;
 }
 
 ap_filter_t *ap_add_input_filter(const char *name, void *context, request_rec *r, conn_rec *c)
@@ -76,13 +80,9 @@ ap_filter_rec_t *ap_get_output_filter_handle(const char *name)
 
 void ap_remove_output_filter(ap_filter_t *f)
 {
-    question q;
-
     if (!stock_entry || f != stock_entry->filter)
         abort();
-    stock_ask_begin(&q, STOCK_ASK_REMOVE_FILTER);
-    stock_ask_send(&q, STOCK_ASK_REMOVE_FILTER);
-    stock_ask_end(&q, STOCK_ASK_REMOVE_FILTER);
+    stock_note_change(stock_entry->t, STOCK_REMOVE_FILTER, 0, NULL, NULL);
 }
 
 apr_status_t ap_pass_brigade(ap_filter_t *f, apr_bucket_brigade *brigade)
@@ -151,16 +151,18 @@ apr_status_t ap_pass_brigade_fchk(request_rec *r, apr_bucket_brigade *brigade, c
 
 /* ------------------------------------------------------------------------------------------------------------ being called */
 
-void stock_filter(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
+void stock_filter(stock_unpack *u, stock_pack *p)
 {
+    twin *t = stock_take_requests(u);
     uintptr_t function = stock_get(u);
     ap_filter_t f = { 0 };
     apr_status_t status;
 
     f.ctx = (void *)(uintptr_t)stock_get(u);
-    stock_entry->t = stock_take_requests(u, pool);
-    if (!stock_entry->t)
+    if (!t)
         abort();
+    stock_entry->t = t;
+    stock_entry->pool = t->pool;
     f.r = &stock_entry->t->r;
     f.c = &stock_entry->t->c;
     f.next = (ap_filter_t *)(void *)&next;

@@ -50,20 +50,26 @@ TYPED(check_access_ex, access_checker_ex)
 TYPED(check_authn, check_user_id)
 TYPED(check_authz, auth_checker)
 
-void stock_request_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
+OFTEN int stock_call_hook(stock_hook hook, uintptr_t function, request_rec *r)
 {
+    if (hook == STOCK_HOOK_insert_filter || hook == STOCK_HOOK_insert_error_filter) {
+        ((void (*)(request_rec *))function)(r);
+        return OK;
+    }
+    return ((int (*)(request_rec *))function)(r);
+}
+
+void stock_request_hook(stock_unpack *u, stock_pack *p)
+{
+    twin *t = stock_take_requests(u);
     stock_hook hook = (stock_hook)stock_get(u);
     uintptr_t function = stock_get(u);
-    int result = OK;
 
-    stock_entry->t = stock_take_requests(u, pool);
-    if (!stock_entry->t)
+    if (!t)
         abort();
-    if (hook == STOCK_HOOK_insert_filter || hook == STOCK_HOOK_insert_error_filter)
-        ((void (*)(request_rec *))function)(&stock_entry->t->r);
-    else
-        result = ((int (*)(request_rec *))function)(&stock_entry->t->r);
-    stock_put(p, (uint64_t)(int64_t)result);
+    stock_entry->t = t;
+    stock_entry->pool = t->pool;
+    stock_put(p, (uint64_t)(int64_t)stock_call_hook(hook, function, &t->r));
     stock_tell_changes(p);
 }
 

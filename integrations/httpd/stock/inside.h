@@ -14,27 +14,36 @@
 #include "apr_tables.h"
 #include "util_filter.h"
 
-#include "stock.h"
+#include "stock_image.h"
 
-enum { TWINS = 512 /* requests at a time */, OWN = 1 /* the module's place in vectors of configuration; 0 is the core's */ };
+enum { OWN = 1 /* the module's place in vectors of configuration; 0 is the core's */ };
 
-/* The module's own of a request of the server's. */
+enum { TEXTS = 480 /* bytes of texts that a twin has room for */ };
+
+/* The module's own of a request of the server's. A page: what a call touches anew costs more than what it does. */
 typedef struct twin {
-    request_rec r;
+    _Alignas(4096) request_rec r;
+    uint64_t number, version; /* of the image that it was made from; 0: unused */
+    request_rec taken;        /* `r`, as it was when the server and the module agreed last */
     conn_rec c;
-    uint64_t number; /* the server's for it; 0: unused */
-    apr_pool_t *pool;
-    const char *texts[STOCK_TEXT_COUNT]; /* as the server gave them */
-    char *copies[STOCK_TEXT_COUNT];      /* what the module was given to see, and may change where it is */
-    uint64_t numbers[STOCK_NUMBER_COUNT];
-    apr_array_header_t *languages;
+    apr_pool_t *pool;         /* cleared when the next request has the slot */
+    int used;                 /* it has been, so that it matters */
+    unsigned made;            /* tables that have been, bits */
+    stock_image_text texts[STOCK_TEXT_COUNT];
+    char *copies;             /* of texts that may be changed where they are, all of them twice: the second is as it was */
+    uint32_t copied;          /* bytes of one */
+    int elsewhere;            /* such a text is where the module has put it */
+    uint32_t languages_at;
     int language_count;
-    uint64_t stamps[STOCK_TABLES], loaded[STOCK_TABLES]; /* of the server's tables, and of what is here */
-    void *dir_config[OWN + 1], *request_config[OWN + 1];
+    uint32_t loaded[STOCK_TABLES]; /* versions of tables */
+    void *dir_config[OWN + 1], *request_config[OWN + 1], *conn_config[OWN + 1];
     struct ap_logconf log;
-    apr_sockaddr_t client, local, agent;
     ap_filter_t core_filter; /* what stands for the server's filters */
+    stock_pack *changes;     /* that the server does not know of, and are not in `r` */
+    uint64_t change_count;
+    char first[2 * TEXTS];
 } twin;
+_Static_assert(sizeof(twin) == 4096, "a twin is a page");
 
 /* The call from the server that runs on this thread. */
 typedef struct entry {
@@ -43,6 +52,7 @@ typedef struct entry {
     apr_pool_t *pool;
     ap_filter_t *filter;
     apr_bucket_brigade *brigade;
+    int allocates; /* it has used a pool */
 } entry;
 extern __thread entry *stock_entry;
 
@@ -61,14 +71,26 @@ void stock_ask_send(question *q, stock_op op);
 void stock_ask_end(question *q, stock_op op);
 
 /* request.c */
+extern const char *stock_images; /* where requests are */
+/* What each call runs stands together. */
+#define OFTEN __attribute__((section(".text.often")))
 twin *stock_twin_of(const request_rec *r);
-twin *stock_take_requests(stock_unpack *u, apr_pool_t *pool);
+twin *stock_take_request(uint64_t slot, void *record, int level);
+twin *stock_take_requests(stock_unpack *u);
+int stock_has_changed(twin *t);
 void stock_tell_changes(stock_pack *p);
+void stock_end_request(uint64_t slot);
 uint64_t stock_number(const request_rec *r);
+void stock_note_change(twin *t, stock_change how, uint64_t which, const char *key, const char *value);
+const stock_image *stock_image_of(const twin *t);
+const char *stock_at(uint32_t offset);
+uint64_t stock_flags(const entry *e);
+
+/* pool.c */
+int stock_pool_matters(const apr_pool_t *pool);
 
 /* table.c */
 apr_table_t *stock_table_at(size_t twin, int which);
-void stock_tables_begin(size_t twin, apr_pool_t *pool);
 size_t stock_twin_index(const twin *t);
 twin *stock_twin_at(size_t index);
 
@@ -84,12 +106,13 @@ cmd_parms *stock_command_now(void);
 
 /* hook.c */
 void stock_server_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
-void stock_request_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
+void stock_request_hook(stock_unpack *u, stock_pack *p);
+int stock_call_hook(stock_hook hook, uintptr_t function, request_rec *r);
 
 /* provider.c */
 void stock_provider(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 
 /* filter.c */
-void stock_filter(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
+void stock_filter(stock_unpack *u, stock_pack *p);
 
 #endif

@@ -54,10 +54,11 @@ void stock_provider(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
         parse(provider, u, p, pool);
         return;
     }
-    stock_entry->t = stock_take_requests(u, pool);
+    stock_entry->t = stock_take_requests(u);
     if (!stock_entry->t)
         abort();
     r = &stock_entry->t->r;
+    pool = stock_entry->pool = r->pool;
     one = apr_pstrdup(pool, stock_get_text(u));
     two = apr_pstrdup(pool, stock_get_text(u));
     made = (const void *)(uintptr_t)stock_get(u);

@@ -1,10 +1,9 @@
-/* Twins: the module's own copies of requests. The server says what has changed in its ones before each call of the module and after each
- * question that may have changed something; changes that the module makes go the other way. */
+/* Twins: the module's own copies of requests. What the server has changed since the module saw one last is in the request's image; changes
+ * that the module makes go to the server when the module returns, and with the questions that see them. */
 #include "inside.h"
 
-static twin twins[TWINS];
-static __thread twin *untold[2 * STOCK_LINKS]; /* that this thread has made, and the server does not know of */
-static __thread unsigned untold_count;
+static twin twins[STOCK_SLOTS];
+const char *stock_images;
 static core_dir_config core_dir; /* what a module sees that looks at the core's configuration: nothing set */
 static const stock_field texts[] = { STOCK_TEXTS(STOCK_FIELD_) };
 static const stock_field numbers[] = { STOCK_NUMBERS(STOCK_FIELD_) };
@@ -38,183 +37,72 @@ uint64_t stock_number(const request_rec *r)
     return t ? t->number : 0;
 }
 
-static apr_status_t release(void *gone)
+static const stock_image *image_of(size_t slot)
 {
-    twin *t = gone;
-
-    for (unsigned i = 0; i < untold_count; i++)
-        if (untold[i] == t)
-            untold[i--] = untold[--untold_count];
-    __atomic_store_n(&t->number, 0, __ATOMIC_RELEASE);
-    return APR_SUCCESS;
+    return (const stock_image *)(const void *)(stock_images + slot * STOCK_SLOT_SIZE);
 }
 
-/* One in memory that goes when the server's does. */
-static twin *make(uint64_t number, apr_pool_t *pool)
+const stock_image *stock_image_of(const twin *t)
 {
-    static size_t next;
-
-    for (size_t tries = 0; tries < TWINS; tries++) {
-        twin *t = &twins[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % TWINS];
-        uint64_t none = 0;
-
-        if (!__atomic_compare_exchange_n(&t->number, &none, number, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            continue;
-        memset(t, 0, sizeof *t);
-        t->number = number;
-        t->pool = pool;
-        if (untold_count < 2 * STOCK_LINKS)
-            untold[untold_count++] = t;
-        apr_pool_cleanup_register(pool, t, release, apr_pool_cleanup_null);
-        stock_tables_begin(stock_twin_index(t), pool);
-        t->r.pool = t->c.pool = pool;
-        t->r.connection = &t->c;
-        t->dir_config[0] = &core_dir;
-        t->r.per_dir_config = (ap_conf_vector_t *)t->dir_config;
-        t->r.request_config = (ap_conf_vector_t *)t->request_config;
-        t->c.conn_config = (ap_conf_vector_t *)apr_pcalloc(pool, (OWN + 1) * sizeof(void *));
-        t->c.notes = apr_table_make(pool, 2);
-        t->core_filter.frec = ap_subreq_core_filter_handle;
-        t->r.output_filters = t->r.proto_output_filters = &t->core_filter;
-        t->r.log = t->c.log = &t->log;
-        return t;
-    }
-    abort(); /* more requests at a time than there is room for */
+    return image_of(stock_twin_index(t));
 }
 
-static apr_sockaddr_t *take_address(stock_unpack *u, apr_sockaddr_t *a, apr_pool_t *pool)
+/* What an image has at an offset. */
+const char *stock_at(uint32_t offset)
 {
-    size_t length;
-    const char *bytes;
-
-    memset(a, 0, sizeof *a);
-    a->pool = pool;
-    a->family = (apr_int32_t)stock_get(u);
-    a->port = (apr_port_t)stock_get(u);
-    bytes = stock_get_bytes(u, &length);
-    if (!bytes || length > 16)
-        return NULL;
-    if (length == 4) {
-        a->family = APR_INET;
-        a->salen = sizeof a->sa.sin;
-        a->ipaddr_ptr = &a->sa.sin.sin_addr;
-        a->addr_str_len = 16;
-    } else {
-        a->family = APR_INET6;
-        a->salen = sizeof a->sa.sin6;
-        a->ipaddr_ptr = &a->sa.sin6.sin6_addr;
-        a->addr_str_len = 46;
-    }
-    a->ipaddr_len = (int)length;
-    a->sa.sin.sin_family = (sa_family_t)a->family;
-    a->sa.sin.sin_port = htons(a->port);
-    memcpy(a->ipaddr_ptr, bytes, length);
-    return a;
+    return offset ? stock_images + (uint32_t)(offset - (uint32_t)(uintptr_t)stock_images) : NULL;
 }
 
-static void take_connection(stock_unpack *u, twin *t)
+/* Ends what the module has of the slot's last request. */
+static void clear(twin *t)
 {
-    t->c.id = (long)stock_get(u);
-    t->c.client_ip = apr_pstrdup(t->pool, stock_get_text(u));
-    t->c.local_ip = apr_pstrdup(t->pool, stock_get_text(u));
-    t->c.log_id = apr_pstrdup(t->pool, stock_get_text(u));
-    t->c.client_addr = take_address(u, &t->client, t->pool);
-    t->c.local_addr = take_address(u, &t->local, t->pool);
-    t->r.useragent_addr = take_address(u, &t->agent, t->pool);
-    t->c.base_server = t->r.server;
-}
-
-static void take_languages(stock_unpack *u, twin *t)
-{
-    uint64_t count = stock_get(u);
-
-    t->languages = count ? apr_array_make(t->pool, 2, sizeof(char *)) : NULL;
-    for (; count > 1 && !u->bad; count--)
-        APR_ARRAY_PUSH(t->languages, const char *) = apr_pstrdup(t->pool, stock_get_text(u));
-    t->language_count = t->languages ? t->languages->nelts : 0;
-    t->r.content_languages = t->languages;
-}
-
-static twin *take_one(stock_unpack *u, apr_pool_t *pool, uint64_t links[3])
-{
-    uint64_t number = stock_get(u), known = stock_get(u), changed;
-    twin *t = known ? stock_twin_of((const request_rec *)(uintptr_t)known) : NULL;
-    size_t index;
-
-    if (number == 0)
+    t->number = 0;
+    if (!t->pool && apr_pool_create_unmanaged_ex(&t->pool, NULL, NULL) != APR_SUCCESS)
         abort();
-    if (!t || t->number != number)
-        t = make(number, pool);
-    for (int i = 0; i < 3; i++)
-        links[i] = stock_get(u);
-    t->r.server = stock_server(stock_get(u));
-    t->dir_config[OWN] = (void *)(uintptr_t)stock_get(u);
-    t->log.level = (int)stock_get(u);
-    t->c.keepalive = (ap_conn_keepalive_e)stock_get(u);
-    t->c.keepalives = (int)stock_get(u);
-    t->c.aborted = (unsigned)stock_get(u);
-    for (int i = 0; i < STOCK_NUMBER_COUNT; i++) {
-        t->numbers[i] = stock_get(u);
-        stock_set_number(&t->r, &numbers[i], t->numbers[i]);
-    }
-    index = stock_twin_index(t);
-    for (int i = 0; i < STOCK_TABLES; i++)
-        t->stamps[i] = stock_get(u);
-    {
-        apr_table_t **places[] = { STOCK_TABLE_LIST(PLACE) };
-
-        for (int i = 0; i < STOCK_TABLES; i++)
-            *places[i] = t->stamps[i] ? stock_table_at(index, i) : NULL;
-    }
-    changed = stock_get(u);
-    for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (changed >> i & 1) {
-            t->texts[i] = apr_pstrdup(t->pool, stock_get_text(u));
-            t->copies[i] = apr_pstrdup(t->pool, t->texts[i]);
-        }
-    for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        *stock_text_of(&t->r, &texts[i]) = t->copies[i];
-    if (changed & STOCK_LANGUAGES_CHANGED)
-        take_languages(u, t);
-    if (changed & STOCK_CONNECTION_CHANGED)
-        take_connection(u, t);
-    return t;
+    if (t->used)
+        apr_pool_clear(t->pool);
+    t->used = 0;
+    if (t->change_count)
+        stock_pack_end(t->changes);
+    t->change_count = 0;
 }
 
-/* Takes what the server says of requests. The first one's twin; NULL: there was none. */
-twin *stock_take_requests(stock_unpack *u, apr_pool_t *pool)
+static apr_sockaddr_t *address(const apr_sockaddr_t *a)
 {
-    uint64_t count = stock_get(u), links[STOCK_LINKS][3];
-    twin *all[STOCK_LINKS];
-
-    if (count > STOCK_LINKS)
-        abort();
-    for (uint64_t i = 0; i < count; i++)
-        all[i] = take_one(u, pool, links[i]);
-    for (uint64_t i = 0; i < count; i++) {
-        request_rec **places[] = { &all[i]->r.main, &all[i]->r.prev, &all[i]->r.next };
-
-        for (int k = 0; k < 3; k++) {
-            *places[k] = NULL;
-            for (uint64_t n = 0; n < count; n++)
-                if (links[i][k] && all[n]->number == links[i][k])
-                    *places[k] = &all[n]->r;
-        }
-    }
-    return count ? all[0] : NULL;
+    return a->family ? (apr_sockaddr_t *)(uintptr_t)a : NULL;
 }
 
-static void tell_numbers(stock_pack *p, const twin *t)
+OFTEN static void begin(twin *t, const stock_image *i)
 {
-    uint64_t changed = 0;
-
-    for (int i = 0; i < STOCK_NUMBER_COUNT; i++)
-        if (stock_number_of(&t->r, &numbers[i]) != t->numbers[i])
-            changed |= (uint64_t)1 << i;
-    stock_put(p, changed);
-    for (int i = 0; i < STOCK_NUMBER_COUNT; i++)
-        if (changed >> i & 1)
-            stock_put(p, stock_number_of(&t->r, &numbers[i]));
+    if (!t->pool || t->used || t->change_count)
+        clear(t);
+    t->number = 0;
+    memset(&t->r, 0, sizeof t->r);
+    memset(&t->c, 0, sizeof t->c);
+    memset(t->texts, 0, sizeof t->texts);
+    memset(t->loaded, 0, sizeof t->loaded);
+    t->request_config[OWN] = t->conn_config[OWN] = NULL;
+    t->copies = NULL;
+    t->copied = t->languages_at = t->made = 0;
+    t->language_count = -1;
+    t->r.pool = t->c.pool = t->pool;
+    t->r.connection = &t->c;
+    t->dir_config[0] = &core_dir;
+    t->r.per_dir_config = (ap_conf_vector_t *)t->dir_config;
+    t->r.request_config = (ap_conf_vector_t *)t->request_config;
+    t->c.conn_config = (ap_conf_vector_t *)t->conn_config;
+    t->c.notes = stock_table_at(stock_twin_index(t), STOCK_TABLES);
+    t->core_filter.frec = ap_subreq_core_filter_handle;
+    t->r.output_filters = t->r.proto_output_filters = &t->core_filter;
+    t->r.log = t->c.log = &t->log;
+    t->c.id = (long)i->connection;
+    t->c.client_ip = (char *)(uintptr_t)stock_at(i->client_ip);
+    t->c.local_ip = (char *)(uintptr_t)stock_at(i->local_ip);
+    t->c.log_id = stock_at(i->log_id);
+    t->c.client_addr = address(&i->client);
+    t->c.local_addr = address(&i->local);
+    t->number = i->number;
+    t->version = 0;
 }
 
 static int is_same(const char *a, const char *b)
@@ -222,29 +110,270 @@ static int is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Those that may be changed where they are get memory of the module's, and are copied twice, so that one look tells whether they were. Others
+ * are read where the server has written them. What is equal stays where it is: the module may hold its address. */
+OFTEN static void take_texts(twin *t, const stock_image *i)
+{
+    uint32_t size = 0, at = 0;
+    int moved = !t->copies;
+
+    for (int k = 0; k < STOCK_TEXT_COUNT; k++) {
+        char **place = stock_text_of(&t->r, &texts[k]);
+
+        if (texts[k].changes & STOCK_IN_PLACE) {
+            moved |= t->texts[k].at != i->texts[k].at;
+            size += i->texts[k].at ? i->texts[k].length + 1 : 0;
+        } else if (t->texts[k].at != i->texts[k].at) {
+            t->texts[k] = i->texts[k];
+            *place = (char *)(uintptr_t)stock_at(t->texts[k].at);
+        }
+    }
+    if (!moved)
+        return;
+    t->copied = size;
+    t->elsewhere = 0;
+    t->copies = !t->copies && size <= TEXTS ? t->first : apr_palloc(t->pool, 2 * (apr_size_t)size + 1);
+    t->used |= t->copies != t->first;
+    for (int k = 0; k < STOCK_TEXT_COUNT; k++) {
+        char **place = stock_text_of(&t->r, &texts[k]);
+
+        if (!(texts[k].changes & STOCK_IN_PLACE))
+            continue;
+        t->texts[k] = i->texts[k];
+        if (t->texts[k].at) {
+            memcpy(t->copies + at, stock_at(t->texts[k].at), t->texts[k].length + 1);
+            if (is_same(*place, t->copies + at))
+                t->elsewhere = 1;
+            else
+                *place = t->copies + at;
+            at += t->texts[k].length + 1;
+        } else {
+            *place = NULL;
+        }
+    }
+    memcpy(t->copies + size, t->copies, size);
+}
+
+static void take_languages(twin *t, const stock_image *i)
+{
+    const uint32_t *all = (const uint32_t *)(const void *)stock_at(i->languages);
+
+    t->used = 1;
+    t->r.content_languages = i->language_count ? apr_array_make(t->pool, 2, sizeof(char *)) : NULL;
+    for (uint32_t k = 1; k < i->language_count; k++)
+        APR_ARRAY_PUSH(t->r.content_languages, const char *) = stock_at(all[k - 1]);
+    t->languages_at = i->languages;
+    t->language_count = (int)i->language_count - 1;
+}
+
+OFTEN static void take(twin *t, const stock_image *i)
+{
+    size_t index = stock_twin_index(t);
+    apr_table_t **tables[] = { STOCK_TABLE_LIST(PLACE) };
+
+    t->version = i->version;
+    t->r.server = t->c.base_server = stock_server(i->server);
+    t->c.keepalive = (ap_conn_keepalive_e)i->keepalive;
+    t->c.keepalives = (int)i->keepalives;
+    t->c.aborted = i->aborted;
+    t->r.useragent_addr = address(&i->agent);
+    stock_copy_numbers(&t->r, &i->r);
+    take_texts(t, i);
+    if (i->languages != t->languages_at || (int)i->language_count - 1 != t->language_count)
+        take_languages(t, i);
+    for (int k = 0; k < STOCK_TABLES; k++)
+        *tables[k] = i->tables[k].version ? stock_table_at(index, k) : NULL;
+}
+
+/* The request in a slot, as the server has it now. */
+OFTEN twin *stock_take_request(uint64_t slot, void *record, int level)
+{
+    const stock_image *i = image_of(slot);
+    twin *t = &twins[slot];
+
+    if (slot >= STOCK_SLOTS)
+        abort();
+    if (t->number != i->number)
+        begin(t, i);
+    t->dir_config[OWN] = record;
+    t->log.level = level;
+    if (t->version != i->version) {
+        take(t, i);
+        t->taken = t->r;
+    }
+    return t;
+}
+
+/* Takes what the server says of requests. The first one's twin; NULL: there was none. */
+twin *stock_take_requests(stock_unpack *u)
+{
+    uint64_t count = stock_get(u);
+    twin *all[STOCK_LINKS];
+
+    if (count > STOCK_LINKS)
+        abort();
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t slot = stock_get(u), record = stock_get(u);
+
+        all[k] = stock_take_request(slot, (void *)(uintptr_t)record, (int)stock_get(u));
+    }
+    for (uint64_t k = 0; k < count; k++) {
+        request_rec **places[] = { &all[k]->r.main, &all[k]->r.prev, &all[k]->r.next };
+
+        for (int n = 0; n < 3; n++) {
+            *places[n] = NULL;
+            for (uint64_t m = 0; m < count; m++)
+                if (stock_image_of(all[k])->links[n] == stock_twin_index(all[m]) + 1)
+                    *places[n] = &all[m]->r;
+        }
+        all[k]->taken.main = all[k]->r.main;
+        all[k]->taken.prev = all[k]->r.prev;
+        all[k]->taken.next = all[k]->r.next;
+    }
+    return count ? all[0] : NULL;
+}
+
+/* The server's request is gone. */
+void stock_end_request(uint64_t slot)
+{
+    if (slot >= STOCK_SLOTS)
+        abort();
+    clear(&twins[slot]);
+}
+
+/* What the server wants to know besides, when a call ends. */
+OFTEN uint64_t stock_flags(const entry *e)
+{
+    if (!e->allocates)
+        return 0;
+    e->t->used = 1;
+    return stock_pool_matters(e->t->pool) ? STOCK_POOL_HELD : 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- changes */
+
+/* memcmp is on another page. */
+OFTEN static inline int differ(const void *a, const void *b, size_t size)
+{
+    const char *one = a, *other = b;
+    uint64_t x, y, all = 0;
+
+    for (; size >= 8; size -= 8, one += 8, other += 8) {
+        memcpy(&x, one, 8);
+        memcpy(&y, other, 8);
+        all |= x ^ y;
+    }
+    for (; size; size--)
+        all |= (uint64_t)(*one++ ^ *other++);
+    return all != 0;
+}
+
+OFTEN static int texts_have_changed(twin *t)
+{
+    for (int k = 0; k < STOCK_TEXT_COUNT; k++)
+        if (texts[k].changes & STOCK_IN_PLACE && !is_same(*stock_text_of(&t->r, &texts[k]), stock_at(t->texts[k].at)))
+            return 1;
+    return 0;
+}
+
+static OFTEN int fields_have_changed(twin *t)
+{
+    return differ(&t->r, &t->taken, sizeof t->r) || differ(t->copies, t->copies + t->copied, t->copied) ||
+           (t->elsewhere && texts_have_changed(t)) || (t->r.content_languages && t->r.content_languages->nelts != t->language_count);
+}
+
+/* Whether the module has changed anything since it was last told or has told. */
+OFTEN int stock_has_changed(twin *t)
+{
+    return t->change_count || fields_have_changed(t);
+}
+
+#define CHANGED(name, changes) changed |= (uint64_t)(t->r.name != t->taken.name) << i++;
+
+static void tell_numbers(stock_pack *p, const twin *t)
+{
+    uint64_t changed = 0;
+    int i = 0;
+
+    STOCK_NUMBERS(CHANGED)
+    stock_put(p, changed);
+    for (; changed; changed &= changed - 1)
+        stock_put(p, stock_number_of(&t->r, &numbers[__builtin_ctzll(changed)]));
+}
+
 static void tell_texts(stock_pack *p, twin *t)
 {
     uint64_t changed = 0;
 
     for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (!is_same(*stock_text_of(&t->r, &texts[i]), t->texts[i])) {
+        if (!is_same(*stock_text_of(&t->r, &texts[i]), stock_at(t->texts[i].at)))
             changed |= (uint64_t)1 << i;
-            t->copies[i] = *stock_text_of(&t->r, &texts[i]);
-            t->texts[i] = apr_pstrdup(t->pool, t->copies[i]);
-        }
-    if (t->r.content_languages != t->languages || (t->languages && t->languages->nelts != t->language_count))
+    if (t->r.content_languages != t->taken.content_languages ||
+        (t->r.content_languages && t->r.content_languages->nelts != t->language_count))
         changed |= STOCK_LANGUAGES_CHANGED;
     stock_put(p, changed);
     for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (changed >> i & 1)
-            stock_put_text(p, t->texts[i]);
+        if (changed >> i & 1) {
+            stock_put_text(p, *stock_text_of(&t->r, &texts[i]));
+            t->texts[i].at = ~(uint32_t)0; /* whatever the server makes of it is new */
+        }
     if (changed & STOCK_LANGUAGES_CHANGED) {
-        t->languages = t->r.content_languages;
-        t->language_count = t->languages ? t->languages->nelts : 0;
-        stock_put(p, t->languages ? (uint64_t)t->language_count + 1 : 0);
+        const apr_array_header_t *all = t->r.content_languages;
+
+        t->language_count = all ? all->nelts : -1;
+        stock_put(p, (uint64_t)(t->language_count + 1));
         for (int i = 0; i < t->language_count; i++)
-            stock_put_text(p, APR_ARRAY_IDX(t->languages, i, const char *));
+            stock_put_text(p, APR_ARRAY_IDX(all, i, const char *));
+        t->languages_at = ~(uint32_t)0;
     }
+    memcpy(t->copies + t->copied, t->copies, t->copied);
+}
+
+/* Whether the module may change it: it is the request of the call, or one that this is within. */
+static int is_own(const twin *t)
+{
+    const request_rec *r = t && stock_entry && stock_entry->t ? &stock_entry->t->r : NULL;
+
+    while (r && r != &t->r)
+        r = r->main;
+    return r != NULL;
+}
+
+/* Notes a change for the server. */
+void stock_note_change(twin *t, stock_change how, uint64_t which, const char *key, const char *value)
+{
+    twin *own;
+
+    if (!is_own(t))
+        abort();
+    own = stock_entry->t;
+    if (!own->changes) {
+        if (!(own->changes = malloc(sizeof *own->changes)))
+            abort();
+        stock_pack_begin(own->changes);
+    }
+    stock_put(own->changes, how);
+    stock_put(own->changes, t->number);
+    stock_put(own->changes, which);
+    stock_put_text(own->changes, key);
+    stock_put_text(own->changes, value);
+    own->change_count++;
+}
+
+static void tell_noted_changes(stock_pack *p, twin *t)
+{
+    char *to;
+
+    stock_put(p, t->change_count);
+    if (!t->change_count)
+        return;
+    if (t->changes->failed)
+        abort();
+    to = stock_pack_room(p, t->changes->length);
+    if (to)
+        memcpy(to, t->changes->bytes, t->changes->length);
+    stock_pack_end(t->changes);
+    t->change_count = 0;
 }
 
 /* Tables that the module has put in the place of the server's. */
@@ -252,10 +381,11 @@ static void tell_tables(stock_pack *p, twin *t)
 {
     size_t index = stock_twin_index(t);
     apr_table_t **places[] = { STOCK_TABLE_LIST(PLACE) };
+    const stock_image *image = stock_image_of(t);
     uint64_t changed = 0;
 
     for (int i = 0; i < STOCK_TABLES; i++)
-        if (*places[i] && *places[i] != stock_table_at(index, i) && t->stamps[i])
+        if (*places[i] && *places[i] != stock_table_at(index, i) && image->tables[i].version)
             changed |= (uint64_t)1 << i;
     stock_put(p, changed);
     for (int i = 0; i < STOCK_TABLES; i++)
@@ -269,7 +399,6 @@ static void tell_tables(stock_pack *p, twin *t)
             }
             *places[i] = stock_table_at(index, i);
             t->loaded[i] = 0; /* it is loaded anew */
-            t->stamps[i] = 1;
         }
 }
 
@@ -277,15 +406,19 @@ static void tell_tables(stock_pack *p, twin *t)
 void stock_tell_changes(stock_pack *p)
 {
     twin *t = stock_entry ? stock_entry->t : NULL;
+    int fields;
 
-    stock_put(p, untold_count);
-    for (; untold_count; untold_count--) {
-        stock_put(p, untold[untold_count - 1]->number);
-        stock_put(p, (uint64_t)(uintptr_t)untold[untold_count - 1]);
-    }
     if (!t)
-        return;
-    tell_numbers(p, t);
-    tell_texts(p, t);
-    tell_tables(p, t);
+        abort();
+    fields = fields_have_changed(t);
+    stock_put(p, (uint64_t)fields);
+    if (fields) {
+        tell_numbers(p, t);
+        tell_texts(p, t);
+    }
+    tell_noted_changes(p, t);
+    if (fields) {
+        tell_tables(p, t);
+        t->taken = t->r;
+    }
 }

@@ -1,5 +1,5 @@
-/* Tables. A request's are the server's: they are loaded when they are first looked at, and each change goes to the server at once. All others
- * are APR's own, whose source this file includes under other names. */
+/* Tables. A request's are the server's: they are loaded from its image when they are first looked at, and what is changed is noted for the
+ * server. All others are APR's own, whose source this file includes under other names. */
 #include "apr.h"
 
 #define apr_table_copy own_table_copy
@@ -44,20 +44,12 @@
 
 #include "inside.h"
 
-static struct apr_table_t tables[TWINS][STOCK_TABLES];
+/* Of each request, and, last, the connection's notes, which are the module's alone. */
+static struct apr_table_t tables[STOCK_SLOTS][STOCK_TABLES + 1];
 
 apr_table_t *stock_table_at(size_t twin, int which)
 {
     return &tables[twin][which];
-}
-
-void stock_tables_begin(size_t twin, apr_pool_t *pool)
-{
-    for (int i = 0; i < STOCK_TABLES; i++) {
-        const apr_table_t *fresh = apr_table_make(pool, 8);
-
-        tables[twin][i] = *fresh;
-    }
 }
 
 /* The twin whose table that is; NULL: none. `*which`: of its tables. */
@@ -65,57 +57,52 @@ static twin *owner(const apr_table_t *t, size_t *which)
 {
     size_t at = (size_t)(t - &tables[0][0]);
 
-    if (t < &tables[0][0] || at >= (size_t)TWINS * STOCK_TABLES)
+    if (t < &tables[0][0] || at >= (size_t)STOCK_SLOTS * (STOCK_TABLES + 1))
         return NULL;
-    *which = at % STOCK_TABLES;
-    return stock_twin_at(at / STOCK_TABLES);
+    *which = at % (STOCK_TABLES + 1);
+    return stock_twin_at(at / (STOCK_TABLES + 1));
 }
 
 /* Sees to it that what is here is what the server has. */
 static apr_table_t *load(const apr_table_t *constant)
 {
     apr_table_t *t = (apr_table_t *)(uintptr_t)constant;
+    const stock_image_table *image;
+    const stock_image_entry *entries;
     size_t which;
     twin *of = owner(t, &which);
-    question q;
-    uint64_t count;
 
-    if (!of || of->loaded[which] == of->stamps[which] || of->stamps[which] == 0)
+    if (!of)
         return t;
-    stock_ask_begin(&q, STOCK_ASK_TABLE_LOAD);
-    stock_put(&q.out, of->number);
-    stock_put(&q.out, which);
-    stock_ask_send(&q, STOCK_ASK_TABLE_LOAD);
-    own_table_clear(t);
-    of->loaded[which] = of->stamps[which] = stock_get(&q.in);
-    for (count = stock_get(&q.in); count && !q.in.bad; count--) {
-        const char *key = stock_get_text(&q.in), *value = stock_get_text(&q.in);
-
-        if (key && value)
-            own_table_add(t, key, value);
+    if (!(of->made >> which & 1)) {
+        of->made |= 1u << which;
+        make_array_core(&t->a, of->pool, 8, sizeof(apr_table_entry_t), 0);
+        t->index_initialized = 0;
     }
-    stock_ask_end(&q, STOCK_ASK_TABLE_LOAD);
+    if (which == STOCK_TABLES)
+        return t;
+    image = &stock_image_of(of)->tables[which];
+    if (of->loaded[which] == image->version)
+        return t;
+    of->loaded[which] = image->version;
+    own_table_clear(t);
+    entries = (const stock_image_entry *)(const void *)stock_at(image->entries);
+    for (uint32_t i = 0; i < image->count; i++)
+        own_table_addn(t, stock_at(entries[i].key), stock_at(entries[i].value));
     return t;
 }
 
-/* Tells the server of a change that has been made here. */
+/* Notes a change that has been made here. */
 static void tell(apr_table_t *t, stock_change how, const char *key, const char *value)
 {
     size_t which;
     twin *of = owner(t, &which);
-    question q;
 
-    if (!of)
+    if (!of || which == STOCK_TABLES)
         return;
-    stock_ask_begin(&q, STOCK_ASK_TABLE_CHANGE);
-    stock_put(&q.out, of->number);
-    stock_put(&q.out, which);
-    stock_put(&q.out, how);
-    stock_put_text(&q.out, key);
-    stock_put_text(&q.out, value);
-    stock_ask_send(&q, STOCK_ASK_TABLE_CHANGE);
-    of->loaded[which] = of->stamps[which] = stock_get(&q.in);
-    stock_ask_end(&q, STOCK_ASK_TABLE_CHANGE);
+    if (key && value && t == of->r.notes && strcasecmp(key, STOCK_LIST_NOTE) == 0)
+        value = apr_array_pstrcat(of->pool, (const apr_array_header_t *)(const void *)value, '/');
+    stock_note_change(of, how, which, key, value);
 }
 
 /* Tells the server of all that is in a table. */

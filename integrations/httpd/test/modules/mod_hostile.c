@@ -12,6 +12,7 @@ module AP_MODULE_DECLARE_DATA hostile_module;
 extern apr_uint64_t stock_ask(int, const void *, apr_uint64_t, void *, apr_uint64_t);
 
 static request_rec *kept;
+static apr_pool_t *stay;
 
 static int asks(request_rec *r, const char *what)
 {
@@ -26,6 +27,13 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *brigade)
         ap_pass_brigade(f->next, brigade);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, brigade);
+}
+
+/* The request's end, which the server tells if it matters. */
+static apr_status_t end(void *number)
+{
+    ap_log_perror(APLOG_MARK, APLOG_WARNING, 0, stay, "a request is over: %d", ++*(int *)number);
+    return APR_SUCCESS;
 }
 
 static void insert(request_rec *r)
@@ -65,6 +73,10 @@ static int fixups(request_rec *r)
         stock_ask(4, all, ~(apr_uint64_t)0, all, sizeof all);
     if (asks(r, "hook"))
         ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    if (asks(r, "image"))
+        ((char *)r->hostname)[0] = 'X'; /* where all modules read it */
+    if (asks(r, "cleanup"))
+        apr_pool_cleanup_register(r->pool, apr_pcalloc(r->pool, sizeof(int)), end, apr_pool_cleanup_null);
     if (asks(r, "keep"))
         kept = r;
     if (asks(r, "kept") && kept)
@@ -92,6 +104,7 @@ static int fixups(request_rec *r)
 
 static void hooks(apr_pool_t *pool)
 {
+    stay = pool;
     ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_RESOURCE);

@@ -1,0 +1,47 @@
+/* stock_image.h - requests, as all fenced modules of a process see them: in memory that the server writes and they read.
+ *
+ * The memory has the same offset in the windows of all modules, and what points into it is such an offset; 0 is NULL. Each request has a
+ * slot. What is written stays as long as the request: what changes is written anew, and the old bytes lie where they were. */
+#ifndef STOCK_IMAGE_H
+#define STOCK_IMAGE_H
+
+#include "stock.h"
+
+enum { STOCK_SLOTS = 512, STOCK_SLOT_SIZE = 16384, STOCK_BLOCK = 65536, STOCK_BLOCKS = 768 /* behind the slots, for large requests */ };
+
+typedef struct stock_image_text {
+    uint32_t at, length;
+} stock_image_text;
+
+typedef struct stock_image_entry {
+    uint32_t key, value;
+} stock_image_entry;
+
+typedef struct stock_image_table {
+    uint32_t version; /* another one after each change; 0: the request has no such table */
+    uint32_t count, entries;
+} stock_image_table;
+
+typedef struct stock_image {
+    uint64_t number;   /* the server's for the request; 0: the slot is free */
+    uint64_t version;  /* another one after each change of what follows, but for tables */
+    uint32_t links[3]; /* main, prev, next: their slots, plus 1 */
+    uint32_t server;
+    request_rec r; /* its numbers only */
+    stock_image_text texts[STOCK_TEXT_COUNT];
+    stock_image_table tables[STOCK_TABLES];
+    uint32_t languages, language_count; /* of uint32_t, each a text; the count plus 1, 0: NULL */
+    int64_t connection;
+    uint32_t keepalive, keepalives, aborted, client_ip, local_ip, log_id; /* the last three are texts */
+    apr_sockaddr_t client, local, agent; /* family 0: there is none */
+} stock_image;
+_Static_assert(sizeof(stock_image) < STOCK_SLOT_SIZE / 4, "most of a slot is for texts");
+
+#define STOCK_COPY_NUMBER_(name, changes) to->name = from->name;
+
+/* The numbers of a request. */
+static inline void stock_copy_numbers(request_rec *to, const request_rec *from) {
+    STOCK_NUMBERS(STOCK_COPY_NUMBER_)
+}
+
+#endif
