@@ -71,12 +71,21 @@ pub struct Capture {
     bytes: Vec<u8>,
 }
 
-/// `DLT_…` of what files have as `LINKTYPE_…`: the same but for raw IP.
+/// The bits of a file's link type that say it; others tell of checksums (pcap-savefile(5)).
+const LINK: u32 = 0x03FF_FFFF;
+
+/// Where `DLT_…` of Linux, first, and `LINKTYPE_…` of files have different numbers.
+const LINKS: [(i32, u32); 5] = [(11, 100), (12, 101), (15, 102), (16, 103), (19, 106)];
+
+/// `DLT_…` of what a file has.
 fn link(of: DataLink) -> i32 {
-    match u32::from(of) {
-        101 => 12,
-        other => other as i32,
-    }
+    let told = u32::from(of) & LINK;
+    LINKS.iter().find(|l| l.1 == told).map_or(told as i32, |l| l.0)
+}
+
+/// What a file has for a `DLT_…`.
+fn link_in_file(link: i32) -> u32 {
+    LINKS.iter().find(|l| l.0 == link).map_or(link as u32, |l| l.1)
 }
 
 fn wrong(error: PcapError, packets: u64) -> CaptureError {
@@ -171,8 +180,13 @@ impl Capture {
                 };
                 let time = Duration::from_secs(packet.ts_sec.into())
                     + Duration::from_nanos(u64::from(packet.ts_frac) * unit);
+                // What is longer than the file says that packets are is cut, as libpcap does.
+                let most = match header.snaplen as usize {
+                    0 => packet.data.len(),
+                    most => most.min(packet.data.len()),
+                };
                 self.bytes.clear();
-                self.bytes.extend_from_slice(&packet.data);
+                self.bytes.extend_from_slice(&packet.data[..most]);
                 (time, packet.orig_len, link(header.datalink))
             }
             Reader::Ng(reader) => loop {
@@ -246,7 +260,7 @@ impl Writer {
         if let Some(to) = self.to.take() {
             self.link = link;
             let header = PcapHeader {
-                datalink: DataLink::from(if link == 12 { 101 } else { link as u32 }),
+                datalink: DataLink::from(link_in_file(link)),
                 snaplen: 262_144,
                 ts_resolution: TsResolution::NanoSecond,
                 ..PcapHeader::default()

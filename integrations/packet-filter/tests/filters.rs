@@ -7,7 +7,7 @@ use ringfence_functions::FunctionError;
 use ringfence_packet_filter::pcap::{Interpreted, compile};
 use ringfence_packet_filter::{Batch, ETHERNET, Engine, FilterError, Raw};
 use std::time::Duration;
-use support::{EXPRESSIONS, Random, expression, packets};
+use support::{EXPRESSIONS, Names, Random, expression, packets};
 
 /// Whether libpcap is here: expressions need it. Where all has to be tested, it has to be.
 fn has_libpcap() -> bool {
@@ -97,10 +97,10 @@ fn generated_expressions_select_what_libpcap_selects() {
     let rounds = std::env::var("RINGFENCE_FILTER_ROUNDS").map_or(5000, |n| n.parse().expect("a number"));
     let (engine, packets) = (engine(), packets(2, 400));
     let mut batch = batch(&engine, &packets);
-    let mut random = Random(77);
+    let (mut random, names) = (Random(77), Names::made());
     let (mut tried, mut some) = (0, 0);
     while tried < rounds {
-        let text = expression(&mut random, 4);
+        let text = expression(&mut random, 4, &names);
         match compile(&text, ETHERNET) {
             Ok(program) => {
                 tried += 1;

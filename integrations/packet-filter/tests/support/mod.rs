@@ -190,10 +190,82 @@ pub fn packets(seed: u64, count: usize) -> Vec<(Vec<u8>, u32)> {
 /// Expressions of pcap-filter(7): each primitive at least once.
 pub const EXPRESSIONS: &str = include_str!("../expressions.txt");
 
+/// What generated expressions ask for.
+pub struct Names {
+    hosts: Vec<[u8; 4]>,
+    hosts6: Vec<String>,
+    macs: Vec<[u8; 6]>,
+    ports: Vec<u16>,
+}
+
+impl Names {
+    /// Those of [`packets`].
+    pub fn made() -> Names {
+        Names {
+            hosts: HOSTS.to_vec(),
+            hosts6: ["2001::1", "fe80::2", "ff02::3"].map(str::to_owned).to_vec(),
+            macs: MACS.to_vec(),
+            ports: PORTS.to_vec(),
+        }
+    }
+
+    /// What stands in packets where Ethernet and IP have addresses and ports, and those of [`made`](Self::made).
+    pub fn of(packets: &[(Vec<u8>, u32)]) -> Names {
+        let mut names = Names::made();
+        for (bytes, _) in packets.iter().step_by(packets.len().div_ceil(500).max(1)) {
+            let Some(&[d0, d1, d2, d3, d4, d5, .., k0, k1]) = bytes.get(..14) else {
+                continue;
+            };
+            names.macs.push([d0, d1, d2, d3, d4, d5]);
+            match (k0, k1, &bytes[14..]) {
+                (
+                    8,
+                    0,
+                    [
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        _,
+                        a,
+                        b,
+                        c,
+                        d,
+                        _,
+                        _,
+                        _,
+                        _,
+                        p,
+                        q,
+                        ..,
+                    ],
+                ) => {
+                    names.hosts.push([*a, *b, *c, *d]);
+                    names.ports.push(u16::from_be_bytes([*p, *q]));
+                }
+                (0x86, 0xDD, body) if body.len() >= 24 => {
+                    let mut address = [0; 16];
+                    address.copy_from_slice(&body[8..24]);
+                    names.hosts6.push(std::net::Ipv6Addr::from(address).to_string());
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+}
+
 /// A part of an expression.
-fn primitive(r: &mut Random) -> String {
+fn primitive(r: &mut Random, names: &Names) -> String {
     let host = |r: &mut Random| {
-        let [a, b, c, d] = *r.pick(&HOSTS);
+        let [a, b, c, d] = *r.pick(&names.hosts);
         format!("{a}.{b}.{c}.{d}")
     };
     let way = |r: &mut Random| *r.pick(&["", "src ", "dst ", "src or dst ", "src and dst "]);
@@ -203,15 +275,15 @@ fn primitive(r: &mut Random) -> String {
             "{}{}port {}",
             *r.pick(&["", "tcp ", "udp "]),
             way(r),
-            r.pick(&PORTS)
+            r.pick(&names.ports)
         ),
         2 => {
-            let (a, b) = (*r.pick(&PORTS), *r.pick(&PORTS));
+            let (a, b) = (*r.pick(&names.ports), *r.pick(&names.ports));
             format!("{}portrange {}-{}", way(r), a.min(b), a.max(b))
         }
         3 => {
             let bits = r.below(33) as u32;
-            let [a, b, c, d] = *r.pick(&HOSTS);
+            let [a, b, c, d] = *r.pick(&names.hosts);
             let address = u32::from_be_bytes([a, b, c, d]) & u32::MAX.checked_shl(32 - bits).unwrap_or(0);
             let [a, b, c, d] = address.to_be_bytes();
             format!("{}net {a}.{b}.{c}.{d}/{bits}", way(r))
@@ -221,7 +293,7 @@ fn primitive(r: &mut Random) -> String {
         ]))
         .to_owned(),
         5 => format!("{} {}", r.pick(&["less", "greater"]), r.below(120)),
-        6 => format!("ether {}host {}", way(r), mac(r)),
+        6 => format!("ether {}host {}", way(r), mac(r, names)),
         7 => (*r.pick(&[
             "broadcast",
             "multicast",
@@ -256,11 +328,7 @@ fn primitive(r: &mut Random) -> String {
             r.pick(&["tcp-syn", "tcp-ack|tcp-fin", "tcp-rst"]),
             r.pick(&["=", "!="])
         ),
-        12 => format!(
-            "ip6 {}host {}",
-            way(r),
-            r.pick(&["2001::1", "fe80::2", "ff02::3"])
-        ),
+        12 => format!("ip6 {}host {}", way(r), r.pick(&names.hosts6)),
         _ => format!(
             "ether proto {}",
             r.pick(&["0x800", "0x806", "0x86dd", "\\ip", "\\arp", "0x8847"])
@@ -268,19 +336,23 @@ fn primitive(r: &mut Random) -> String {
     }
 }
 
-fn mac(r: &mut Random) -> String {
-    let parts: Vec<String> = r.pick(&MACS).iter().map(|b| format!("{b:02x}")).collect();
+fn mac(r: &mut Random, names: &Names) -> String {
+    let parts: Vec<String> = r.pick(&names.macs).iter().map(|b| format!("{b:02x}")).collect();
     parts.join(":")
 }
 
-pub fn expression(r: &mut Random, depth: u32) -> String {
+pub fn expression(r: &mut Random, depth: u32, names: &Names) -> String {
     match r.below(6) {
         0 | 1 if depth > 0 => {
-            let (a, b) = (expression(r, depth - 1), expression(r, depth - 1));
+            let (a, b) = (expression(r, depth - 1, names), expression(r, depth - 1, names));
             format!("({a} {} {b})", r.pick(&["and", "or"]))
         }
-        2 if depth > 0 => format!("not {}", expression(r, depth - 1)),
-        3 if depth > 2 => format!("vlan {} and {}", r.below(4) * 100, expression(r, depth - 1)),
-        _ => primitive(r),
+        2 if depth > 0 => format!("not {}", expression(r, depth - 1, names)),
+        3 if depth > 2 => format!(
+            "vlan {} and {}",
+            r.below(4) * 100,
+            expression(r, depth - 1, names)
+        ),
+        _ => primitive(r, names),
     }
 }
