@@ -131,6 +131,9 @@ impl Func {
         match (error, self.trampoline.state()) {
             // Between the look and the call.
             (CallError::Removed, Err(deleted)) => deleted,
+            (CallError::Fault(fault), _) => {
+                FunctionError::Call(CallError::Fault(self.trampoline.places.named(&fault).into()))
+            }
             (error, _) => FunctionError::Call(error),
         }
     }

@@ -27,6 +27,7 @@
 mod built_in;
 mod error;
 mod func;
+mod places;
 mod runtime;
 mod trampolines;
 mod unit;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ringfence::{CodeError, Domain, DomainOptions, InUse, Memory};
 use ringfence_text::{Compiled, compile};
 
+use crate::places::Places;
 use crate::trampolines::{DELETED, Names, Trampoline, Trampolines};
 use crate::unit::{Import, Piece, Unit};
 use crate::value::Prototype;
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     domain: Domain,
     built_ins: HashMap<String, Prototype>,
     names: Names,
+    /// Where the texts are.
+    places: Places,
     state: Mutex<State>,
 }
 
@@ -63,6 +66,7 @@ impl Runtime {
             domain,
             built_ins: built_ins.types,
             names,
+            places: Places::default(),
             state: Mutex::new(State {
                 functions: HashMap::new(),
                 units: BTreeMap::new(),
@@ -187,6 +191,7 @@ impl Runtime {
         let domain = &self.0.domain;
         domain.reset()?;
         state.leaving.clear();
+        self.0.places.clear();
         state.life += 1;
         let life = state.life;
         let mut trampolines = Trampolines::new(domain)?;
@@ -198,8 +203,14 @@ impl Runtime {
         }
         for unit in state.units.values_mut() {
             state.next += 1;
-            unit.piece = Piece::link(domain, state.next, &unit.compiled, &unit.imports)?;
-            for (trampoline, export) in unit.trampolines.iter().zip(&unit.compiled.exports) {
+            unit.piece = Piece::link(
+                domain,
+                &self.0.places,
+                state.next,
+                &unit.piece.compiled,
+                &unit.imports,
+            )?;
+            for (trampoline, export) in unit.trampolines.iter().zip(&unit.piece.compiled.exports) {
                 trampolines.lead(
                     domain,
                     trampoline.number,
@@ -331,7 +342,8 @@ impl State {
         let imports = compiled.imports.iter().map(|i| shared.resolve(self, i, &old));
         let imports: Vec<Import> = imports.collect::<Result<_, _>>()?;
         self.next += 1;
-        let piece = Piece::link(&shared.domain, self.next, &compiled, &imports)?;
+        let compiled = Arc::new(compiled);
+        let piece = Piece::link(&shared.domain, &shared.places, self.next, &compiled, &imports)?;
         let trampolines = match self.trampolines_for(shared, &compiled, &old) {
             Ok(trampolines) => trampolines,
             Err(e) => {
@@ -355,7 +367,6 @@ impl State {
             self.forget(shared, trampoline);
         }
         let unit = Unit {
-            compiled: Arc::new(compiled),
             imports,
             trampolines,
             piece,
@@ -386,6 +397,7 @@ impl State {
                         prototype,
                         place,
                         self.life,
+                        &shared.places,
                     )));
                 }
                 Err(e) => {
@@ -409,7 +421,7 @@ impl State {
 
     /// A text goes, at once or when nobody is in it any more; until then it may call what it was linked with.
     fn leave(&mut self, shared: &Shared, piece: Piece, imports: Vec<Import>) {
-        if piece.unlink(&shared.domain).is_err() {
+        if piece.unlink(&shared.domain, &shared.places).is_err() {
             self.leaving.push((piece, imports));
         }
     }
@@ -422,7 +434,7 @@ impl State {
             let left = if busy {
                 None
             } else {
-                piece.unlink(&shared.domain).err()
+                piece.unlink(&shared.domain, &shared.places).err()
             };
             busy |= matches!(left, Some(CodeError::InUse(InUse::Busy { .. })));
             busy || left.is_some()

@@ -20,6 +20,7 @@ use ringfence::{Code, CodeError, Domain, Ptr};
 use ringfence_isa::{identifier, sequence};
 
 use crate::FunctionError;
+use crate::places::Places;
 use crate::value::Prototype;
 
 /// The host function that a deleted function's place calls.
@@ -47,18 +48,27 @@ pub(crate) struct Trampoline {
     state: AtomicU64,
     /// The instructions that jump to it.
     entry: RwLock<Function>,
+    /// Where the runtime's texts are, to tell of faults.
+    pub(crate) places: Places,
 }
 
 const DEAD: u64 = 0;
 
 impl Trampoline {
-    pub(crate) fn new(name: &str, prototype: Prototype, place: Place, state: u64) -> Trampoline {
+    pub(crate) fn new(
+        name: &str,
+        prototype: Prototype,
+        place: Place,
+        state: u64,
+        places: &Places,
+    ) -> Trampoline {
         Trampoline {
             name: name.into(),
             prototype,
             number: place.number,
             state: AtomicU64::new(state),
             entry: RwLock::new(place.entry),
+            places: places.clone(),
         }
     }
 

@@ -6,6 +6,7 @@ use ringfence::{Code, CodeError, Domain, Ptr};
 use ringfence_text::Compiled;
 
 use crate::FunctionError;
+use crate::places::Places;
 use crate::trampolines::Trampoline;
 
 /// At how many places the data of a text are tried at which its addresses look like identifiers.
@@ -18,11 +19,11 @@ pub(crate) struct Piece {
     /// Where the code begins.
     pub(crate) code: u64,
     data: Option<Ptr<u8>>,
+    pub(crate) compiled: Arc<Compiled>,
 }
 
 /// A text, and what it is linked with.
 pub(crate) struct Unit {
-    pub(crate) compiled: Arc<Compiled>,
     /// What its imports are, in their order.
     pub(crate) imports: Vec<Import>,
     /// Its functions, in the order of the exports.
@@ -52,8 +53,9 @@ impl Piece {
     /// Brings a compiled text to the domain, as number `number`.
     pub(crate) fn link(
         domain: &Domain,
+        places: &Places,
         number: u64,
-        compiled: &Compiled,
+        compiled: &Arc<Compiled>,
         imports: &[Import],
     ) -> Result<Piece, FunctionError> {
         let imports: Vec<u64> = imports.iter().map(Import::address).collect();
@@ -80,22 +82,25 @@ impl Piece {
                     return Err(e.into());
                 }
             }
+            places.add(code, compiled);
             return Ok(Piece {
                 name,
                 code,
                 data: room.map(|room| room.leak()),
+                compiled: compiled.clone(),
             });
         }
         Err(FunctionError::Place { name })
     }
 
     /// Takes it away, if nobody is in it.
-    pub(crate) fn unlink(&self, domain: &Domain) -> Result<(), CodeError> {
+    pub(crate) fn unlink(&self, domain: &Domain, places: &Places) -> Result<(), CodeError> {
         match domain.remove_code(&self.name) {
             // A reset has.
             Ok(()) | Err(CodeError::Unknown { .. }) => {}
             Err(e) => return Err(e),
         }
+        places.remove(self.code);
         if let Some(data) = self.data {
             // A text that frees its own data has done so.
             let _ = domain.memory().free(data);

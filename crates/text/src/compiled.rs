@@ -85,6 +85,27 @@ pub struct Compiled {
     pub code_imports: Vec<(u32, u32)>,
     /// Addresses in the data.
     pub data_fixes: Vec<DataFix>,
+    /// Which of the code is of which line.
+    pub source: Source,
+}
+
+/// The text, and which of the code is of which part of it. Code that comes of no text has an empty one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// From which offset in the code on it is of which offset in the text, in the order of the code.
+    pub(crate) places: Vec<(u32, u32)>,
+    /// Where the names of the functions are that the text defines, and how long they are.
+    pub(crate) functions: Vec<(u32, u32)>,
+    pub(crate) text: Box<[u8]>,
+}
+
+/// A place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The function in whose body it is.
+    pub function: String,
+    /// Line, from 1.
+    pub line: u32,
 }
 
 /// The patched code would look like an identifier in a wrong place, and be refused; the data have to lie elsewhere.
@@ -102,6 +123,33 @@ impl std::error::Error for Collides {}
 impl Compiled {
     /// The alignment of the data.
     pub const ALIGN: u64 = 16;
+
+    /// The place in the text of an instruction, by its offset in the code; `None` if there is none. A function that stands in the
+    /// place of its call has places of its own. Reads the text up to there.
+    ///
+    /// # Examples
+    /// ```
+    /// let compiled = ringfence_text::compile("int zero;\nint f(int n)\n{\n  return n / zero;\n}").unwrap();
+    /// let place = compiled.place(compiled.exports[0].offset + 16).unwrap();
+    /// assert_eq!((place.function.as_str(), place.line), ("f", 4));
+    /// ```
+    #[must_use]
+    pub fn place(&self, offset: u32) -> Option<Place> {
+        if offset as usize >= self.code.len() {
+            return None;
+        }
+        let source = &self.source;
+        let after = source.places.partition_point(|p| p.0 <= offset);
+        let at = source.places[..after].last()?.1 as usize;
+        let own = source.functions.iter().filter(|f| f.0 as usize <= at);
+        let &(from, len) = own.max_by_key(|f| f.0)?;
+        let name = source.text.get(from as usize..(from + len) as usize)?;
+        let line = source.text.get(..at)?.iter().filter(|&&c| c == b'\n').count() + 1;
+        Some(Place {
+            function: String::from_utf8_lossy(name).into_owned(),
+            line: line as u32,
+        })
+    }
 
     /// The code for data and imports at these addresses. Missing imports count as 0, and a call of them is a fault.
     ///

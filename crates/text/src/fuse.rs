@@ -68,6 +68,7 @@ fn bytes(out: &mut Vec<Ins>, or: &mut Ins, once: &impl Fn(Val) -> bool) -> bool 
         *or = Ins {
             d: or.d,
             a: high.d,
+            at: or.at,
             ..Ins::new(Op::Swap)
         };
     }

@@ -148,6 +148,8 @@ pub struct Ins {
     pub b: Val,
     /// What is stored, or a label.
     pub c: u32,
+    /// Where the text says so.
+    pub at: u32,
     pub imm: i64,
 }
 
@@ -162,6 +164,7 @@ impl Ins {
             a: NONE,
             b: NONE,
             c: NONE,
+            at: 0,
             imm: 0,
         }
     }

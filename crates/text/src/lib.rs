@@ -31,7 +31,7 @@ mod parse;
 mod types;
 
 use ast::Unit;
-pub use compiled::{Collides, Compiled, DataFix, Export, Import, Kind, Target};
+pub use compiled::{Collides, Compiled, DataFix, Export, Import, Kind, Place, Source, Target};
 use error::Notes;
 pub use error::{Error, Errors};
 use lex::Tokens;
@@ -133,7 +133,7 @@ fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Opt
         let mut out = emit::Output::default();
         let mut starts = vec![0; unit.funcs.len()];
         for (number, f, registers) in &functions {
-            starts[*number] = emit::function(f, registers, salt, &mut out);
+            starts[*number] = emit::function(f, registers, unit.funcs[*number].at, salt, &mut out);
             if out.asm.code.len() > CODE {
                 notes.last(
                     unit.funcs[*number].at,
@@ -188,9 +188,18 @@ fn finish(text: &[u8], tokens: &Tokens, unit: &Unit, out: emit::Output, starts: 
         code: out.asm.code,
         code_data: out.asm.data,
         code_imports: out.imports,
+        source: Source {
+            places: out.places,
+            functions: Vec::new(),
+            text: text.into(),
+        },
         ..Compiled::default()
     };
     for (number, func) in unit.funcs.iter().enumerate() {
+        if func.body.is_some() {
+            let len = tokens.name(text, func.name).len() as u32;
+            compiled.source.functions.push((func.at, len));
+        }
         let exported = func.body.is_some() && !func.internal;
         if !exported && func.import.is_none() {
             continue;

@@ -6,6 +6,7 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Machine, Outcome};
 
 const INTS: [&str; 9] = [
@@ -374,40 +375,53 @@ fn program(seed: u64, count: usize) -> String {
         )
 }
 
-#[test]
-fn random_programs_do_what_gcc_makes_them_do() {
-    const FUNCTIONS: usize = 40;
-    let number = |name: &str, usual: u64| {
-        std::env::var(name)
-            .ok()
-            .and_then(|n| n.parse().ok())
-            .unwrap_or(usual)
-    };
-    let (rounds, first) = (
-        number("RINGFENCE_TEXT_ROUNDS", 200) / 100,
-        number("RINGFENCE_TEXT_SEED", 1),
-    );
-    let machine = Machine::new();
-    for seed in first..first + rounds {
-        let text = program(seed, FUNCTIONS);
-        let mut main = String::from("\n#include <stdio.h>\nint main(void) {\n");
-        let arguments: Vec<[i64; 2]> = (0..FUNCTIONS as i64)
-            .flat_map(|n| [[n, 5], [n, -123_456_789_012]])
-            .collect();
-        for [a, b] in &arguments {
-            writeln!(main, "printf(\"%ld\\n\", test({a}, {b}L));").unwrap();
+/// Functions of a program, and programs that gcc compiles at once: starting it takes longer than a program does.
+const FUNCTIONS: usize = 4;
+const AT_ONCE: u64 = 20;
+
+/// What each program's calls give with gcc.
+fn by_gcc(programs: &[String], arguments: &[[i64; 2]]) -> Vec<Vec<Outcome>> {
+    let mut names: Vec<String> = ["s", "t", "g", "m", "u", "half", "whole", "swap", "same", "test"]
+        .map(str::to_owned)
+        .to_vec();
+    names.extend((0..FUNCTIONS).flat_map(|n| [format!("f{n}"), format!("r{n}")]));
+    let (mut all, mut main) = (String::from("#include <stdio.h>\n"), String::new());
+    for (number, text) in programs.iter().enumerate() {
+        for name in &names {
+            writeln!(all, "#undef {name}\n#define {name} {name}_{number}").unwrap();
         }
-        let expected = support::gcc(&format!("{text}{main}return 0; }}\n"), &["-fwrapv"]).expect("it ends");
-        let expected: Vec<Outcome> = expected
-            .lines()
-            .map(|l| Outcome::Value(l.parse().unwrap()))
-            .collect();
-        let compiled = ringfence_text::compile(&text).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        all += text;
+        for [a, b] in arguments {
+            writeln!(main, "printf(\"%ld\\n\", test_{number}({a}, {b}L));").unwrap();
+        }
+    }
+    let text = format!("{all}\nint main(void) {{\n{main}return 0; }}\n");
+    let output = support::gcc(&text, &["-O0", "-fwrapv"]).expect("it ends");
+    let outcomes: Vec<Outcome> = output
+        .lines()
+        .map(|l| Outcome::Value(l.parse().unwrap()))
+        .collect();
+    outcomes
+        .chunks(arguments.len())
+        .map(<[Outcome]>::to_vec)
+        .collect()
+}
+
+/// Compares the programs from one seed to another.
+fn compare(machine: &Machine, seeds: std::ops::Range<u64>) {
+    let programs: Vec<String> = seeds.clone().map(|seed| program(seed, FUNCTIONS)).collect();
+    let arguments: Vec<[i64; 2]> = (0..FUNCTIONS as i64)
+        .flat_map(|n| [[n, 5], [n, -123_456_789_012]])
+        .collect();
+    let expected = by_gcc(&programs, &arguments);
+    assert_eq!(expected.len(), programs.len());
+    for ((seed, text), expected) in seeds.zip(&programs).zip(expected) {
+        let compiled = ringfence_text::compile(text).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let outcomes = machine.calls(&compiled, "test", &arguments);
         let wrong = expected.iter().zip(&outcomes).position(|(a, b)| a != b);
         if let Some(n) = wrong {
             let file = support::scratch().join(format!("random-{seed}.c"));
-            std::fs::write(&file, &text).unwrap();
+            std::fs::write(&file, text).unwrap();
             let ([a, b], place) = (arguments[n], file.display());
             panic!(
                 "seed {seed}: test({a}, {b}) is {:?}, not {:?}; the text is in {place}",
@@ -416,4 +430,34 @@ fn random_programs_do_what_gcc_makes_them_do() {
         }
         assert_eq!(outcomes.len(), expected.len());
     }
+}
+
+#[test]
+fn random_programs_do_what_gcc_makes_them_do() {
+    let number = |name: &str, usual: u64| {
+        std::env::var(name)
+            .ok()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(usual)
+    };
+    let first = number("RINGFENCE_TEXT_SEED", 1);
+    let end = first + number("RINGFENCE_TEXT_ROUNDS", 60);
+    let next = AtomicU64::new(first);
+    let work = || {
+        let machine = Machine::new();
+        loop {
+            let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+            if from >= end {
+                return;
+            }
+            compare(&machine, from..end.min(from + AT_ONCE));
+        }
+    };
+    std::thread::scope(|scope| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..count).for_each(|_| {
+            scope.spawn(work);
+        });
+    });
+    println!("{} random programs do the same", end - first);
 }

@@ -25,6 +25,8 @@ pub struct Output {
     pub funcs: Vec<(u32, u32)>,
     /// Addresses of imports: where, and of which.
     pub imports: Vec<(u32, u32)>,
+    /// From where on the code is of which place in the text.
+    pub places: Vec<(u32, u32)>,
 }
 
 struct Emit<'a> {
@@ -43,8 +45,8 @@ struct Emit<'a> {
     saved: Vec<u8>,
 }
 
-/// Appends a function; returns where it begins. `salt` no-ops stand in it for nothing else than other distances.
-pub fn function(f: &Func, regs: &Allocation, salt: usize, out: &mut Output) -> u32 {
+/// Appends a function that stands at `at` in the text; returns where it begins. `salt` no-ops stand in it for nothing else than other distances.
+pub fn function(f: &Func, regs: &Allocation, at: u32, salt: usize, out: &mut Output) -> u32 {
     while !out.asm.code.len().is_multiple_of(16) {
         out.asm.code.push(0xCC);
     }
@@ -77,6 +79,7 @@ pub fn function(f: &Func, regs: &Allocation, salt: usize, out: &mut Output) -> u
     for _ in 0..salt {
         emit.out.asm.code.push(0x90);
     }
+    emit.out.places.push((start, at));
     emit.enter();
     for k in 0..f.code.len() {
         emit.guarded(k);
@@ -158,6 +161,10 @@ impl Emit<'_> {
     /// Emits an instruction, with no-ops in front if its bytes would look like an identifier.
     fn guarded(&mut self, k: usize) {
         let at = self.out.asm.code.len();
+        let place = self.f.code[k].at;
+        if self.out.places.last().is_none_or(|last| last.1 != place) {
+            self.out.places.push((at as u32, place));
+        }
         let marks = (
             self.jumps.len(),
             self.out.funcs.len(),

@@ -302,6 +302,7 @@ impl Lower<'_> {
             };
         }
         let value = ret.value;
+        let at = self.at;
         let ret = std::mem::replace(&mut self.ret, ret);
         std::mem::swap(&mut self.places, &mut places);
         self.first_local = body.first_local;
@@ -329,6 +330,7 @@ impl Lower<'_> {
         self.first_local = first;
         self.places = places;
         self.ret = ret;
+        self.at = at;
         Ok(value)
     }
 

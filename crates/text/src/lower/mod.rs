@@ -86,7 +86,7 @@ struct Lower<'a> {
     active: Vec<Activation>,
     /// How often functions may still be put into themselves.
     again: u32,
-    /// Where the present statement is, for errors.
+    /// Where the present statement is, for errors and faults.
     at: u32,
 }
 
@@ -284,7 +284,7 @@ impl Lower<'_> {
         self.new_value(float, false)
     }
 
-    fn push(&mut self, ins: Ins) -> R<()> {
+    fn push(&mut self, mut ins: Ins) -> R<()> {
         if self.f.code.len() >= CODE {
             let message = "this function is too large".to_string();
             return Err(self.notes.note(self.at, 1, message, Some("divide it")));
@@ -295,6 +295,7 @@ impl Lower<'_> {
         if let Some(label) = ins.target() {
             self.aim(label);
         }
+        ins.at = self.at;
         self.f.code.push(ins);
         Ok(())
     }

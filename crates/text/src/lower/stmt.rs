@@ -22,6 +22,7 @@ impl Lower<'_> {
                 Ok(())
             }
             Stmt::If(cond, then, other) => {
+                self.at = unit.node(cond).at;
                 if let (Some(then), Stmt::Empty) = (self.only(then), unit.stmts[other as usize])
                     && self.choose_into(cond, then)?
                 {
@@ -50,7 +51,10 @@ impl Lower<'_> {
                 self.stmt(first)?;
                 self.repeat(cond, step, body, true)
             }
-            Stmt::Switch(id, body, number) => self.switch(id, body, number),
+            Stmt::Switch(id, body, number) => {
+                self.at = unit.node(id).at;
+                self.switch(id, body, number)
+            }
             Stmt::Label(label, stmt) => {
                 self.put_any(self.first_label + label)?;
                 self.stmt(stmt)
@@ -64,7 +68,12 @@ impl Lower<'_> {
                 Some(&label) => self.jump(label),
                 None => Ok(()),
             },
-            Stmt::Return(value) => self.leave(value),
+            Stmt::Return(value) => {
+                if let Some(id) = value {
+                    self.at = unit.node(id).at;
+                }
+                self.leave(value)
+            }
             Stmt::Fill(local, zero, from, count) => self.fill(local, zero, from, count),
         }
     }
@@ -96,6 +105,8 @@ impl Lower<'_> {
     fn repeat(&mut self, cond: Option<Id>, step: Option<Id>, body: u32, first: bool) -> R<()> {
         let (top, next, end) = (self.new_label(), self.new_label(), self.new_label());
         let floor = self.floor;
+        let at = cond.map(|cond| self.unit.node(cond).at);
+        self.at = at.unwrap_or(self.at);
         if let (Some(cond), true) = (cond, first) {
             self.branch(cond, end, false)?;
         }
@@ -107,8 +118,10 @@ impl Lower<'_> {
         self.continues.pop();
         self.put_label(next)?;
         if let Some(step) = step {
+            self.at = self.unit.node(step).at;
             self.effect(step)?;
         }
+        self.at = at.unwrap_or(self.at);
         match cond {
             Some(cond) => self.branch(cond, top, true)?,
             None => self.jump(top)?,

@@ -331,6 +331,7 @@ impl Parser<'_> {
         if self.unit.funcs[func as usize].body.is_some() {
             return Err(self.wrong(at, format!("`{}` is defined twice", self.spell(name)), None));
         }
+        self.unit.funcs[func as usize].at = at;
         if !ret.is_void() && !self.unit.types.complete(ret) {
             return Err(self.wrong(at, "this function returns a type that is not complete", None));
         }
