@@ -14,6 +14,7 @@ mod lines;
 mod lookup;
 pub mod prototype;
 mod sections;
+pub mod structure;
 mod unit;
 
 pub use lookup::{MOST, Name, look_up};

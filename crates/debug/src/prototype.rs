@@ -6,7 +6,7 @@ use crate::unit::{Abbreviations, TEXT, Unit, Value, tag};
 use ringfence_core::work::{Budget, Exceeded};
 
 /// How many typedefs and qualifiers are followed: debug information may be made in a circle.
-const DEEPEST: usize = 32;
+pub(crate) const DEEPEST: usize = 32;
 
 /// A C type, as far as a register tells one from the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,15 @@ pub fn of(file: &[u8], name: &str, budget: &mut Budget) -> Result<Option<Prototy
 }
 
 fn search(file: &[u8], name: &[u8], budget: &mut Budget) -> Result<Option<Prototype>, Stop> {
+    in_units(file, budget, |reader, c| reader.function(c, name))
+}
+
+/// The first that is found in any unit: with the unit's reader, and where its entries begin behind its own.
+pub(crate) fn in_units<T>(
+    file: &[u8],
+    budget: &mut Budget,
+    mut find: impl for<'a, 'b, 'c> FnMut(&'c mut Reader<'a, 'b>, Cursor<'a>) -> Result<Option<T>, Stop>,
+) -> Result<Option<T>, Stop> {
     let sections = Sections::find(file, budget)?;
     let mut abbreviations = Abbreviations::default();
     let mut at = 0;
@@ -69,7 +78,7 @@ fn search(file: &[u8], name: &[u8], budget: &mut Budget) -> Result<Option<Protot
         if !unit.code {
             continue;
         }
-        match in_unit(&sections, unit, name, &mut abbreviations, budget) {
+        match in_unit(&sections, unit, &mut find, &mut abbreviations, budget) {
             // The next one may be better.
             Ok(None) | Err(Stop::Malformed) => {}
             found => return found,
@@ -78,13 +87,13 @@ fn search(file: &[u8], name: &[u8], budget: &mut Budget) -> Result<Option<Protot
     Ok(None)
 }
 
-fn in_unit<'a>(
+fn in_unit<'a, T>(
     sections: &Sections<'a>,
     mut unit: Unit<'a>,
-    name: &[u8],
+    find: &mut impl for<'x, 'y, 'z> FnMut(&'z mut Reader<'x, 'y>, Cursor<'x>) -> Result<Option<T>, Stop>,
     abbreviations: &mut Abbreviations,
     budget: &mut Budget,
-) -> Result<Option<Prototype>, Stop> {
+) -> Result<Option<T>, Stop> {
     unit.load(abbreviations, budget)?;
     let mut c = unit.entries()?;
     let Some(root) = unit.entry(&mut c, abbreviations, budget)? else {
@@ -97,27 +106,32 @@ fn in_unit<'a>(
         abbreviations,
         budget,
     };
-    reader.function(c, name)
+    find(&mut reader, c)
 }
 
 /// An entry: only what types are made of.
 #[derive(Clone, Copy, Default)]
-struct Entry<'a> {
-    tag: u64,
-    children: bool,
+pub(crate) struct Entry<'a> {
+    pub tag: u64,
+    pub children: bool,
     sibling: Option<Value<'a>>,
-    name: Option<Value<'a>>,
+    pub name: Option<Value<'a>>,
     linkage: Option<Value<'a>>,
     /// The declaration that it completes, or what it is an instance of.
     declared: Option<Value<'a>>,
     /// Only a declaration itself.
-    declaration: bool,
-    kind: Option<Value<'a>>,
-    size: Option<u64>,
-    encoding: u64,
+    pub declaration: bool,
+    pub kind: Option<Value<'a>>,
+    pub size: Option<u64>,
+    pub encoding: u64,
+    /// Where a member is in its structure: bytes, or bits.
+    pub place: Option<u64>,
+    pub bit: Option<u64>,
+    /// How many elements an array has.
+    pub count: Option<u64>,
 }
 
-mod encoding {
+pub(crate) mod encoding {
     pub const BOOLEAN: u64 = 2;
     pub const FLOAT: u64 = 4;
     pub const SIGNED: u64 = 5;
@@ -128,15 +142,15 @@ mod encoding {
 }
 
 /// Reads the entries of one unit.
-struct Reader<'a, 'b> {
-    sections: &'b Sections<'a>,
-    unit: Unit<'a>,
+pub(crate) struct Reader<'a, 'b> {
+    pub sections: &'b Sections<'a>,
+    pub unit: Unit<'a>,
     abbreviations: &'b Abbreviations,
-    budget: &'b mut Budget,
+    pub budget: &'b mut Budget,
 }
 
 impl<'a> Reader<'a, '_> {
-    fn next(&mut self, c: &mut Cursor<'a>) -> Result<Option<Entry<'a>>, Stop> {
+    pub fn next(&mut self, c: &mut Cursor<'a>) -> Result<Option<Entry<'a>>, Stop> {
         let mut entry = Entry::default();
         let number = |value| match value {
             Value::Number(n) => Some(n),
@@ -152,6 +166,10 @@ impl<'a> Reader<'a, '_> {
                     0x03 => entry.name = Some(value),
                     0x0B => entry.size = number(value),
                     0x31 | 0x47 => entry.declared = Some(value),
+                    0x2F => entry.count = number(value).and_then(|n| n.checked_add(1)),
+                    0x37 => entry.count = number(value),
+                    0x38 => entry.place = number(value),
+                    0x6B => entry.bit = number(value),
                     0x3C => entry.declaration = number(value) != Some(0),
                     0x3E => entry.encoding = number(value).unwrap_or(0),
                     0x49 => entry.kind = Some(value),
@@ -168,6 +186,11 @@ impl<'a> Reader<'a, '_> {
 
     /// The entry of this unit that another one refers to.
     fn referred(&mut self, value: Option<Value<'a>>) -> Result<Option<Entry<'a>>, Stop> {
+        Ok(self.follow(value)?.map(|(entry, _)| entry))
+    }
+
+    /// The same, and where its children begin.
+    pub fn follow(&mut self, value: Option<Value<'a>>) -> Result<Option<(Entry<'a>, Cursor<'a>)>, Stop> {
         let inside = self.unit.first..self.unit.next;
         let Some(at) = value
             .and_then(|v| self.unit.referred(v))
@@ -176,7 +199,17 @@ impl<'a> Reader<'a, '_> {
             return Ok(None);
         };
         let mut c = Cursor::new(self.unit.entries()?.bytes, at)?;
-        self.next(&mut c)
+        Ok(self.next(&mut c)?.map(|entry| (entry, c)))
+    }
+
+    /// Moves behind an entry's children, where it tells where they end. Whether it did.
+    pub fn skip(&self, entry: &Entry<'a>, c: &mut Cursor<'a>) -> bool {
+        let next = entry.sibling.and_then(|v| self.unit.referred(v));
+        let next = next.filter(|&n| n > c.at as u64 && n < self.unit.next);
+        if let Some(next) = next {
+            c.at = next as usize;
+        }
+        next.is_some()
     }
 
     /// The type of the function of that name among the unit's own children.
@@ -197,9 +230,8 @@ impl<'a> Reader<'a, '_> {
             if !entry.children {
                 continue;
             }
-            match entry.sibling.and_then(|v| self.unit.referred(v)) {
-                Some(next) if next > c.at as u64 && next < self.unit.next => c.at = next as usize,
-                _ => level += 1,
+            if !self.skip(&entry, &mut c) {
+                level += 1;
             }
         }
         Ok(None)

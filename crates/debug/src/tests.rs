@@ -1,6 +1,7 @@
 //! Files of every shape that would be deep, quadratic or endless for a reader that trusts them. What counts is steps.
 
 use super::*;
+use crate::structure;
 use ringfence_core::work::Bound;
 
 /// An ELF file with these sections and nothing else.
@@ -248,4 +249,45 @@ fn any_bytes_end() {
         let (names, _) = look_up(&bent, &[0x1800, 0, u64::MAX], &mut budget);
         assert!(names.iter().flatten().count() <= 3 * INLINED);
     }
+}
+
+/// Shapes of structures: 1 a unit; 2 a structure with a name and bytes; 3 a member; 4 a typedef.
+const STRUCTURES: &[u8] = &[
+    1, 0x11, 1, 0, 0, //
+    2, 0x13, 1, 0x03, 0x08, 0x0B, 0x0B, 0, 0, //
+    3, 0x0D, 0, 0x03, 0x08, 0x49, 0x13, 0x38, 0x0B, 0, 0, //
+    4, 0x16, 0, 0x03, 0x08, 0x49, 0x13, 0, 0, //
+    0,
+];
+
+fn with_structures(entries: &[u8]) -> Vec<u8> {
+    let mut body = vec![4, 0, 0, 0, 0, 0, 8, 1];
+    body.extend_from_slice(entries);
+    let mut info = (body.len() as u32).to_le_bytes().to_vec();
+    info.extend(body);
+    elf(&[(INFO, BITS, info), (".debug_abbrev", BITS, STRUCTURES.to_vec())])
+}
+
+#[test]
+fn structures_of_any_shape_end() {
+    // Typedefs in a circle: the first entry is at 12, its type the one behind it, and the other way round.
+    let circle = [&[4, b't', 0, 20, 0, 0, 0, 4][..], &[b'u', 0, 12, 0, 0, 0, 0]].concat();
+    let of = |file: &[u8], name| structure::of(file, name, &mut Budget::new(STEPS, STEPS));
+    assert_eq!(of(&with_structures(&circle), "t"), Ok(None));
+    // One whose member is itself: told once.
+    let own = [&[2, b's', 0, 8][..], &[3, b'm', 0, 12, 0, 0, 0, 0], &[0, 0]].concat();
+    let told = of(&with_structures(&own), "s")
+        .expect("few steps")
+        .expect("there");
+    assert_eq!((told.size, told.fields.len()), (8, 1));
+    assert_eq!(told.fields[0].kind, structure::Kind::Structure("s".into()));
+    // Half a million members: steps, and no memory beyond the budget.
+    let many = [
+        &[2, b's', 0, 8][..],
+        &[3, b'm', 0, 12, 0, 0, 0, 0].repeat(1 << 19),
+        &[0, 0],
+    ]
+    .concat();
+    let exceeded = of(&with_structures(&many), "s").expect_err("too many");
+    assert!(matches!(exceeded.bound, Bound::Steps | Bound::Bytes));
 }

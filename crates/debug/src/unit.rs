@@ -16,6 +16,7 @@ pub(crate) mod tag {
     pub const CLASS: u64 = 0x02;
     pub const ENUMERATION: u64 = 0x04;
     pub const PARAMETER: u64 = 0x05;
+    pub const MEMBER: u64 = 0x0D;
     pub const POINTER: u64 = 0x0F;
     pub const REFERENCE: u64 = 0x10;
     pub const STRUCTURE: u64 = 0x13;
@@ -24,6 +25,7 @@ pub(crate) mod tag {
     pub const UNION: u64 = 0x17;
     pub const MORE_PARAMETERS: u64 = 0x18;
     pub const INLINED: u64 = 0x1D;
+    pub const SUBRANGE: u64 = 0x21;
     pub const BASE: u64 = 0x24;
     pub const CONST: u64 = 0x26;
     pub const SUBPROGRAM: u64 = 0x2E;
