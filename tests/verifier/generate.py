@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from families import accepted, control, held, memory, stack, state, strings, tables
+from families import accepted, control, held, memory, stack, state, strings, tables, words
 from families.common import cases
 
 
@@ -45,7 +45,7 @@ def assemble():
 
 
 def main():
-    for families in (memory, held, stack, control, tables, strings, state, accepted):
+    for families in (memory, held, stack, control, tables, strings, state, accepted, words):
         families.write()
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     for path, header, code in assemble():

@@ -87,7 +87,11 @@ fn store(failure: &Failure) -> Box<Stored> {
         code: failure.code,
         message: message.as_ptr(),
         address: match fault.map(|f| &f.kind) {
-            Some(FaultKind::BadAccess { address, .. } | FaultKind::OutsideWindow { address }) => *address,
+            Some(
+                FaultKind::BadAccess { address, .. }
+                | FaultKind::OutsideWindow { address }
+                | FaultKind::Denied { address, .. },
+            ) => *address,
             _ => 0,
         },
         instruction: fault.map_or(0, Fault::instruction),

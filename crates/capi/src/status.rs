@@ -185,7 +185,7 @@ impl From<DomainError> for Failure {
             DomainError::Snapshot(e) => return (*e).into(),
             DomainError::Unsupported(e) => return e.into(),
             DomainError::NotFor { .. } => Status::ERROR_FORMAT,
-            DomainError::Addressing { .. } => Status::ERROR_REJECTED,
+            DomainError::Addressing { .. } | DomainError::Isolation { .. } => Status::ERROR_REJECTED,
             DomainError::Dlopen { .. } => Status::ERROR_FILE,
             DomainError::Worker { .. } => Status::ERROR_UNSUPPORTED,
             DomainError::Unanswered { source } => return (*source).into(),
@@ -294,9 +294,10 @@ impl From<LastCall> for Status {
 
 fn status_of(kind: &FaultKind) -> (Status, i32) {
     let status = match kind {
-        FaultKind::BadAccess { .. } | FaultKind::OutsideWindow { .. } | FaultKind::Protection => {
-            Status::FAULT_ACCESS
-        }
+        FaultKind::BadAccess { .. }
+        | FaultKind::OutsideWindow { .. }
+        | FaultKind::Denied { .. }
+        | FaultKind::Protection => Status::FAULT_ACCESS,
         FaultKind::BadTarget => Status::FAULT_TARGET,
         FaultKind::Division => Status::FAULT_DIVIDE,
         FaultKind::IllegalInstruction | FaultKind::Trap => Status::FAULT_ILLEGAL,
@@ -341,7 +342,7 @@ impl From<ModuleError> for Failure {
             ModuleError::Unknown { .. } => Status::ERROR_NO_OBJECT,
             ModuleError::Registers { .. } | ModuleError::Unsupported(_) => Status::ERROR_UNSUPPORTED,
             ModuleError::Link { .. } => Status::ERROR_IMPORT,
-            ModuleError::Addressing { .. } => Status::ERROR_REJECTED,
+            ModuleError::Addressing { .. } | ModuleError::Isolation { .. } => Status::ERROR_REJECTED,
             ModuleError::Needed { .. } | ModuleError::InUse(_) | ModuleError::Changing { .. } => {
                 Status::ERROR_BUSY
             }

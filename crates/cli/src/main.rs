@@ -43,7 +43,7 @@ struct Cli {
 enum Command {
     /// Compile and link C into modules: a drop-in for gcc (arguments as gcc's)
     Cc {
-        /// gcc's arguments, and: --isolation=full|integrity --addressing=any|segment --check --import=NAME --imports-from=FILE --import-data=NAME
+        /// gcc's arguments, and: --isolation=full|integrity|words --addressing=any|segment --check --import=NAME --imports-from=FILE --import-data=NAME
         /// --sysroot-rf=DIR --wrapper[=OPTIONS] --no-rewrite --no-verify --print-flags
         args: Vec<OsString>,
     },

@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "OFF", requires = "raw", value_parser = number)]
     entry: Vec<u32>,
     /// Demand this isolation of bare code (a module says in its note which it has)
-    #[arg(long, value_name = "full|integrity", requires = "raw", value_parser = isolation)]
+    #[arg(long, value_name = "full|integrity|words", requires = "raw", value_parser = isolation)]
     isolation: Option<Isolation>,
     /// Demand operands through gs only, or take those through r14 as well (default)
     #[arg(long, value_name = "any|segment", value_parser = addressing)]
@@ -53,11 +53,7 @@ fn number(text: &str) -> Result<u32, String> {
 }
 
 fn isolation(text: &str) -> Result<Isolation, String> {
-    match text {
-        "full" => Ok(Isolation::Full),
-        "integrity" => Ok(Isolation::Integrity),
-        _ => Err("use full or integrity".to_owned()),
-    }
+    Isolation::named(text).ok_or_else(|| "use full, integrity or words".to_owned())
 }
 
 fn addressing(text: &str) -> Result<Addressing, String> {
@@ -115,13 +111,6 @@ pub fn run(args: &Args) -> ExitCode {
     ExitCode::from(worst)
 }
 
-fn isolation_name(isolation: Isolation) -> &'static str {
-    match isolation {
-        Isolation::Full => "full",
-        Isolation::Integrity => "integrity",
-    }
-}
-
 fn print(path: &str, verdict: &Verdict) {
     if let Some(report) = &verdict.report {
         output::out(format_args!(
@@ -130,7 +119,7 @@ fn print(path: &str, verdict: &Verdict) {
             report.functions().len(),
             report.instructions,
             output::bytes(verdict.text as u64),
-            isolation_name(verdict.isolation),
+            verdict.isolation.name(),
         ));
         return;
     }
@@ -168,7 +157,7 @@ fn to_json(path: &str, verdict: &Verdict) -> Value {
     let mut value = json!({
         "file": path,
         "verdict": if verdict.accepted() { "accepted" } else { "rejected" },
-        "isolation": isolation_name(verdict.isolation),
+        "isolation": verdict.isolation.name(),
         "text_bytes": verdict.text,
     });
     if let Some(report) = &verdict.report {

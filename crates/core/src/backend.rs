@@ -93,11 +93,13 @@ pub enum Feature {
     FileMaps,
     /// Processes that a program makes, where a policy grants them: `fork`.
     Processes,
+    /// Rights to single words of the host's objects: arenas.
+    Words,
 }
 
 impl Feature {
     /// All of them, in the order of the page.
-    pub const ALL: [Feature; 20] = [
+    pub const ALL: [Feature; 21] = [
         Feature::Faults,
         Feature::Interrupt,
         Feature::Limits,
@@ -118,6 +120,7 @@ impl Feature {
         Feature::Pauses,
         Feature::FileMaps,
         Feature::Processes,
+        Feature::Words,
     ];
 
     /// What messages and the page call it.
@@ -144,6 +147,7 @@ impl Feature {
             Feature::Pauses => "pauses of the time limit (wait, pause_time)",
             Feature::FileMaps => "shared maps of files (MAP_SHARED)",
             Feature::Processes => "processes that a program makes (fork)",
+            Feature::Words => "rights to single words (arenas)",
         }
     }
 }

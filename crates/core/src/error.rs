@@ -7,6 +7,7 @@ mod grant;
 mod host;
 mod load;
 mod memory;
+mod words;
 
 pub use added::{CodeError, InUse, ModuleError};
 pub use call::{CallError, HostFailure};
@@ -15,3 +16,4 @@ pub use grant::GrantError;
 pub use host::HostError;
 pub use load::LoadError;
 pub use memory::MemoryError;
+pub use words::WordsError;

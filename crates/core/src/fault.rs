@@ -1,5 +1,6 @@
 //! What there is to know of a failed call, and how it is said.
 
+use crate::rights::Rights;
 use crate::work::Exceeded;
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +34,17 @@ pub enum FaultKind {
     OutsideWindow {
         /// The address, as the module computed it.
         address: u64,
+    },
+    /// Access to an object of the host's for which the domain has no right (`--isolation=words`).
+    Denied {
+        /// The address, as the host has it; 0 if it is not known.
+        address: u64,
+        /// What kind of access.
+        access: Access,
+        /// How many bytes; 0 for an instruction that does not look at rights, in code that was not compiled for it.
+        len: u8,
+        /// What the domain may do with the word there.
+        rights: Rights,
     },
     /// An indirect call or jump to something that is no function (it ends at the window's offset 0).
     BadTarget,
@@ -249,6 +261,10 @@ impl fmt::Display for Public<'_> {
                 Access::Execute => "jump to data",
             })?,
             FaultKind::OutsideWindow { .. } => f.write_str("access outside of its memory")?,
+            FaultKind::Denied { access, .. } => f.write_str(match access {
+                Access::Write => "write without the right to it",
+                _ => "read without the right to it",
+            })?,
             FaultKind::Uncaught(name) | FaultKind::NotUnwound(name) if !name.is_empty() => {
                 write!(f, "uncaught exception of type {}", Plain(name))?;
             }
@@ -289,6 +305,25 @@ impl fmt::Display for FaultKind {
                 write!(f, "{what} {address:#x}")
             }
             FaultKind::OutsideWindow { address } => write!(f, "access outside the window, at {address:#x}"),
+            FaultKind::Denied {
+                address,
+                access,
+                len,
+                rights,
+            } => {
+                let what = match access {
+                    Access::Write => "write",
+                    _ => "read",
+                };
+                match len {
+                    0 => write!(
+                        f,
+                        "{what} at {address:#x} by an instruction that does not look at rights; "
+                    )?,
+                    _ => write!(f, "{what} of {len} bytes at {address:#x} denied; ")?,
+                }
+                write!(f, "the domain has {rights} there")
+            }
             FaultKind::BadTarget => f.write_str("indirect call or jump to something that is no function"),
             FaultKind::Division => f.write_str("division by zero or overflow of a division"),
             FaultKind::FloatingPoint => f.write_str("floating-point exception"),

@@ -115,9 +115,8 @@ pub(crate) fn check_image(
 ) -> Result<Verdict, ImageError> {
     let note = image.require_note()?;
     let mut rules = rules.clone();
-    if note.flags & note::flag::INTEGRITY != 0 {
-        rules.isolation = Isolation::Integrity;
-    }
+    // What claims two kinds obeys the rules of neither by its claim; hosts refuse it.
+    rules.isolation = note::isolation(note.flags).unwrap_or_default();
     let len = image.text.file.next_multiple_of(PAGE);
     let cost = (1 + VERIFIER.0) * len + VERIFIER.1;
     budget.bytes(cost)?;

@@ -57,13 +57,13 @@ const FEATURES: &[(&str, u32)] = &[
 
 /// The note flags that go with the options.
 pub(crate) fn note_flags(inv: &Invocation) -> u32 {
-    let integrity = if inv.own.isolation == Isolation::Integrity {
-        note::flag::INTEGRITY
-    } else {
-        0
+    let isolation = match inv.own.isolation {
+        Isolation::Full => 0,
+        Isolation::Integrity => note::flag::INTEGRITY,
+        Isolation::Words => note::flag::WORDS,
     };
     let check = if inv.own.check { note::flag::CHECK } else { 0 };
-    integrity | check
+    isolation | check
 }
 
 /// A note section for an object file; equal ones of several objects are kept once.

@@ -1,9 +1,9 @@
 //! What a module is made of, for people and for scripts.
 
 use ringfence_core::work::{Budget, Exceeded};
-use ringfence_isa::Addressing;
 use ringfence_isa::note::{self, IMPORT_PREFIX};
 use ringfence_isa::window::feature;
+use ringfence_isa::{Addressing, Isolation};
 
 use crate::check::{Rules, check_image};
 use crate::image::{Image, ImageError, Symbol, SymbolKind};
@@ -163,11 +163,7 @@ pub fn inspect(data: &[u8]) -> Result<Info, ImageError> {
     };
     Ok(Info {
         abi: note.version,
-        isolation: if note.flags & note::flag::INTEGRITY != 0 {
-            "integrity"
-        } else {
-            "full"
-        },
+        isolation: note::isolation(note.flags).map_or("two", Isolation::name),
         addressing: report.map(|(through_r14, ..)| match through_r14 {
             true => Addressing::Any.name(),
             false => Addressing::Segment.name(),

@@ -13,6 +13,7 @@ pub mod note;
 pub mod pad;
 pub mod sequence;
 pub mod window;
+pub mod words;
 
 /// Version of the module format and of the window layout. A module carries the version it was
 /// built for in its note; the loader refuses any other.
@@ -30,6 +31,9 @@ pub enum Isolation {
     /// Stores and jumps are confined; loads are free, so a module may read host memory that it
     /// is pointed to. A host has to allow it by name.
     Integrity,
+    /// As [`Full`](Self::Full), and code may reach objects of the host's [word for word](crate::words), as far as a table
+    /// of rights says. A host has to give an arena.
+    Words,
 }
 
 /// By which forms of operands code reaches the places that it is confined to.
@@ -40,6 +44,25 @@ pub enum Addressing {
     Any,
     /// Through `gs` only: each operand is confined by what it is, whatever the registers hold and wherever control comes from.
     Segment,
+}
+
+impl Isolation {
+    /// The name on command lines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Isolation::Full => "full",
+            Isolation::Integrity => "integrity",
+            Isolation::Words => "words",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Isolation> {
+        let all = [Isolation::Full, Isolation::Integrity, Isolation::Words];
+        all.into_iter().find(|i| i.name() == name)
+    }
 }
 
 impl Addressing {

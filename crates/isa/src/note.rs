@@ -5,6 +5,8 @@
 //! ([`crate::window::feature`]), reserved (0). The note is a claim, not a proof: everything
 //! that matters is established by the verifier.
 
+use crate::Isolation;
+
 /// The note's name, without the terminating NUL.
 pub const NAME: &str = "Ringfence";
 /// The note's type.
@@ -20,6 +22,19 @@ pub mod flag {
     pub const INTEGRITY: u32 = 1 << 0;
     /// Built with `--check`: accesses trap where they leave the window.
     pub const CHECK: u32 = 1 << 1;
+    /// Built with `--isolation=words`: reaches objects of the host's by their rights.
+    pub const WORDS: u32 = 1 << 2;
+}
+
+/// The isolation that flags claim; `None` if they claim two.
+#[must_use]
+pub const fn isolation(flags: u32) -> Option<Isolation> {
+    match flags & (flag::INTEGRITY | flag::WORDS) {
+        0 => Some(Isolation::Full),
+        flag::INTEGRITY => Some(Isolation::Integrity),
+        flag::WORDS => Some(Isolation::Words),
+        _ => None,
+    }
 }
 
 /// A symbol that the module imports by function is undefined in its dynamic symbol table under

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::Addressing;
 use crate::debug::Debug;
 use crate::func::{Function, Item};
 use crate::insn::Class;
@@ -13,6 +12,8 @@ use crate::step::{Fail, Step};
 use crate::through::Through;
 use crate::unwind::Unwind;
 use crate::walk::{At, Walk};
+use crate::words::Words;
+use crate::{Addressing, Isolation};
 
 /// Where a function stands in its file.
 pub(crate) struct Place<'a> {
@@ -66,11 +67,19 @@ pub(crate) fn emit<'a>(
     let mut stopped = false;
     let mut dead_end = true;
     // What is checked already stays as it is checked.
-    let by_r14 = !out.options.check && out.options.addressing == Addressing::Any;
+    let words = out.options.isolation == Isolation::Words;
+    let by_r14 = !out.options.check && !words && out.options.addressing == Addressing::Any;
     let mut through = by_r14.then(|| Through::new(f));
+    let mut words = words.then(|| Words::new(f, place.number, out.cfi));
     for (at, item) in f.items.iter().enumerate() {
         if let Some(through) = &mut through {
             through.item(item);
+        }
+        if let Some(words) = &mut words {
+            words.item(item, &mut out.buf);
+            if matches!(item, Item::Raw(text) if text.starts_with(".cfi_endproc")) {
+                words.finish(&mut out.buf, unwind.as_mut());
+            }
         }
         match item {
             Item::Label(_) | Item::Raw(_) if f.dispatch.dropped.contains(&(at as u32)) => {}
@@ -169,6 +178,9 @@ pub(crate) fn emit<'a>(
                     if let Some(through) = &mut through {
                         through.forget();
                     }
+                    if let Some(words) = &mut words {
+                        words.instruction(i, &st, &mut out.buf, mark);
+                    }
                     dead_end = !f.falls_through(i);
                     continue;
                 }
@@ -199,6 +211,9 @@ pub(crate) fn emit<'a>(
                 if let Some(through) = &mut through {
                     through.instruction(i, &mut out.buf, mark);
                 }
+                if let Some(words) = &mut words {
+                    words.instruction(i, &st, &mut out.buf, mark);
+                }
                 if w.cut[i as usize] {
                     end(f, i, &after, place, out);
                     dead_end = true;
@@ -211,6 +226,9 @@ pub(crate) fn emit<'a>(
     if f.codes.is_empty() {
         out.function_marker();
         out.line("ud2");
+    }
+    if let Some(words) = &mut words {
+        words.finish(&mut out.buf, unwind.as_mut().filter(|_| own_cfi));
     }
     if own_cfi {
         out.line(".cfi_endproc");

@@ -20,6 +20,7 @@ mod flags;
 mod func;
 mod insn;
 mod late;
+mod leads;
 mod out;
 mod parse;
 mod regs;
@@ -33,6 +34,8 @@ mod tables;
 mod through;
 mod unwind;
 mod walk;
+mod words;
+mod words_size;
 
 pub use error::{Error, Errors, SourceLine};
 pub use flags::{FlagKind, compile_flags};

@@ -125,7 +125,7 @@ impl<'o> Out<'o> {
             Op::Mem(m) => {
                 let m = self.prepare(m, st)?;
                 self.buf.push_str("\tmovl\t");
-                self.mem(&m, self.options.isolation == Isolation::Full);
+                self.mem(&m, self.options.isolation != Isolation::Integrity);
                 self.buf.push_str(", %r11d\n\t.p2align 1\n\tnop\n");
             }
             _ => return Err("an indirect jump needs a register or memory".to_owned()),
@@ -310,7 +310,7 @@ impl<'o> Out<'o> {
 
     /// An instruction with its operands translated and nothing else about it.
     pub(crate) fn plain(&mut self, i: &Insn<'_>, st: &State) -> Result<(), String> {
-        let confine = self.options.isolation == Isolation::Full || !insn::only_reads(i);
+        let confine = self.options.isolation != Isolation::Integrity || !insn::only_reads(i);
         let mut placed = None;
         let absolute = i.mem().and_then(|m| absolute(i, m));
         if let Some(m) = i.mem()

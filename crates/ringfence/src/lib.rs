@@ -61,6 +61,7 @@
 //! | call one function for each element of arrays | [`Func::call_batch`] |
 //! | learn of limits that it reaches, and raise them | [`Imports::on_limit`] |
 //! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
+//! | let a domain work on the host's own objects | [`Arena`], [`Domain::give_words`] |
 //! | share memory between domains | [`Region`], [`Group`]; [`overview`] tells who may do what |
 //! | understand what went wrong | [`CallError`], [`Fault`] |
 
@@ -80,6 +81,7 @@ mod region;
 mod snapshot;
 mod untrusted;
 mod value;
+mod words;
 
 pub use backend::process_confinement;
 pub use bytemuck;
@@ -92,6 +94,7 @@ pub use module::Module;
 pub use pool::{Member, Pool, Pooled};
 pub use ptr::Ptr;
 pub use region::{Group, Region};
+pub use ringfence_core::Trace;
 /// What a domain may ask of the operating system: directories, streams, clocks, connections. Deny by default.
 #[doc(hidden)]
 pub use ringfence_core::local;
@@ -104,9 +107,10 @@ pub use ringfence_runtime::{
     Export, ExportKind, Fault, FaultKind, Feature, Frame, FramesError, Grant, GrantError, HostCause,
     HostFailure, Import, InUse, InitOptions, Isolation, LimitHit, LoadOptions, ModuleError, Narrow,
     OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature,
-    SnapshotError, Syscall, SyscallHandler, Unsupported, Usage, Width, init, plain,
+    SnapshotError, Syscall, SyscallHandler, Unsupported, Usage, Width, WordsError, init, plain,
 };
 pub use ringfence_runtime::{EndCall, policy::NoPolicy};
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};
+pub use words::{Arena, InArena};

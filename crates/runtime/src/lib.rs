@@ -29,6 +29,7 @@ mod load;
 mod os;
 mod place;
 mod share;
+mod words;
 
 pub use domain::{grant, imports, snapshot};
 pub use gates::fault;
@@ -36,7 +37,6 @@ pub use load::module;
 pub use load::names::plain;
 pub use os::backed;
 pub use os::guarded;
-pub use os::kept::KeptFile;
 pub use os::reserve::Reserve;
 pub use place::twin::Twin;
 pub use share::{rights, supervisor};
@@ -52,10 +52,12 @@ pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment}
 pub use ringfence_core::{
     Access, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError,
     DomainOptions, EndCall, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause,
-    HostError, HostFailure, InUse, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError, Narrow,
-    NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights, Signature,
-    SnapshotError, Syscall, SyscallHandler, Text, Unsupported, Usage, Width, error, policy, work,
+    HostError, HostFailure, InUse, KeptFile, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError,
+    Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights,
+    Signature, SnapshotError, Syscall, SyscallHandler, Text, Unsupported, Usage, Width, WordsError, error,
+    policy, work,
 };
 pub use ringfence_isa::{Addressing, Isolation};
 pub use snapshot::Snapshot;
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};
+pub use words::Arena;

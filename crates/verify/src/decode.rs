@@ -8,7 +8,7 @@ use crate::reason::Reason;
 use crate::report::RegSet;
 use crate::rules::rule_2_stack::names_rsp;
 use crate::table::{M0F, M3A, M38, ONE, SIZES, TABLES, VEX, X87_REGISTER};
-use ringfence_isa::window::HELD_REACH;
+use ringfence_isa::{window::HELD_REACH, words};
 
 pub use crate::op::{Access, Flow};
 
@@ -24,6 +24,8 @@ pub enum Memory {
     /// `DISPLACEMENT(%r14,%r11)` without prefix, the displacement from 0 to [`HELD_REACH`]: inside the window or a little above
     /// it, if `r11` is below 2³². Whether it is, where the instruction stands, is not the decoder's business.
     Held,
+    /// [`words::VIEW`]`(%r14,%r11)` without prefix, with which the words mode reaches what is not in the window.
+    View,
     /// Any other without prefix: wherever the registers say.
     Free,
 }
@@ -313,6 +315,8 @@ fn finish(
                 };
                 if through_r14 && (0..HELD_REACH).contains(&reach) {
                     memory = Memory::Held;
+                } else if through_r14 && reach == words::VIEW {
+                    memory = Memory::View;
                 }
                 match modrm >> 6 {
                     0 if no_base => {

@@ -113,4 +113,7 @@ reasons! {
     TableLookup 9 "xlat";
     ImplicitStore 9 "store to an implicit address";
     Gather 9 "gather or scatter";
+
+    BareView 11 "operand behind the window without the tests of its rights in front of it";
+    ViewOperation 11 "operand behind the window of an instruction that has none there (size, push, pop, jump or call)";
 }

@@ -7,7 +7,7 @@
 //! wrong, the text is taken once more, in one piece.
 
 use crate::bitmap::Bitmap;
-use crate::decode::{Flow, Instruction, WINDOW, decode, decode_window};
+use crate::decode::{Flow, Instruction, Memory, WINDOW, decode, decode_window};
 use crate::notes::{Class, Note, dword};
 use crate::pass::{Part, Pass};
 use crate::quick::{self, AHEAD, quick};
@@ -40,7 +40,7 @@ fn scan_parts(pass: &mut Pass, mut first: Part, mut second: Part) -> bool {
     while first.at < first.end || second.at < second.end {
         let in_first = match pass.rules.isolation {
             Isolation::Integrity => usual::<true>(pass, &mut first, &mut second),
-            Isolation::Full => usual::<false>(pass, &mut first, &mut second),
+            Isolation::Full | Isolation::Words => usual::<false>(pass, &mut first, &mut second),
         };
         let part = if in_first { &mut first } else { &mut second };
         if part.at < part.end {
@@ -103,8 +103,13 @@ fn instruction(pass: &mut Pass, part: &mut Part, i: &Instruction) {
         _ => {}
     }
     let look = u8::from(i.flow == Flow::IndirectJump) * Note::LOOK;
-    pass.facts
-        .set(at, Note(i.len | Note::of_class(Class::of(i.flow)) | look));
+    // An operand behind the window: refused, or the end of a sequence.
+    let class = if i.memory == Memory::View {
+        Class::Sequence
+    } else {
+        Class::of(i.flow)
+    };
+    pass.facts.set(at, Note(i.len | Note::of_class(class) | look));
     if r11.relies {
         part.line = part.line.rely(&mut pass.facts.held, at);
     }

@@ -342,7 +342,7 @@ impl Machine {
                 values[14] = WINDOW;
                 values[11] &= 0xFFFF_FFFF;
             }
-            Memory::Confined | Memory::Free => {}
+            Memory::Confined | Memory::View | Memory::Free => {}
         }
         let modrm = e.bytes[e.modrm];
         let mut at = e.modrm + 1;

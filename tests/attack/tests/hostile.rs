@@ -250,8 +250,10 @@ fn a_masked_store_over_the_windows_top_reaches_nothing() {
             let CallError::Fault(fault) = error else {
                 panic!("{error}")
             };
+            // Zen 4 begins again at the window's bottom, where nothing is either.
+            let bottom = domain.as_ref().base();
             assert!(
-                matches!(fault.kind, FaultKind::BadAccess { address, .. } if address == above),
+                matches!(fault.kind, FaultKind::BadAccess { address, .. } if [above, bottom].contains(&address)),
                 "{fault:?}"
             );
             domain.reset().unwrap();

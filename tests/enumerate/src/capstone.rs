@@ -5,6 +5,7 @@ use capstone::arch::x86::{ArchMode, ArchSyntax, X86OperandType, X86Reg};
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, DetailsArchInsn};
 use capstone::{AccessType, Capstone as Engine, RegId};
 use ringfence_isa::window::HELD_REACH;
+use ringfence_isa::words::VIEW;
 use ringfence_verify::{Flow, Instruction, Memory};
 
 /// Compares one encoding.
@@ -56,6 +57,8 @@ impl Capstone {
                         let through_r14 = m.base() == r14 && m.index() == r11 && m.scale() == 1;
                         if through_r14 && (0..i64::from(HELD_REACH)).contains(&m.disp()) {
                             Memory::Held
+                        } else if through_r14 && m.disp() == i64::from(VIEW) {
+                            Memory::View
                         } else {
                             Memory::Free
                         }

@@ -110,6 +110,8 @@ fn operand_form(i: &Instruction) -> &'static str {
         (Memory::Held, _) => "load through r14",
         (Memory::Rip, Access::Write) => "RIP store",
         (Memory::Rip, _) => "RIP load",
+        (Memory::View, Access::Write) => "store behind the window: words mode only",
+        (Memory::View, _) => "load behind the window: words mode only, and as unconfined ones",
         (Memory::Free, Access::Write) => "unconfined store: rule 1 refuses",
         (Memory::Free, _) => "unconfined load: integrity mode only",
     }

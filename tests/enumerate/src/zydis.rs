@@ -1,6 +1,7 @@
 //! What Zydis says of an encoding, compared with what our decoder says.
 
 use ringfence_isa::window::HELD_REACH;
+use ringfence_isa::words::VIEW;
 use ringfence_verify::{Access, Flow, Instruction, Memory};
 use zydis::ffi::DecodedOperandKind;
 use zydis::{
@@ -114,6 +115,8 @@ impl Zydis {
                         let through_r14 = m.base == Register::R14 && m.index == Register::R11 && m.scale == 1;
                         if through_r14 && (0..i64::from(HELD_REACH)).contains(&m.disp.displacement) {
                             Memory::Held
+                        } else if through_r14 && m.disp.displacement == i64::from(VIEW) {
+                            Memory::View
                         } else {
                             Memory::Free
                         }

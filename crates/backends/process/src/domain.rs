@@ -90,6 +90,8 @@ impl Domain {
     ) -> Result<Domain, DomainError> {
         options.check()?;
         modules.iter().try_for_each(|m| m.check_addressing(options))?;
+        // There is no arena for a domain in a process of its own.
+        modules.iter().try_for_each(|m| m.check_isolation(false))?;
         let spin = Spin::usual();
         let (imports, functions): (Vec<_>, Vec<_>) = given.functions.into_iter().unzip();
         let file = shared::file()?;

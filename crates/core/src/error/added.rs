@@ -132,6 +132,12 @@ pub enum ModuleError {
         /// How to make a domain that takes such code.
         remedy: &'static str,
     },
+    /// A domain with an arena has modules of the words mode only, and those have a domain with an arena only.
+    #[error("{name}: domains with an arena and modules of --isolation=words are for each other only")]
+    Isolation {
+        /// The name.
+        name: String,
+    },
     /// The code goes through `r14`, and [`DomainOptions::addressing`](crate::DomainOptions::addressing) refuses that.
     #[error("{name}: {}", THROUGH_R14)]
     Addressing {

@@ -22,6 +22,14 @@ pub enum DomainError {
         /// The module.
         module: String,
     },
+    /// A domain with an arena has modules of the words mode only, and those have a domain with an arena only.
+    #[error("{module}: {reason}")]
+    Isolation {
+        /// The module.
+        module: String,
+        /// What does not go together.
+        reason: &'static str,
+    },
     /// The domain's process could not be started, or is of no use.
     #[error("the domain's process: {reason}")]
     Worker {

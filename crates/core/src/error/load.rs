@@ -66,6 +66,14 @@ pub enum LoadError {
         /// The file.
         name: String,
     },
+    /// A module that reaches the host's objects by rights was not expressly allowed.
+    #[error(
+        "{name}: reaches objects of the host's (--isolation=words); set LoadOptions::allow_words to load it"
+    )]
+    Words {
+        /// The file.
+        name: String,
+    },
     /// The verifier refused the code.
     #[error("{name}: {reason}")]
     Rejected {

@@ -40,8 +40,8 @@ pub struct Own {
 const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "--isolation",
-        "=full|integrity",
-        "confine all accesses (default), or stores and jumps only",
+        "=full|integrity|words",
+        "confine all accesses (default), or stores and jumps only; words: and reach an arena of the host's by its rights",
     ),
     (
         "--addressing",
@@ -132,17 +132,12 @@ impl Invocation {
         };
         match name {
             "--isolation" => {
-                self.own.isolation = match value(name)?.as_str() {
-                    "full" => Isolation::Full,
-                    "integrity" => Isolation::Integrity,
-                    other => {
-                        return Err(Error::BadValue {
-                            option: "--isolation",
-                            value: other.to_owned(),
-                            choices: "full, integrity",
-                        });
-                    }
-                }
+                let name = value(name)?;
+                self.own.isolation = Isolation::named(&name).ok_or(Error::BadValue {
+                    option: "--isolation",
+                    value: name,
+                    choices: "full, integrity, words",
+                })?;
             }
             "--addressing" => {
                 let name = value(name)?;

@@ -139,6 +139,21 @@ pub fn ask(backend: Backend, feature: Feature) -> Result<(), Unsupported> {
             let imports = super::basic_imports().on_limit(|_, _: &LimitHit| OnLimit::Keep);
             make(imports, &usual).map(drop)
         }
+        Feature::Words => {
+            let arena = ringfence::Arena::new(4096).expect("an arena");
+            if backend == Backend::None {
+                return make(super::basic_imports().arena(&arena), &usual).map(drop);
+            }
+            let mut accepting = ringfence::LoadOptions::default();
+            accepting.allow_words = true;
+            let compiler = ["-nostdlib", "--isolation=words"];
+            let module = super::from_text_with("int f(void) { return 1; }\n", &compiler, &accepting);
+            match Domain::instantiate(&[module], Imports::new().arena(&arena), &usual) {
+                Ok(_) => Ok(()),
+                Err(DomainError::Unsupported(e)) => Err(e),
+                Err(e) => panic!("{backend}, {feature:?}: {e}"),
+            }
+        }
         Feature::Policy => {
             let imports = super::basic_imports().policy(std::sync::Arc::new(ringfence::NoPolicy));
             make(imports, &usual).map(drop)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ringfence::{Backend, Domain, DomainError, DomainOptions, Imports, Module};
+use ringfence::{Backend, Domain, DomainError, DomainOptions, Imports, LoadOptions, Module};
 
 static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 
@@ -142,6 +142,11 @@ static long call(long n, long a, long b, long c)
 
 /// Compiles a module from its text, behind [`SYSTEM_CALL`] and without a libc, and opens it.
 pub fn from_text(text: &str, options: &[&str]) -> Module {
+    from_text_with(text, options, &LoadOptions::default())
+}
+
+/// The same, for a host that accepts more.
+pub fn from_text_with(text: &str, options: &[&str], load: &LoadOptions) -> Module {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!(
         "text-{}-{}",
@@ -159,7 +164,7 @@ pub fn from_text(text: &str, options: &[&str]) -> Module {
         ringfence_driver::cc(ringfence_driver::args::Front::C, arguments),
         0
     );
-    let module = Module::open(&output).unwrap();
+    let module = Module::open_with(&output, load).unwrap();
     let _ = std::fs::remove_dir_all(&directory);
     module
 }

@@ -318,6 +318,8 @@ impl Domain {
         signal::thread_ready();
         let refused = |_| ModuleError::Addressing { name: name.into() };
         module.check_addressing(&inner.options).map_err(refused)?;
+        let refused = |_| ModuleError::Isolation { name: name.into() };
+        module.check_isolation(inner.words().is_some()).map_err(refused)?;
         let _world = world::lock().ok_or(ModuleError::Handler)?;
         let mut family = inner.family();
         if inner.faulted() {

@@ -98,6 +98,16 @@ unsafe extern "C" fn parent() {
 unsafe extern "C" fn child() {
     // SAFETY: as above.
     let held = unsafe { (*HELD.0.get()).take() };
+    // What is shared with the parent, child's domains do not have.
+    if all::all()
+        .filter(|lane| !lane.domain.is_null())
+        // SAFETY: a domain with a lane lives, and there is no other thread.
+        .filter_map(|lane| unsafe { &*lane.domain.cast::<Inner>() }.words())
+        .any(|words| words.after_fork().is_err())
+    {
+        // Rather no child than one that shares memory it should not.
+        std::process::abort();
+    }
     crate::lanes::watchdog::forget();
     if let Some(Locks {
         _leaves: leaves,

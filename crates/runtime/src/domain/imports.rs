@@ -3,6 +3,7 @@
 use crate::domain::limits::{LimitHit, LimitHook, OnLimit};
 use crate::domain::slot::{CalleeFailure, OnFailure};
 use crate::domain::{Domain, DomainRef, Signature};
+use crate::words::Arena;
 use ringfence_core::policy::SyscallHandler;
 use ringfence_core::{Backend, Feature, Given, HostFunction, Unsupported};
 pub use ringfence_core::{Closure, EndCall, OutFrame};
@@ -17,6 +18,7 @@ pub struct Imports {
     pub(crate) policy: Option<Arc<dyn SyscallHandler>>,
     pub(crate) hook: Option<Arc<Hook>>,
     pub(crate) limits: Option<Arc<LimitHook>>,
+    pub(crate) arena: Option<Arena>,
 }
 
 /// What the host does when a call of another domain has failed.
@@ -142,6 +144,14 @@ impl Imports {
         self
     }
 
+    /// Gives the arena whose objects the domain may get rights to. It is for modules of the words mode, and all of the domain's are
+    /// (but for the libraries that are linked into them).
+    #[must_use]
+    pub fn arena(mut self, arena: &Arena) -> Self {
+        self.arena = Some(arena.clone());
+        self
+    }
+
     /// Sets who answers system calls. Without one, [`NoPolicy`](ringfence_core::policy::NoPolicy) does.
     #[must_use]
     pub fn policy(mut self, policy: Arc<dyn SyscallHandler>) -> Self {
@@ -162,6 +172,9 @@ impl Imports {
         }
         if self.limits.is_some() {
             backend.require(Feature::OnLimit)?;
+        }
+        if self.arena.is_some() {
+            backend.require(Feature::Words)?;
         }
         let mut functions = BTreeMap::new();
         for (name, binding) in self.functions {

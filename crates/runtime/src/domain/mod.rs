@@ -15,10 +15,12 @@ use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{clock, host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
+use crate::words::{Arena, Attached};
 use image::{import_table, map_image, relocate_all};
-use ringfence_core::error::{CallError, DomainError, MemoryError};
+use ringfence_core::Rights;
+use ringfence_core::error::{CallError, DomainError, MemoryError, WordsError};
 use ringfence_core::policy::{NoPolicy, SyscallHandler};
-use ringfence_isa::{PAGE, window};
+use ringfence_isa::{PAGE, window, words};
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -85,6 +87,8 @@ pub(crate) struct Inner {
     spawned: AtomicUsize,
     pub index: u32,
     window: ManuallyDrop<Window>,
+    /// The arena, and the domain's table of rights to it.
+    words: Option<Attached>,
     pub layout: Layout,
     pub options: DomainOptions,
     imports: Vec<Import>,
@@ -138,6 +142,10 @@ unsafe impl Sync for Inner {}
 impl Inner {
     pub(crate) fn base(&self) -> u64 {
         self.window.base()
+    }
+
+    pub(crate) fn words(&self) -> Option<&Attached> {
+        self.words.as_ref()
     }
 
     pub(crate) fn policy(&self) -> &dyn SyscallHandler {
@@ -333,6 +341,9 @@ impl Domain {
         signal::install()?;
         signal::check_installed();
         modules.iter().try_for_each(|m| m.check_addressing(options))?;
+        modules
+            .iter()
+            .try_for_each(|m| m.check_isolation(imports.arena.is_some()))?;
         let layout = relocate::place(modules, options.extensible)?;
         let rest = u64::from(window::LANE_BERTH) - thread_area(&layout, options);
         if u64::from(options.data_stack) + DATA_STACK_GAP > rest {
@@ -368,8 +379,18 @@ impl Domain {
                 limit: options.memory_limit,
             }));
         }
-        let window = Window::new(options.processors, &images)?;
+        let window = match imports.arena {
+            None => Window::new(options.processors, &images)?,
+            Some(_) => Window::wide(options.processors, &images)?,
+        };
         let base = window.base();
+        // SAFETY: a window that was made wide, and is nobody's yet.
+        let attach = |arena: &Arena| unsafe { Attached::new(arena, base) };
+        let words = imports.arena.as_ref().map(attach).transpose()?;
+        let heap_end = match words {
+            None => window::HEAP_END,
+            Some(_) => words::HEAP_END,
+        };
         for p in &layout.placed {
             map_image(p, base, || Ok(()))?;
         }
@@ -391,6 +412,7 @@ impl Domain {
             spawned: AtomicUsize::new(0),
             index,
             window: ManuallyDrop::new(window),
+            words,
             layout,
             options: options.clone(),
             imports: table,
@@ -406,7 +428,10 @@ impl Domain {
                 options.processor_time.map(|t| nanoseconds(Some(t))),
                 options.cancel.clone(),
             ),
-            memory: Lock::new(Rank::Memory, Memory::new(base, options.memory_limit, data)),
+            memory: Lock::new(
+                Rank::Memory,
+                Memory::new(base, options.memory_limit, data).ending(heap_end),
+            ),
             faulted: AtomicBool::new(false),
             resets: AtomicU64::new(0),
             ended: AtomicU64::new(u64::MAX),
@@ -543,6 +568,23 @@ impl Domain {
     /// Ends all calls in progress with [`FaultKind::Interrupted`](crate::FaultKind::Interrupted). From any thread.
     pub fn interrupt(&self) {
         self.0.interrupt();
+    }
+
+    /// What the domain may do from now on with `len` bytes at `address` of its [`Arena`]: whole words of 4 bytes of one object. With
+    /// [`Rights::Write`](crate::Rights::Write) it may read them, too. Where rights are taken away, every access that begins afterwards is denied; one that was just
+    /// allowed may still be made, once for each thread inside. A fault or a reset takes no rights away.
+    ///
+    /// # Errors
+    /// [`WordsError`].
+    pub fn give_words(&self, address: u64, len: u64, rights: Rights) -> Result<(), WordsError> {
+        let attached = self.0.words().ok_or(WordsError::NoArena)?;
+        attached.give(address, len, rights)
+    }
+
+    /// What the domain may do with the word of its [`Arena`] at `address`.
+    #[must_use]
+    pub fn word_rights(&self, address: u64) -> Rights {
+        self.0.words().map_or(Rights::None, |words| words.rights(address))
     }
 
     /// Whether the domain refuses calls until it is reset.

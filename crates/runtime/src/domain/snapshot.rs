@@ -15,9 +15,9 @@ use crate::domain::Domain;
 use crate::domain::imports::Imports;
 use crate::load::module::Module;
 use crate::os::host;
-use crate::os::kept::KeptFile;
 use crate::os::sys::{self, View};
 use crate::place::memory::Heap;
+use ringfence_core::KeptFile;
 use ringfence_core::error::DomainError;
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 use crate::domain::imports::{EndCall, OutFrame};
 use crate::domain::slot::{self, OnFailure, Slot};
 use crate::domain::{DomainRef, Inner};
+use crate::gates::denied::denied;
 use crate::gates::frames;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention, disorder};
@@ -207,6 +208,14 @@ fn classify(lane: &Lane, raw: &RawFault) -> FaultKind {
                 FaultKind::ControlStack
             } else if (berth + domain.thread_area()..low).contains(&address) {
                 FaultKind::DataStack
+            } else if let Some(kind) = denied(
+                domain,
+                &raw.registers.general,
+                raw.registers.rip,
+                address,
+                raw.error & 2 != 0,
+            ) {
+                kind
             } else if checks_target(lane, raw.registers.rip) {
                 FaultKind::BadTarget
             } else if raw.error & 16 != 0 {

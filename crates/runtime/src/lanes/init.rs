@@ -1,6 +1,6 @@
 //! What a host may do early: before its own handlers, with a signal of its choice, while there is one thread.
 
-use crate::lanes::{signal, watchdog};
+use crate::lanes::{own_stack, signal, watchdog};
 use crate::os::{host, pages};
 use ringfence_core::error::HostError;
 
@@ -20,6 +20,7 @@ pub struct InitOptions {
 /// * a signal of the host's choice is chosen before the first domain is made;
 /// * a process that changes its user may not look at its own page tables any more, as resets do, unless it has opened them before: then
 ///   resets drop what they would copy, which costs their domains page faults. Each process of a server calls this before it does;
+/// * a process that `fork` makes of one that called this from its first thread makes its first call a quarter of a millisecond sooner;
 /// * handlers for `SIGSEGV`, `SIGBUS`, `SIGILL`, `SIGFPE` and `SIGTRAP` that the program installs later come before the runtime's, and would get
 ///   the faults of modules: called again after that, this takes the signals back, and passes what is the program's on to the program's handler. (The runtime
 ///   looks by itself when a domain is made, when a thread enters one for the first time, and now and then while calls with limits are in
@@ -38,6 +39,7 @@ pub fn init(options: &InitOptions) -> Result<(), HostError> {
     signal::check_installed();
     signal::unblock();
     pages::prepare();
+    own_stack::find();
     watchdog::barrier();
     // Where the system has no such barrier, adding code to living domains says so.
     let _ = watchdog::serialise();

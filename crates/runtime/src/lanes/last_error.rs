@@ -80,7 +80,7 @@ fn set_status(word: u64) {
 }
 
 /// Numbers of endings in the status word.
-static KINDS: [FaultKind; 19] = [
+static KINDS: [FaultKind; 20] = [
     FaultKind::BadAccess {
         address: 0,
         access: ringfence_core::Access::Read,
@@ -103,6 +103,12 @@ static KINDS: [FaultKind; 19] = [
     FaultKind::Host(String::new()),
     FaultKind::Elsewhere,
     FaultKind::Unbound(0),
+    FaultKind::Denied {
+        address: 0,
+        access: ringfence_core::Access::Read,
+        len: 0,
+        rights: ringfence_core::Rights::None,
+    },
 ];
 const EXIT: u64 = 64;
 const ABORT: u64 = 65;

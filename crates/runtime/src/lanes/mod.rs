@@ -8,6 +8,7 @@ pub(crate) mod init;
 pub(crate) mod lane;
 pub(crate) mod last_error;
 pub(crate) mod note;
+pub(crate) mod own_stack;
 pub(crate) mod pause;
 pub(crate) mod raw_fault;
 pub(crate) mod records;

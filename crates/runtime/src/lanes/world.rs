@@ -5,7 +5,7 @@ use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder, looked_at};
 use crate::lanes::last_error::Record;
 use crate::lanes::records::Records;
-use crate::lanes::{signal, tick};
+use crate::lanes::{own_stack, signal, tick};
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
@@ -129,7 +129,7 @@ impl Thread {
         let record = Record::new();
         // SAFETY: our own thread's words; table and record stay until the thread ends.
         unsafe { ((*gate::tls()).lanes, (*gate::tls()).record) = (table, (&raw const *record).cast()) };
-        let (own, reserve) = own_stack();
+        let (own, reserve) = own_stack::find();
         // SAFETY: our own thread's words.
         unsafe {
             let tls = &mut *gate::tls();
@@ -147,28 +147,6 @@ impl Thread {
             _record: record,
             _stack: stack,
         })
-    }
-}
-
-/// What must be free of a thread's stack for a call to begin: host functions that a domain calls have it. A quarter of stacks that are
-/// smaller than four times that.
-const STACK_RESERVE: u64 = 16 << 10;
-
-/// The lowest address of the calling thread's stack, and what must be free above it; nothing if the system does not tell.
-fn own_stack() -> (u64, u64) {
-    // SAFETY: asks the C library for the calling thread's attributes, into memory of ours.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        let (mut low, mut size) = (std::ptr::null_mut(), 0);
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return (0, 0);
-        }
-        let e = libc::pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut size);
-        libc::pthread_attr_destroy(&raw mut attributes);
-        match e {
-            0 => (low as u64, STACK_RESERVE.min(size as u64 / 4)),
-            _ => (0, 0),
-        }
     }
 }
 

@@ -158,6 +158,26 @@ impl Module {
         Ok(())
     }
 
+    /// Whether it may come into a domain that has an arena, or has none.
+    ///
+    /// # Errors
+    /// [`DomainError::Isolation`].
+    pub fn check_isolation(&self, arena: bool) -> Result<(), DomainError> {
+        let reason = match (self.isolation() == Isolation::Words, arena) {
+            (true, false) => {
+                "reaches objects of the host's (--isolation=words), and the domain has no arena: give one among its imports"
+            }
+            (false, true) => {
+                "the domain has an arena, and this module was not compiled for it: build it with --isolation=words"
+            }
+            _ => return Ok(()),
+        };
+        Err(DomainError::Isolation {
+            module: self.name().to_owned(),
+            reason,
+        })
+    }
+
     /// What its note claims.
     #[must_use]
     pub fn note(&self) -> Note {

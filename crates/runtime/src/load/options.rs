@@ -8,6 +8,9 @@ use ringfence_core::{Addressing, Backend};
 pub struct LoadOptions {
     /// Accept modules that confine stores and jumps only.
     pub allow_integrity: bool,
+    /// Accept modules that reach objects of the host's, as far as the rights in a table go. Their domain needs an
+    /// [`Arena`](crate::Arena), and all its modules are of that kind.
+    pub allow_words: bool,
     /// By which forms of operands the module may reach memory: [`Addressing::Any`]. With [`Addressing::Segment`] one that also goes
     /// through `r14` is refused, and the refusal tells where; [`DomainOptions::addressing`](crate::DomainOptions::addressing) holds for
     /// all that is ever in a domain.
@@ -27,6 +30,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
             allow_integrity: false,
+            allow_words: false,
             addressing: Addressing::Any,
             allow_tsc: false,
             max_file_size: 256 << 20,

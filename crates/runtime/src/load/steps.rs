@@ -11,9 +11,9 @@ use crate::load::options::LoadOptions;
 use crate::load::stubs;
 use crate::load::symbols::{Export, ExportKind, Import};
 use crate::os::host;
-use crate::os::kept::KeptFile;
 use crate::os::sys::{self, View};
 use object::elf as e;
+use ringfence_core::KeptFile;
 use ringfence_core::error::{HostError, LoadError};
 use ringfence_core::work::{Budget, Exceeded};
 use ringfence_isa::{Isolation, identifier, note};
@@ -101,12 +101,14 @@ impl Steps<'_> {
 
     /// What the module's accesses are confined to, if the host takes that.
     fn accept_isolation(&self, parsed: &Parsed) -> Result<Isolation, LoadError> {
-        match parsed.note.flags & note::flag::INTEGRITY {
-            0 => Ok(Isolation::Full),
-            _ if self.options.allow_integrity => Ok(Isolation::Integrity),
-            _ => Err(LoadError::Integrity {
-                name: self.name.into(),
-            }),
+        let name = || self.name.into();
+        match note::isolation(parsed.note.flags) {
+            Some(Isolation::Integrity) if !self.options.allow_integrity => {
+                Err(LoadError::Integrity { name: name() })
+            }
+            Some(Isolation::Words) if !self.options.allow_words => Err(LoadError::Words { name: name() }),
+            Some(isolation) => Ok(isolation),
+            None => Err(self.rejected("its note claims two kinds of isolation".to_owned())),
         }
     }
 

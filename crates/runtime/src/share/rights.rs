@@ -15,48 +15,12 @@
 //!    its groups, and groups that it owns end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-pub use ringfence_core::Rights;
-
-/// Number of a domain. Never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DomainId(pub u64);
+pub use ringfence_core::{DomainId, Grantee, GroupId, Party, Rights};
 
 /// Number of a region. Never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionId(pub u64);
-
-/// Number of a group. Never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupId(pub u64);
-
-/// Who asks for something, or owns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Party {
-    /// The host program: may do everything that does not exceed the most.
-    Host,
-    /// A domain.
-    Domain(DomainId),
-}
-
-impl fmt::Display for Party {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Party::Host => f.write_str("the host"),
-            Party::Domain(id) => write!(f, "domain #{}", id.0), // as the matrix has it
-        }
-    }
-}
-
-/// Who is given rights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Grantee {
-    /// One domain.
-    Domain(DomainId),
-    /// All members of a group, present and future.
-    Group(GroupId),
-}
 
 /// Why an operation was refused. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

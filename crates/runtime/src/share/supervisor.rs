@@ -10,10 +10,10 @@
 
 use crate::domain::{DomainRef, fork as fork_of_domains, regions};
 use crate::lanes::signal;
-use crate::os::kept::KeptFile;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{guarded, host, sys};
 use crate::share::rights::{Change, DomainId, Grantee, Matrix, Party, RegionId, Rights, RightsError};
+use ringfence_core::KeptFile;
 use ringfence_core::error::{HostError, MemoryError};
 use ringfence_core::{Elsewhere, Unsupported};
 use ringfence_isa::{PAGE, window};
@@ -203,6 +203,13 @@ impl State {
             _ => (libc::PROT_READ, Some(&region.readable)),
         };
         let file = file.map(KeptFile::get).transpose()?;
+        if file.is_some() && crate::place::window::is_wide(known.base) {
+            // Its table of rights is where regions are.
+            return Err(HostError::Os {
+                what: "mapping a region into a domain that has an arena",
+                source: std::io::ErrorKind::Unsupported.into(),
+            });
+        }
         if let Some(elsewhere) = &elsewhere {
             elsewhere.map_region(at, len, rights, file)?;
         }
@@ -369,16 +376,16 @@ impl Region {
         fork_of_domains::install()?;
         signal::install()?;
         at_fork()?;
-        let file = match file {
-            Some(file) => file,
+        let (file, kept): (_, fn(OwnedFd) -> _) = match file {
+            Some(file) => (file, KeptFile::of_others),
             None => {
                 let file = memory_file(len)?;
                 seal(&file).map_err(RegionError::NotSealable)?;
-                file
+                (file, KeptFile::new)
             }
         };
         let readable = KeptFile::new(read_only(&file)?)?;
-        let file = KeptFile::new(file)?;
+        let file = kept(file)?;
         let host_writes = most == Rights::Write;
         let shown = if host_writes { file.get()? } else { readable.get()? };
         let prot = if host_writes {

@@ -11,7 +11,7 @@ fn slow(code: &[u8; AHEAD], free: bool) -> Option<(Note, bool, bool, [bool; 3])>
     let i = decode(code).ok()?;
     let memory = match i.memory {
         Memory::None | Memory::Confined | Memory::Held => true,
-        Memory::Free => free && i.access == Access::Read,
+        Memory::Free | Memory::View => free && i.access == Access::Read,
         Memory::Rip => false,
     };
     let filler = code[4..8] == [0; 4];

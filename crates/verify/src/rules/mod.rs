@@ -3,6 +3,7 @@
 //! Some are the decoder's and its tables' as well: what of rules 1, 2, 8 and 9 can be said of an encoding alone is said there.
 
 pub(crate) mod rule_0_text;
+pub(crate) mod rule_11_words;
 pub(crate) mod rule_1_held;
 pub(crate) mod rule_1_memory;
 pub(crate) mod rule_2_stack;

@@ -4,6 +4,7 @@ use crate::decode::{Access, Instruction, Memory};
 use crate::image::SegmentKind;
 use crate::pass::{Part, Pass};
 use crate::reason::Reason;
+use crate::rules::rule_11_words;
 use ringfence_isa::Isolation;
 
 /// Whether the operand may be anywhere: in integrity mode, if it is only read.
@@ -17,7 +18,8 @@ pub(crate) fn operand(pass: &mut Pass, part: &Part, i: &Instruction, free: bool)
         Memory::None | Memory::Confined => {}
         Memory::Rip => rip_relative(pass, part.at, i),
         _ if free => {}
-        Memory::Free => pass.reject(part.at, i, Reason::Unconfined),
+        Memory::View if pass.rules.isolation == Isolation::Words => rule_11_words::access(pass, part.at, i),
+        Memory::Free | Memory::View => pass.reject(part.at, i, Reason::Unconfined),
         Memory::Held => {
             if !part.line.holds() {
                 pass.reject(part.at, i, Reason::NotHeld);

@@ -213,6 +213,8 @@ pub fn disagreement(
             let reach = 0..ringfence_isa::window::HELD_REACH as u64;
             if through_r14 && reach.contains(&m.displacement()) {
                 Memory::Held
+            } else if through_r14 && m.displacement() == ringfence_isa::words::VIEW as u64 {
+                Memory::View
             } else {
                 Memory::Free
             }

@@ -1,0 +1,188 @@
+//! A table of rights: for each byte of an arena, what accesses may begin there.
+
+use crate::os::lock::{Lock, Rank};
+use crate::os::sys;
+use ringfence_core::Rights;
+use ringfence_core::error::HostError;
+use ringfence_isa::words::{READ, WRITE};
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes of a word.
+pub(crate) const WORD: u32 = 4;
+
+/// An access of 16 bytes touches so many words at most, so rights further behind do not matter to a word.
+const REACH: usize = 5;
+
+/// What may begin at each of a word's four bytes, by how many words from it on have the right: for reading. Four bits to the left: for
+/// writing.
+const MAY: [u32; REACH + 1] = {
+    let mut may = [0; REACH + 1];
+    let mut words = 0;
+    while words <= REACH {
+        let mut byte = 0;
+        while byte < 4 {
+            let mut class = 0;
+            while class < 4 {
+                let size = [1, 4, 8, 16][class];
+                if byte + size <= 4 * words {
+                    may[words] |= (READ as u32) << class << (8 * byte);
+                }
+                class += 1;
+            }
+            byte += 1;
+        }
+        words += 1;
+    }
+    may
+};
+
+/// The table of one domain: shared memory, which the domain reads and the host writes.
+pub(crate) struct Table {
+    at: *const AtomicU32,
+    /// Number of words of the arena.
+    words: u32,
+    /// Held while rights change.
+    changing: Lock<()>,
+}
+
+// SAFETY: the address of a mapping, of which only atomics are used.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// A table without any rights, for an arena of `len` bytes; and its file, to map it into a window.
+    pub(crate) fn new(len: u32) -> Result<(Table, OwnedFd), HostError> {
+        let file = sys::memory_file(c"ringfence-rights", len.into())?;
+        let table = Table {
+            at: sys::map_anywhere(file.as_fd(), len.into())? as *const _,
+            words: len / WORD,
+            changing: Lock::new(Rank::Table, ()),
+        };
+        Ok((table, file))
+    }
+
+    fn word(&self, word: u32) -> &AtomicU32 {
+        assert!(word < self.words);
+        // SAFETY: a byte of the table for each of the arena, four for a word, mapped while `self` lives.
+        unsafe { &*self.at.add(word as usize) }
+    }
+
+    /// What the table says of a word.
+    pub(crate) fn rights(&self, word: u32) -> Rights {
+        if word >= self.words {
+            return Rights::None;
+        }
+        let bits = self.word(word).load(Ordering::Relaxed);
+        match (bits & u32::from(READ) != 0, bits & u32::from(WRITE) != 0) {
+            (_, true) => Rights::Write,
+            (true, false) => Rights::Read,
+            (false, false) => Rights::None,
+        }
+    }
+
+    /// The words' rights become these. Accesses that begin in words before them may reach into them: those words change, too.
+    pub(crate) fn set(&self, words: Range<u32>, rights: Rights) {
+        assert!(words.start <= words.end && words.end <= self.words);
+        let _changing = self.changing.lock();
+        let readable = |r: Rights| r != Rights::None;
+        let writable = |r: Rights| r == Rights::Write;
+        let behind = |right: fn(Rights) -> bool| {
+            let next = words.end..words.end.saturating_add(REACH as u32);
+            next.take_while(|&w| right(self.rights(w))).count()
+        };
+        let (mut read, mut write) = (behind(readable), behind(writable));
+        let mut step = |word: u32, rights: Rights| {
+            read = if readable(rights) {
+                (read + 1).min(REACH)
+            } else {
+                0
+            };
+            write = if writable(rights) {
+                (write + 1).min(REACH)
+            } else {
+                0
+            };
+            self.word(word)
+                .store(MAY[read] | MAY[write] << 4, Ordering::Relaxed);
+        };
+        for word in words.clone().rev() {
+            step(word, rights);
+        }
+        for word in (words.start.saturating_sub(REACH as u32 - 1)..words.start).rev() {
+            step(word, self.rights(word));
+        }
+    }
+
+    /// Its length in bytes, which is the arena's.
+    pub(crate) fn len(&self) -> u64 {
+        u64::from(self.words * WORD)
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping.
+        unsafe { libc::munmap(self.at.cast_mut().cast(), self.len() as usize) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringfence_isa::words;
+
+    /// What the sequence of tests in front of an access says, by the bytes of the table.
+    fn granted(table: &Table, at: u32, size: u8, write: bool) -> bool {
+        let (bit, second) = words::tests(size, write).expect("a size");
+        let byte = |at: u32| table.word(at / 4).load(Ordering::Relaxed).to_le_bytes()[at as usize % 4];
+        byte(at) & bit != 0 && byte(at + second) & bit != 0
+    }
+
+    /// The model: rights by word, each byte of an access looked at.
+    fn allowed(model: &[Rights], at: u32, size: u8, write: bool) -> bool {
+        (at..at + u32::from(size)).all(|byte| match model.get(byte as usize / 4) {
+            Some(Rights::Write) => true,
+            Some(Rights::Read) => !write,
+            _ => false,
+        })
+    }
+
+    #[test]
+    fn every_access_is_granted_as_the_model_says() {
+        const WORDS: u32 = 1024;
+        let (table, _) = Table::new(WORDS * WORD).expect("table");
+        let mut model = vec![Rights::None; WORDS as usize];
+        let mut seed = 17_u64;
+        let mut random = |below: u32| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as u32 % below
+        };
+        for round in 0..3000 {
+            // Near the ends, too.
+            let start = [random(40), random(WORDS), WORDS - random(40)][random(3) as usize];
+            let end = (start + random(12)).min(WORDS);
+            let start = start.min(end);
+            let rights = [Rights::None, Rights::Read, Rights::Write][random(3) as usize];
+            table.set(start..end, rights);
+            model[start as usize..end as usize].fill(rights);
+            if round % 10 != 0 {
+                continue;
+            }
+            for at in start.saturating_sub(12) * 4..((end + 12) * 4).min(WORDS * 4 - 32) {
+                for size in [1, 2, 4, 8, 10, 16, 32] {
+                    for write in [false, true] {
+                        assert_eq!(
+                            granted(&table, at, size, write),
+                            allowed(&model, at, size, write),
+                            "{size} bytes at {at}, write {write}, in round {round}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!((0..WORDS).all(|w| table.rights(w) == model[w as usize]));
+    }
+}
