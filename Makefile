@@ -119,6 +119,7 @@ demo-postgresql: build ## Functions of PostgreSQL in a temporary cluster: a call
 test-postgresql: build ## The tests of the language plfenced, in a private copy of the installed server
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/test/run.sh
+	@integrations/postgresql/test/interrupts.sh
 	@integrations/postgresql/test/clusters.sh
 	@integrations/postgresql/test/contrib.sh check
 

@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # The rooms of a crate, each after those that it may import from. A room is a folder below `src`, or
 # a file beside it; what is not listed (`lib.rs`) may import all.
 ROOMS = {
-    "crates/runtime": ["os", "load", "lanes", "place", "domain", "gates", "share"],
+    "crates/runtime": ["os", "load", "lanes", "place", "words", "domain", "gates", "share"],
+    "crates/words": ["bits", "object", "sink", "error", "layer", "objects", "members", "tell", "overview", "supervisor", "policy", "report"],
     "crates/text": ["error", "types", "lex", "ast", "parse", "ir", "lower", "live", "alloc", "emit", "compiled"],
 }
 

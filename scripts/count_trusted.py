@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "crates/verify/src"
 TABLES = {"table.rs"}
 OTHERS = {"depths.rs", "identifiers.rs", "messages.rs", "reason.rs", "report.rs", "summary.rs", "why.rs"}
-MOST = 2500
+MOST = 2550
 
 
 def count(path):

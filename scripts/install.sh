@@ -28,8 +28,8 @@ mkdir -p "$to/lib/pkgconfig" "$to/lib/ringfence"
 sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" crates/capi/ringfence.pc.in >"$to/lib/pkgconfig/ringfence.pc"
 mkdir -p "$to/lib/cmake/Ringfence"
 sed -e "s|@VERSION@|$version|" share/RingfenceConfig.cmake.in >"$to/lib/cmake/Ringfence/RingfenceConfig.cmake"
-install -D -m 644 -t "$to/include/ringfence" include/ringfence/module.h include/ringfence/bound.h include/ringfence/tainted.hpp \
-    include/ringfence/rlbox_ringfence_sandbox.hpp
+install -D -m 644 -t "$to/include/ringfence" include/ringfence/module.h include/ringfence/bound.h \
+    include/ringfence/by_value.hpp include/ringfence/tainted.hpp include/ringfence/rlbox_ringfence_sandbox.hpp
 install -D -m 644 -t "$to/share/ringfence" share/ringfence.cmake share/ringfence.meson share/ringfence-gdb.py
 install -D -m 755 -t "$to/share/ringfence" share/ringfence-perf
 if [[ -d build/sysroot ]]; then

@@ -106,6 +106,13 @@ if [[ $what == test || $what == postgresql ]]; then
     [[ -x /usr/lib/postgresql/15/bin/postgres ]] || missing+=(postgresql-15)
     [[ -e /usr/include/postgresql/15/server/postgres.h ]] || missing+=(postgresql-server-dev-15)
 fi
+# its other languages, whose absence is no failure: for `make bench-postgresql`
+if [[ $what == postgresql ]]; then
+    peers=()
+    for language in plpython3 plperl pltcl; do
+        [[ -e /usr/lib/postgresql/15/lib/$language.so ]] || peers+=("postgresql-$language-15")
+    done
+fi
 
 # the web server, what compiles its modules, and a client that speaks HTTP/2
 if [[ $what == test || $what == httpd ]]; then

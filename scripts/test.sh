@@ -192,20 +192,30 @@ fi
 if ((soak)); then faults=10000; else faults=28; fi
 step lab lab/run.sh run --mutants "$faults" --again --results "$logs/lab.jsonl"
 # a language of PostgreSQL, and extensions of PostgreSQL's own, unmodified, as its modules
-if needs pg_config postgresql postgresql-clusters postgresql-contrib; then
+if needs pg_config postgresql postgresql-interrupts postgresql-clusters postgresql-contrib; then
     step postgresql integrations/postgresql/test/run.sh
+    step postgresql-interrupts integrations/postgresql/test/interrupts.sh
     step postgresql-clusters integrations/postgresql/test/clusters.sh
     step postgresql-contrib integrations/postgresql/test/contrib.sh check
     if needs dpkg-deb postgresql-package; then step postgresql-package integrations/postgresql/test/package.sh; fi
-    if ((soak)); then step postgresql-soak integrations/postgresql/test/soak.sh; fi
+    if ((soak)); then
+        step postgresql-soak integrations/postgresql/test/soak.sh
+        step postgresql-regress integrations/postgresql/test/regress.sh
+    fi
 fi
 # pages of Apache, on servers of its own
 if needs apxs httpd httpd-stock; then
     step httpd integrations/httpd/test/run.sh
     step httpd-stock integrations/httpd/test/stock.sh
 fi
-# functions from text, and packet filters, as people meet them
-if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 demo-functions; then
+# functions from text, and packet filters over real captures and as people meet them
+if ((soak)); then
+    step text-random env RINGFENCE_TEXT_ROUNDS=100000 RINGFENCE_TEXT_SEED="$(date +%s)" \
+        cargo test --release --quiet -p ringfence-text --test random
+fi
+if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 captures demo-functions; then
+    mapfile -t share < <(if ((soak)); then echo --all; fi)
+    step captures integrations/packet-filter/test/captures.sh "${share[@]}"
     step demo-functions bash -c 'cargo build --release --quiet -p ringfence-packet-filter --examples && integrations/packet-filter/demo.sh'
 fi
 # the image server: its tests need its module, and its page a browser
