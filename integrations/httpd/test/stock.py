@@ -139,7 +139,9 @@ def fill(server):
         path = server.dir / "docs" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-        os.utime(path, (1_700_000_000, 1_700_000_000))  # the server's tags tell of files that are younger than a second
+    # The server's tags tell of what is younger than a second: of files, and of folders whose variants are negotiated.
+    for path in [server.dir / "docs", *(server.dir / "docs").rglob("*")]:
+        os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
 class Pair:
