@@ -228,6 +228,8 @@ VARIANT(void *, memchr, (const void *p, int c, size_t n))
 			size_t at = __builtin_ctz(m);
 			return at < n ? (void *)(s + at) : NULL;
 		}
+		if (n <= V)
+			return NULL;
 		a = (const unsigned char *)((uintptr_t)s & ~(uintptr_t)(V - 1));
 	} else {
 		OTHERWISE(memchr, (p, c, n))
@@ -238,9 +240,10 @@ VARIANT(void *, memchr, (const void *p, int c, size_t n))
 			size_t at = __builtin_ctz(m);
 			return at < n ? (void *)(s + at) : NULL;
 		}
+		/* Only what is on this page has been looked at. */
+		if (n <= V - (size_t)(s - a))
+			return NULL;
 	}
-	if (n <= V)
-		return NULL;
 	/* From here on aligned: n counts from a. */
 	a += V;
 	n -= (size_t)(a - s);

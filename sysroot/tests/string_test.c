@@ -311,6 +311,7 @@ static void edges(void)
 				CHECK(t_strchr(b, 'x') == b + n && t_rawmemchr(b, 'x') == b + n);
 				CHECK(t_memcmp(a, b, n) == 0 && t_memcmp(a, b, n + 1) < 0);
 				CHECK(t_memchr(b, 'x', n) == NULL && t_memchr(b, 'x', (size_t)-1) == b + n);
+				CHECK(t_memchr(b, 'x', n + 1) == b + n);
 				b[n / 2] = 'x';
 				b[n + 1] = 0;
 				CHECK(t_strrchr(b, 'x') == b + n && t_strchr(b, 'x') == b + n / 2);
