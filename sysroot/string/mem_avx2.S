@@ -464,9 +464,9 @@ FUNCTION(memcmp)
 	ALL_LIKE
 	jnz	.Lcmp_four
 	leaq	-128(%rdi,%rdx), %rcx
+	subq	$-128, %rdi
 	cmpq	$256, %rdx
 	jbe	2f
-	subq	$-128, %rdi
 	andq	$-32, %rdi
 	.p2align 5, 0x90
 1:
@@ -475,9 +475,19 @@ FUNCTION(memcmp)
 	subq	$-128, %rdi
 	cmpq	%rcx, %rdi
 	jb	1b
-2:	/* The last four vectors, which overlap. */
+2:	/* The last four vectors, which overlap, or the last two. */
+	leaq	64(%rcx), %rax
+	cmpq	%rax, %rdi
+	jae	3f
 	movq	%rcx, %rdi
 	ALL_LIKE
+	jnz	.Lcmp_four
+	vzeroupper
+	ret
+3:	movq	%rax, %rdi
+	LIKE(0, %ymm0); LIKE(32, %ymm1)
+	vpand	%ymm1, %ymm0, %ymm0
+	DIFFERENCE(%ymm0)
 	jnz	.Lcmp_four
 	vzeroupper
 	ret
