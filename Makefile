@@ -91,10 +91,14 @@ demo-functions: build ## Functions from text, typed in, called, replaced, delete
 	@apps/transcode/demo.sh "$(RELEASE)"
 
 .PHONY: bench-functions
-bench-functions: ## What functions from text and packet filters cost, beside gcc -O2 and libpcap (docs/functions.md)
+bench-functions: build ## What functions from text, packet filters and small pictures cost, drawn into docs/functions-figures.md (FUNCTIONS="--quick")
 	@scripts/setup.sh functions
-	@$(CARGO) run --release --quiet -p ringfence-functions --example functions
-	@$(CARGO) run --release --quiet -p ringfence-packet-filter --example filters
+	@scripts/setup.sh transcode
+	@$(CARGO) run --release --quiet -p ringfence-functions --example plugs -- --json build/bench/plugs.json
+	@$(CARGO) run --release --quiet -p ringfence-functions --example functions -- --json build/bench/texts.json
+	@$(CARGO) run --release --quiet -p ringfence-packet-filter --example filters -- --json build/bench/filters.json
+	@apps/transcode/bench.py --only sizes --charts build/bench/pictures.json $(FUNCTIONS)
+	@bench/run.sh charts build/bench/plugs.json build/bench/texts.json build/bench/filters.json build/bench/pictures.json
 
 .PHONY: demo-transcode
 demo-transcode: build ## The image server: a picture before and after, a function typed in, pictures that are damaged (docs/transcode.md)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmark from the top of the repository; arguments go to it (--help lists them).
-# `run.sh report` renders docs/performance.md from the figures; neither it nor `run.sh count` builds peers.
+# `run.sh report` renders docs/performance.md from the figures; neither it nor `run.sh count` and `charts` builds peers.
 set -euo pipefail
 RINGFENCE_BENCH_STARTED=$(date +%s)
 export RINGFENCE_BENCH_STARTED
@@ -11,7 +11,7 @@ export RINGFENCE=${RINGFENCE:-$target/release/ringfence}
 [[ ! -d build/sysroot ]] || export RINGFENCE_SYSROOT=${RINGFENCE_SYSROOT-$PWD/build/sysroot}
 cargo build --release --quiet -p ringfence-cli -p ringfence-bench
 case " $* " in
-*" report "* | *" count "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
+*" report "* | *" count "* | *" charts "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
 *)
     # Wasmtime is a peer only where it builds; what is missing is said, and left out of the tables.
     peer=$target/bench-wasmtime

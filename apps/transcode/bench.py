@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a picture costs: fenced, plain, in a process of its own; small and large pictures; and what damaged ones cost the good ones.
 
-  bench.py [--quick] [--only PART,PART] [--json FILE] [--page]
+  bench.py [--quick] [--only PART,PART] [--json FILE] [--charts FILE] [--page]
 
 Parts are transcode, sizes, damaged. Starts servers of its own; wrk loads one at a time, in rounds that go through all of them. Figures are
 medians of the rounds. --page writes the tables into docs/transcode.md.
@@ -201,11 +201,31 @@ def tables(results):
     return lines
 
 
+def charts(found):
+    """The pictures' sizes for docs/functions-figures.md, as `bench charts` reads them."""
+    ways = ["no transcoding", "plain", "fenced", "process"]
+    bytes_of = {size: 3 * width * height for size, (width, height) in SIZES.items()}
+
+    def chart(name, title, y, value):
+        series = [{"name": way, "points": [[bytes_of[size], value(found[f"{size}, {way}"])] for size in SIZES]} for way in ways]
+        return {"name": name, "title": title, "x": "bytes of the picture", "y": y, "logarithmic": True, "series": series}
+
+    rows = [[size, way, f"{r['rate']:.0f}", f"{r['p50']:.2f}", f"{r['p99']:.2f}", f"{1e3 * r['cpu']:.0f}"]
+            for size in SIZES for way in ways for r in [found[f"{size}, {way}"]]]
+    return {
+        "charts": [chart("picture-rate", "PPM pictures become grey", "requests a second", lambda r: r["rate"]),
+                   chart("picture-time", "Processor time of a picture", "microseconds", lambda r: 1e3 * r["cpu"])],
+        "tables": [{"name": "pictures", "rows": rows,
+                    "head": ["picture", "way", "requests/s", "median, ms", "99th percentile, ms", "processor time, µs"]}],
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--only", default="transcode,sizes,damaged", help="parts, with commas between")
     parser.add_argument("--json", type=pathlib.Path, default=ROOT / "build/bench/transcode.json")
+    parser.add_argument("--charts", type=pathlib.Path, help="leave the sizes there, for `bench charts`")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/transcode.md")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
@@ -246,6 +266,9 @@ def main():
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({"machine": machine, "processors": os.cpu_count(), "rounds": rounds, "seconds": seconds,
                                         "connections": CONNECTIONS, "results": results}, indent=2) + "\n")
+    if options.charts and "sizes" in results:
+        options.charts.parent.mkdir(parents=True, exist_ok=True)
+        options.charts.write_text(json.dumps(charts(results["sizes"]), indent=2) + "\n")
     text = "\n".join(tables(results))
     print(text)
     if options.page:

@@ -8,6 +8,7 @@
 mod breakeven;
 mod build;
 mod calls;
+mod charts;
 mod configuration;
 mod count;
 mod figures;
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         Ok(Command::Run(options)) => run(&options),
         Ok(Command::Count(options)) => count(&options),
         Ok(Command::Report { json, counts, docs }) => report::update(&json, &counts, &docs),
+        Ok(Command::Charts { files, docs }) => charts::update(&files, &docs),
         Ok(Command::Help) => {
             println!("{}", options::USAGE);
             Ok(())

@@ -10,6 +10,7 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
              [--no-calls] [--no-workloads] [--resume] [--json FILE]
        bench count [--only NAME,…] [--configs NAME,…] [--counts FILE]
        bench report [--json FILE] [--counts FILE] [--docs DIR]
+       bench charts [--docs DIR] FILE…
   --quick           kernels and zlib only, no other engines
   --runs N          at most this many interleaved runs (default 5)
   --minutes N       as few runs, down to three, as it takes to be ready by then (default 37, with --quick 4.5)
@@ -23,7 +24,8 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
   --no-calls        workloads only
   --no-workloads    calls, strings and loading only
   --smoke           a thousandth of the work, to see that everything runs; the figures mean nothing
-  report            renders the tables and the plots of docs/performance.md from the figures";
+  report            renders the tables and the plots of docs/performance.md from the figures
+  charts            draws what `make bench-functions` left in these files, into docs/functions-figures.md";
 
 const DEFAULT: [Configuration; 9] = [
     Configuration::Native,
@@ -56,6 +58,13 @@ pub enum Command {
         json: PathBuf,
         /// The instructions, if they have been counted.
         counts: PathBuf,
+        /// Where the page and its plots are.
+        docs: PathBuf,
+    },
+    /// Draw what other benchmarks left.
+    Charts {
+        /// What they left.
+        files: Vec<PathBuf>,
         /// Where the page and its plots are.
         docs: PathBuf,
     },
@@ -98,8 +107,11 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let (mut only, mut configurations) = (Vec::new(), None);
     let mut args = args.peekable();
     let verb = args
-        .next_if(|a| a == "report" || a == "count")
+        .next_if(|a| a == "report" || a == "count" || a == "charts")
         .unwrap_or_default();
+    if verb == "charts" {
+        return charts(args);
+    }
     let (report, count) = (verb == "report", verb == "count");
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -169,6 +181,23 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     })
 }
 
+/// What follows `charts`.
+fn charts(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
+    let (mut files, mut docs) = (Vec::new(), PathBuf::from("docs"));
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--docs" => docs = args.next().ok_or("--docs needs a value")?.into(),
+            "--help" | "-h" => return Ok(Command::Help),
+            _ if arg.starts_with('-') => return Err(format!("charts has no option '{arg}'\n{USAGE}")),
+            _ => files.push(arg.into()),
+        }
+    }
+    if files.is_empty() {
+        return Err(format!("charts needs a file\n{USAGE}"));
+    }
+    Ok(Command::Charts { files, docs })
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Command, parse};
@@ -201,6 +230,8 @@ mod tests {
             "--counts x",
             "count --runs 3",
             "count --json x",
+            "charts",
+            "charts --quick x",
         ] {
             assert!(parse(words(line)).is_err(), "{line}");
         }

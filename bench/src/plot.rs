@@ -14,11 +14,12 @@ use crate::breakeven;
 use crate::figures::Line;
 use crate::workloads::BEST;
 
-type Failure = Box<dyn std::error::Error>;
+/// Why a plot was not drawn.
+pub type Failure = Box<dyn std::error::Error>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 /// Colours of one kind of page.
-struct Theme {
+pub struct Theme {
     name: &'static str,
     /// Below everything: a page may have the other colours.
     paper: RGBColor,
@@ -58,19 +59,29 @@ const THEMES: [Theme; 2] = [
 
 /// Draws all plots for which there are figures into `docs`.
 pub fn draw(docs: &Path, results: &Results) -> Result<(), String> {
+    for (name, plot) in [
+        (
+            "overhead",
+            overhead as fn(&Path, &Theme, &Results) -> Result<(), Failure>,
+        ),
+        ("peers", peers),
+        ("string-reverse", strings),
+        ("break-even", break_even),
+    ] {
+        in_themes(docs, name, |file, theme| plot(file, theme, results))?;
+    }
+    Ok(())
+}
+
+/// Draws a plot once for each kind of page, as `NAME-light.svg` and `NAME-dark.svg`.
+pub fn in_themes(
+    docs: &Path,
+    name: &str,
+    plot: impl Fn(&Path, &Theme) -> Result<(), Failure>,
+) -> Result<(), String> {
     for theme in &THEMES {
-        for (name, plot) in [
-            (
-                "overhead",
-                overhead as fn(&Path, &Theme, &Results) -> Result<(), Failure>,
-            ),
-            ("peers", peers),
-            ("string-reverse", strings),
-            ("break-even", break_even),
-        ] {
-            let file = docs.join(format!("{name}-{}.svg", theme.name));
-            plot(&file, theme, results).map_err(|e| format!("{}: {e}", file.display()))?;
-        }
+        let file = docs.join(format!("{name}-{}.svg", theme.name));
+        plot(&file, theme).map_err(|e| format!("{}: {e}", file.display()))?;
     }
     Ok(())
 }
@@ -192,7 +203,7 @@ fn peers(file: &Path, theme: &Theme, results: &Results) -> Result<(), Failure> {
 }
 
 /// A chart of lines with logarithmic axes, or a linear one to the right.
-fn lines<X>(
+pub fn lines<X>(
     file: &Path,
     theme: &Theme,
     titles: [&str; 3],

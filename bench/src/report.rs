@@ -112,12 +112,8 @@ pub fn update(json: &Path, counts: &Path, docs: &Path) -> Result<(), String> {
     for (name, part) in PARTS {
         match part(&results) {
             Some(made) => {
-                let picture = PLOTS.iter().find(|p| p.0 == name).map(|(_, file, shows)| {
-                    format!(
-                        "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{file}-dark.svg\">\
-                         <img alt=\"{shows}\" src=\"{file}-light.svg\"></picture>\n\n"
-                    )
-                });
+                let plot = PLOTS.iter().find(|p| p.0 == name);
+                let picture = plot.map(|(_, file, shows)| picture(file, shows) + "\n\n");
                 text = replace(&text, name, &(picture.unwrap_or_default() + &made))?;
             }
             None => println!("{name}: the figures have nothing for it; left as it is"),
@@ -149,7 +145,16 @@ fn with_others(results: &Results, dir: &Path) -> Result<Vec<Results>, String> {
     files.iter().map(|f| Results::read(f)).collect()
 }
 
-fn replace(text: &str, name: &str, made: &str) -> Result<String, String> {
+/// A plot in the colours that the reader's page has.
+pub fn picture(file: &str, shows: &str) -> String {
+    format!(
+        "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{file}-dark.svg\">\
+         <img alt=\"{shows}\" src=\"{file}-light.svg\"></picture>"
+    )
+}
+
+/// Puts what was made between the marks of a part.
+pub fn replace(text: &str, name: &str, made: &str) -> Result<String, String> {
     let (open, close) = (
         format!("<!-- bench:{name} -->\n"),
         format!("<!-- /bench:{name} -->"),

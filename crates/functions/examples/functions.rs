@@ -1,6 +1,6 @@
 //! What functions from text cost: to compile, to add, to delete, and to run beside `gcc -O2`.
 //!
-//!     cargo run --release -p ringfence-functions --example functions [NAME...]
+//!     cargo run --release -p ringfence-functions --example functions [NAME...] [--json FILE]
 
 use std::ffi::c_long;
 use std::path::Path;
@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 use libloading::{Library, Symbol};
 use ringfence::{DomainOptions, Ptr};
 use ringfence_functions::{BuiltIns, Runtime, compile};
+
+#[path = "support/figures.rs"]
+mod figures;
+use figures::{Figures, Series};
 
 /// Bytes that each function works on.
 const BYTES: usize = 1 << 16;
@@ -117,13 +121,10 @@ fn runs(directory: &Path, name: &str, text: &str) -> (f64, f64, bool) {
 }
 
 fn main() {
-    let only: Vec<String> = std::env::args().skip(1).collect();
+    let only: Vec<String> = std::env::args().skip(1).take_while(|a| a != "--json").collect();
     let directory = std::env::temp_dir().join(format!("rf-functions-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
-    println!(
-        "| function | lines | compile, µs | verify and add, µs | together, µs | delete, µs | run, µs | gcc -O2, µs | ratio |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    let (mut figures, mut rows, mut sizes) = (Figures::default(), Vec::new(), Vec::new());
     let (mut logs, mut worst, mut wrong) = (Vec::new(), ("", 0.0_f64), false);
     for (name, text) in KERNELS {
         if !only.is_empty() && !only.iter().any(|o| o == name) {
@@ -136,25 +137,60 @@ fn main() {
         if ratio > worst.1 {
             worst = (name, ratio);
         }
-        println!(
-            "| {name} | {} | {compiling:.1} | {adding:.1} | {:.1} | {deleting:.1} | {:.1} | {:.1} | {ratio:.2} |",
-            text.lines().count(),
+        sizes.push((text.lines().count() as f64, compiling + adding, deleting));
+        let mut row = vec![name.to_owned(), text.lines().count().to_string()];
+        let values = [
+            compiling,
+            adding,
             compiling + adding,
+            deleting,
             ours / 1000.0,
-            theirs / 1000.0
-        );
+            theirs / 1000.0,
+        ];
+        row.extend(values.map(|v| format!("{v:.1}")));
+        row.push(format!("{ratio:.2}"));
+        rows.push(row);
         if !same {
             println!("{name}: another result than gcc's");
             wrong = true;
         }
     }
     let _ = std::fs::remove_dir_all(&directory);
+    figures.table(
+        "texts",
+        &[
+            "function",
+            "lines",
+            "compile, µs",
+            "verify and add, µs",
+            "together, µs",
+            "delete, µs",
+            "run, µs",
+            "gcc -O2, µs",
+            "ratio",
+        ],
+        rows,
+    );
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    figures.chart(
+        "texts-lines",
+        [
+            "A text becomes a function that can be called, and goes",
+            "lines",
+            "microseconds",
+        ],
+        &[
+            Series::new("text to verified function", sizes.iter().map(|s| (s.0, s.1))),
+            Series::new("deleted", sizes.iter().map(|s| (s.0, s.2))),
+        ],
+    );
     let mean = (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp();
     println!(
-        "\ngeometric mean of {}: {mean:.2}; worst: {} {:.2}",
+        "geometric mean of {}: {mean:.2}; worst: {} {:.2}",
         logs.len(),
         worst.0,
         worst.1
     );
     assert!(!wrong, "results differ");
+    figures.end().expect("the file of figures");
 }
