@@ -11,7 +11,7 @@ export RINGFENCE=${RINGFENCE:-$target/release/ringfence}
 [[ ! -d build/sysroot ]] || export RINGFENCE_SYSROOT=${RINGFENCE_SYSROOT-$PWD/build/sysroot}
 cargo build --release --quiet -p ringfence-cli -p ringfence-bench
 case " $* " in
-*" report "* | *" count "* | *" charts "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
+*" report "* | *" count "* | *" charts "* | *" words "* | *" --quick "* | *" --smoke "* | *" --help "*) ;;
 *)
     # Wasmtime is a peer only where it builds; what is missing is said, and left out of the tables.
     peer=$target/bench-wasmtime

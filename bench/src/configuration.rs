@@ -23,6 +23,8 @@ pub enum Configuration {
     Segment,
     /// Stores and jumps confined, loads free.
     Integrity,
+    /// As `Full`, and pointers may lead to the host's objects, word by word; in the workloads none does.
+    Words,
     /// Segment matching: a wrong address traps at its instruction.
     Check,
     /// WebAssembly, translated to C by `wasm2c` and compiled by `gcc -O2`.
@@ -44,7 +46,7 @@ pub enum Kind {
 
 impl Configuration {
     /// All of them, in the order of the tables.
-    pub const ALL: [Configuration; 13] = [
+    pub const ALL: [Configuration; 14] = [
         Configuration::Native,
         Configuration::Executable,
         Configuration::Aligned,
@@ -55,6 +57,7 @@ impl Configuration {
         Configuration::FullV3,
         Configuration::Segment,
         Configuration::Integrity,
+        Configuration::Words,
         Configuration::Check,
         Configuration::Wasm2c,
         Configuration::Wasmtime,
@@ -73,6 +76,7 @@ impl Configuration {
             Configuration::FullV3 => "full-v3",
             Configuration::Segment => "segment",
             Configuration::Integrity => "integrity",
+            Configuration::Words => "words",
             Configuration::Check => "check",
             Configuration::Wasm2c => "wasm2c",
             Configuration::Wasmtime => "wasmtime",
@@ -113,6 +117,7 @@ impl Configuration {
             Configuration::V3 | Configuration::FullV3 => &["-march=x86-64-v3"],
             Configuration::Segment => &["--addressing=segment"],
             Configuration::Integrity => &["--isolation=integrity"],
+            Configuration::Words => &["--isolation=words"],
             Configuration::Check => &["--check"],
         }
     }

@@ -28,6 +28,7 @@ mod strings;
 mod targets;
 mod verifier;
 mod wasm;
+mod words;
 mod workloads;
 
 use std::path::Path;
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
     let outcome = match options::parse(std::env::args().skip(1)) {
         Ok(Command::Run(options)) => run(&options),
         Ok(Command::Count(options)) => count(&options),
+        Ok(Command::Words { runs, smoke }) => words::run(runs, smoke),
         Ok(Command::Report { json, counts, docs }) => report::update(&json, &counts, &docs),
         Ok(Command::Charts { files, docs }) => charts::update(&files, &docs),
         Ok(Command::Help) => {

@@ -8,6 +8,7 @@ use crate::configuration::Configuration;
 pub const USAGE: &str = "\
 usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAME,…]
              [--no-calls] [--no-workloads] [--resume] [--json FILE]
+       bench words [--runs N] [--smoke]
        bench count [--only NAME,…] [--configs NAME,…] [--counts FILE]
        bench report [--json FILE] [--counts FILE] [--docs DIR]
        bench charts [--docs DIR] FILE…
@@ -16,10 +17,11 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
   --minutes N       as few runs, down to three, as it takes to be ready by then (default 37, with --quick 4.5)
   --only NAME,…     only these programs or workloads
   --configs NAME,…  native, executable, aligned, o3, v3, full, full-o3, full-v3, segment, integrity,
-                    check, wasm2c, wasmtime (default: all but o3, v3, full-o3, full-v3)
+                    words, check, wasm2c, wasmtime (default: all but o3, v3, full-o3, full-v3)
   --json FILE       the figures (default build/bench.json), written as they come
   --resume          keeps what that file has and goes on; --configs should be the same
   count             counts the instructions of each workload, over less work, by single steps: no quiet machine needed
+  words             what rights to words cost, part by part
   --counts FILE     where the counts are (default build/bench-counts.json)
   --no-calls        workloads only
   --no-workloads    calls, strings and loading only
@@ -27,13 +29,14 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
   report            renders the tables and the plots of docs/performance.md from the figures
   charts            draws what `make bench-functions` left in these files, into docs/functions-figures.md";
 
-const DEFAULT: [Configuration; 9] = [
+const DEFAULT: [Configuration; 10] = [
     Configuration::Native,
     Configuration::Executable,
     Configuration::Aligned,
     Configuration::Full,
     Configuration::Segment,
     Configuration::Integrity,
+    Configuration::Words,
     Configuration::Check,
     Configuration::Wasm2c,
     Configuration::Wasmtime,
@@ -52,6 +55,13 @@ pub enum Command {
     Run(Options),
     /// Count instructions.
     Count(Options),
+    /// Tell what rights to words cost.
+    Words {
+        /// Interleaved rounds.
+        runs: usize,
+        /// Hardly any work.
+        smoke: bool,
+    },
     /// Render.
     Report {
         /// The figures.
@@ -107,44 +117,49 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let (mut only, mut configurations) = (Vec::new(), None);
     let mut args = args.peekable();
     let verb = args
-        .next_if(|a| a == "report" || a == "count" || a == "charts")
+        .next_if(|a| matches!(a.as_str(), "report" | "count" | "words" | "charts"))
         .unwrap_or_default();
     if verb == "charts" {
         return charts(args);
     }
     let (report, count) = (verb == "report", verb == "count");
+    let rights = verb == "words";
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
         match arg.as_str() {
-            "--json" if !count => json = value()?.into(),
+            "--json" if !count && !rights => json = value()?.into(),
             "--counts" if report || count => counts = value()?.into(),
             "--docs" if report => docs = value()?.into(),
             "--help" | "-h" => return Ok(Command::Help),
             _ if report => return Err(format!("report has no option '{arg}'\n{USAGE}")),
-            "--only" => only = value()?.split(',').map(str::to_owned).collect(),
-            "--configs" => {
+            "--only" if !rights => only = value()?.split(',').map(str::to_owned).collect(),
+            "--configs" if !rights => {
                 let list: Result<Vec<_>, _> = value()?.split(',').map(Configuration::named).collect();
                 configurations = Some(list?);
             }
             _ if count => return Err(format!("count has no option '{arg}'\n{USAGE}")),
-            "--quick" => quick = true,
+            "--quick" if !rights => quick = true,
             "--smoke" => smoke = true,
             "--runs" => {
                 let number = value()?.parse().ok().filter(|n| *n > 0);
                 runs = Some(number.ok_or("--runs needs a number above 0")?);
             }
-            "--minutes" => {
+            "--minutes" if !rights => {
                 let number = value()?.parse().ok().filter(|n| *n > 0.0);
                 minutes = Some(number.ok_or("--minutes needs a number above 0")?);
             }
-            "--resume" => resume = true,
-            "--no-calls" => calls = false,
-            "--no-workloads" => workloads = false,
+            "--resume" if !rights => resume = true,
+            "--no-calls" if !rights => calls = false,
+            "--no-workloads" if !rights => workloads = false,
             _ => return Err(format!("no option '{arg}'\n{USAGE}")),
         }
     }
     if report {
         return Ok(Command::Report { json, counts, docs });
+    }
+    if rights {
+        let runs = runs.unwrap_or(if smoke { 1 } else { 9 });
+        return Ok(Command::Words { runs, smoke });
     }
     let few = quick || smoke;
     if smoke && only.is_empty() {
@@ -155,7 +170,7 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let default = if count {
         &COUNTED[..]
     } else if smoke {
-        &DEFAULT[..6]
+        &DEFAULT[..7]
     } else if quick {
         &DEFAULT[..4]
     } else {
@@ -230,8 +245,7 @@ mod tests {
             "--counts x",
             "count --runs 3",
             "count --json x",
-            "charts",
-            "charts --quick x",
+            "words --only fib",
         ] {
             assert!(parse(words(line)).is_err(), "{line}");
         }

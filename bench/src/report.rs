@@ -74,6 +74,7 @@ pub fn summary(results: &Results) -> String {
             "full-v3",
             "segment",
             "integrity",
+            "words",
             "check",
             "wasm2c",
             "wasmtime",
@@ -303,6 +304,8 @@ fn workloads(results: &Results) -> Option<String> {
         ("segment over full", "segment", "full"),
         ("integrity", "integrity", BEST),
         ("integrity over aligned", "integrity", "aligned"),
+        ("words", "words", BEST),
+        ("words over full", "words", "full"),
         ("check", "check", BEST),
     ];
     let present = |c: &&(&str, &str, &str)| !ratios(results, c.1, c.2).is_empty();
@@ -345,14 +348,14 @@ fn peers(results: &Results) -> Option<String> {
 fn sizes(results: &Results) -> Option<String> {
     let mean = text_growth(results)?;
     let mut text = String::from(
-        "| program | native, bytes | aligned | full | segment | integrity | check |\n|---|---|---|---|---|---|---|\n",
+        "| program | native, bytes | aligned | full | segment | integrity | words | check |\n|---|---|---|---|---|---|---|---|\n",
     );
     for size in &results.workloads.sizes {
         let Some(native) = size.text.get("native") else {
             continue;
         };
         let _ = write!(text, "| {} | {native} |", size.name);
-        for c in ["aligned", "full", "segment", "integrity", "check"] {
+        for c in ["aligned", "full", "segment", "integrity", "words", "check"] {
             let ratio = size.text.get(c).map(|t| *t as f64 / *native as f64);
             let _ = write!(text, " {} |", ratio.map_or("–".to_owned(), |r| format!("{r:.2}")));
         }

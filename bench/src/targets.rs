@@ -34,7 +34,7 @@ fn faster(results: &Results, peer: &str) -> Option<(f64, String)> {
 }
 
 /// Most of them, in the order of the table.
-const TARGETS: [Target; 20] = [
+const TARGETS: [Target; 22] = [
     most("full isolation, mean", [1.005, 1.030], "", 3, |r| {
         mean(r, "full", BEST)
     }),
@@ -51,6 +51,13 @@ const TARGETS: [Target; 20] = [
     }),
     most("integrity only, mean", [1.000, 1.010], "", 3, |r| {
         mean(r, "integrity", BEST)
+    }),
+    most("rights to words, mean", [1.100, 1.100], "", 3, |r| {
+        mean(r, "words", BEST)
+    }),
+    most("rights to words, worst", [1.35, 1.35], "", 2, |r| {
+        let (_, name, worst) = mean_and_worst(&ratios(r, "words", BEST))?;
+        Some((worst, format!(" ({name})")))
     }),
     most(
         "null call over a plain indirect call",

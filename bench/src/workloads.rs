@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use ringfence_runtime::{Addressing, Call, Domain, DomainOptions, Imports, LoadOptions, Module};
+use ringfence_runtime::{Addressing, Arena, Call, Domain, DomainOptions, Imports, LoadOptions, Module};
 use serde::{Deserialize, Serialize};
 
 use crate::build::{Built, Kitchen, Native};
@@ -118,6 +118,9 @@ impl Plan<'_> {
 /// Does a share of the work of a workload; gives the checksum and the seconds of processor time.
 pub type Work = Box<dyn FnMut(u64) -> Result<(u64, f64), String>>;
 
+/// Bytes of the arena that a domain of the words mode needs to have.
+const ARENA: u64 = 1 << 20;
+
 /// A program in one configuration, ready to run.
 pub enum Loaded {
     /// In this process.
@@ -139,11 +142,17 @@ impl Loaded {
             Kind::Fenced => {
                 let mut options = LoadOptions::default();
                 options.allow_integrity = configuration == Configuration::Integrity;
+                options.allow_words = configuration == Configuration::Words;
                 if configuration == Configuration::Segment {
                     options.addressing = Addressing::Segment;
                 }
                 let module = Module::open(file, &options).map_err(|e| e.to_string())?;
-                let domain = Domain::new(&[module], Imports::new(), &DomainOptions::default());
+                let mut imports = Imports::new();
+                if configuration == Configuration::Words {
+                    // It has no object: whatever the workload reaches is its own.
+                    imports = imports.arena(&Arena::new(ARENA).map_err(|e| e.to_string())?);
+                }
+                let domain = Domain::new(&[module], imports, &DomainOptions::default());
                 Ok(Loaded::Fenced(domain.map_err(|e| e.to_string())?))
             }
             Kind::Wasm => Ok(Loaded::Peer(Peer::start(file, configuration)?)),

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::func::{Code, Function};
 use crate::insn::{Class, direct};
 use crate::parse::{IP, Mem, Op};
+use crate::regs::Class::Vector;
 use crate::regs::{self, RAX, RBP, RBX, RCX, RDI, RDX, RSI};
 use crate::tables::{Arrays, Dispatch, MASK_SLOTS, Part};
 use ringfence_isa::sequence::SLOTS_MAX;
@@ -309,8 +310,12 @@ pub(crate) fn may_write(code: &Code<'_>, register: u8) -> bool {
         Class::Call => !kept,
         Class::Str(_) => matches!(register, RAX | RCX | RSI | RDI),
         Class::Leave => register == RBP,
+        // Of vectors' `mul` and `div` the results are named.
         Class::Plain => {
-            matches!(register, RAX | RCX | RDX) && IMPLICIT.iter().any(|m| insn.mnemonic.starts_with(m))
+            let named = matches!(insn.ops().last(), Some(Op::Reg(r, _)) if r.class == Vector);
+            matches!(register, RAX | RCX | RDX)
+                && IMPLICIT.iter().any(|m| insn.mnemonic.starts_with(m))
+                && (!named || insn.mnemonic.contains("cmp"))
         }
         _ => false,
     };

@@ -68,15 +68,16 @@ pub(crate) fn emit<'a>(
     let mut dead_end = true;
     // What is checked already stays as it is checked.
     let words = out.options.isolation == Isolation::Words;
-    let by_r14 = !out.options.check && !words && out.options.addressing == Addressing::Any;
+    let by_r14 = !out.options.check && out.options.addressing == Addressing::Any;
     let mut through = by_r14.then(|| Through::new(f));
-    let mut words = words.then(|| Words::new(f, place.number, out.cfi));
+    // There the tests of a line come first.
+    let mut words = words.then(|| Words::new(f, place.number, out.cfi, through.take()));
     for (at, item) in f.items.iter().enumerate() {
         if let Some(through) = &mut through {
             through.item(item);
         }
         if let Some(words) = &mut words {
-            words.item(item, &mut out.buf);
+            words.item(item);
             if matches!(item, Item::Raw(text) if text.starts_with(".cfi_endproc")) {
                 words.finish(&mut out.buf, unwind.as_mut());
             }
@@ -179,7 +180,7 @@ pub(crate) fn emit<'a>(
                         through.forget();
                     }
                     if let Some(words) = &mut words {
-                        words.instruction(i, &st, &mut out.buf, mark);
+                        words.instruction(i, &st, &out.buf, mark);
                     }
                     dead_end = !f.falls_through(i);
                     continue;
@@ -212,7 +213,7 @@ pub(crate) fn emit<'a>(
                     through.instruction(i, &mut out.buf, mark);
                 }
                 if let Some(words) = &mut words {
-                    words.instruction(i, &st, &mut out.buf, mark);
+                    words.instruction(i, &st, &out.buf, mark);
                 }
                 if w.cut[i as usize] {
                     end(f, i, &after, place, out);

@@ -35,6 +35,7 @@ mod through;
 mod unwind;
 mod walk;
 mod words;
+mod words_known;
 mod words_size;
 
 pub use error::{Error, Errors, SourceLine};

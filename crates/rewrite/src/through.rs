@@ -84,6 +84,15 @@ impl<'f, 'a> Through<'f, 'a> {
         self.held = None;
     }
 
+    /// `r11` holds the sum of these registers of an operand, as it is printed, and a number.
+    pub(crate) fn hold(&mut self, registers: &str, numbers: [u8; 2], add: Option<i64>) {
+        self.held = add.map(|add| Held {
+            registers: registers.to_owned(),
+            numbers,
+            add,
+        });
+    }
+
     /// Instruction `i` has become the text from `mark` on.
     pub(crate) fn instruction(&mut self, i: u32, buf: &mut String, mark: usize) {
         let code = &self.f.codes[i as usize];
@@ -163,7 +172,7 @@ pub(crate) fn writes(code: &Code<'_>, register: u8) -> bool {
 }
 
 /// `ah` and its kin cannot stand beside registers from `r8` on.
-pub(crate) fn may_stand_beside_rex(code: &Code<'_>) -> bool {
+fn may_stand_beside_rex(code: &Code<'_>) -> bool {
     !(code.insn.ops().iter()).any(|o| matches!(o, Op::Reg(r, _) if r.class == regs::Class::High))
 }
 

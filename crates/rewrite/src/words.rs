@@ -6,6 +6,8 @@
 //! If it is not, control goes on in a copy of the line behind the function, where each access looks at its own address, and
 //! foreign ones run the tests of `ringfence_isa::words`. The copy leads back to where the line ends.
 //!
+//! A pair's address is in `r11` behind its test, and the access goes on from there (`through.rs`).
+//!
 //! The tests change the flags. They are moved up to where nobody looks at them, or the flags wait in `rax`, and that on the control
 //! stack.
 
@@ -15,11 +17,12 @@ use std::fmt::Write as _;
 use crate::check::{flags_wanted, reads_flags};
 use crate::func::{Code, Function, Item};
 use crate::insn::{self, Class};
-use crate::parse::{IP, Insn, NONE, Op};
+use crate::parse::{IP, Insn, Mem, NONE, Op};
 use crate::regs::{self, R11, R15, RAX, RBP, RCX, RSP};
 use crate::state::State;
-use crate::through::{may_stand_beside_rex, numbers, targets, wide, writes};
+use crate::through::{Through, numbers, targets, wide, writes};
 use crate::unwind::Unwind;
+use crate::words_known::{Known, Set, behind, goes, set};
 use crate::words_size::size;
 use ringfence_isa::words::{self, LOCAL, TABLE, VIEW};
 
@@ -27,11 +30,13 @@ use ringfence_isa::words::{self, LOCAL, TABLE, VIEW};
 type Key = ([u8; 2], u8);
 
 /// An access through a pointer.
-struct Access {
+pub(crate) struct Access {
     key: Key,
     /// The operand's text, `8(%eax,%ecx,4)` without `%gs:`, and its registers in 64 bits.
     displacement: String,
     registers: String,
+    /// The same as they are in the operand.
+    printed: String,
     /// Where the operand with its prefix is in the instruction's text.
     operand: std::ops::Range<usize>,
     /// The tests, if it can be done in foreign memory: bit, and displacement of the second.
@@ -39,13 +44,29 @@ struct Access {
 }
 
 /// One instruction of a line, and where its text is.
-struct Entry {
-    i: u32,
+pub(crate) struct Entry {
+    pub i: u32,
     start: usize,
     end: usize,
     access: Option<Access>,
     /// A register that has the address of something local behind it.
-    local: Option<u8>,
+    pub local: Option<u8>,
+}
+
+impl Entry {
+    /// The only register of its access.
+    pub(crate) fn single(&self) -> Option<u8> {
+        let [base, index] = self.access.as_ref()?.key.0;
+        (index == NONE).then_some(base)
+    }
+}
+
+/// Instructions that are executed one behind the other.
+pub(crate) struct Line {
+    pub entries: Vec<Entry>,
+    /// In front of it.
+    state: State,
+    row: u32,
 }
 
 /// A test in front of an instruction.
@@ -69,32 +90,35 @@ pub(crate) struct Words<'f, 'a> {
     /// The function's number in its file.
     number: u32,
     /// How many lines had copies.
-    lines: u32,
+    copied: u32,
     cfi: bool,
+    /// Operands by way of `r14`, if they may be.
+    through: Option<Through<'f, 'a>>,
+    lines: Vec<Line>,
     line: Vec<Entry>,
     /// In front of the line.
     state: Option<(State, u32)>,
-    copies: Vec<Copy>,
 }
 
 const RESTORE: &str = "\taddb\t$127, %al\n\tsahf\n";
 
 impl<'f, 'a> Words<'f, 'a> {
-    pub(crate) fn new(f: &'f Function<'a>, number: u32, cfi: bool) -> Self {
+    pub(crate) fn new(f: &'f Function<'a>, number: u32, cfi: bool, through: Option<Through<'f, 'a>>) -> Self {
         Words {
             f,
             targets: targets(f),
             number,
-            lines: 0,
+            copied: 0,
             cfi,
+            through,
+            lines: Vec::new(),
             line: Vec::new(),
             state: None,
-            copies: Vec::new(),
         }
     }
 
     /// What stands in front of the next instruction.
-    pub(crate) fn item(&mut self, item: &Item<'_>, buf: &mut String) {
+    pub(crate) fn item(&mut self, item: &Item<'_>) {
         let passed = match item {
             Item::Code(i) => !self.targets.contains(i),
             Item::Label(name) => name.starts_with(".L"),
@@ -102,76 +126,156 @@ impl<'f, 'a> Words<'f, 'a> {
             Item::Align(_) | Item::ArgsSize(_) => false,
         };
         if !passed {
-            self.close(buf);
+            self.close();
         }
     }
 
     /// Instruction `i` has become the text from `mark` on.
-    pub(crate) fn instruction(&mut self, i: u32, st: &State, buf: &mut String, mark: usize) {
+    pub(crate) fn instruction(&mut self, i: u32, st: &State, buf: &str, mark: usize) {
         let code = &self.f.codes[i as usize];
         let plain = matches!(code.class, Class::Plain | Class::Lea | Class::Nop | Class::Jcc);
-        if self
-            .line
-            .last()
-            .is_some_and(|last| buf[last.end..mark].contains(".cfi"))
-        {
-            let behind = buf.split_off(mark);
-            self.close(buf);
-            buf.push_str(&behind);
-            // The text has moved.
-            let mark = buf.len() - behind.len();
-            return self.instruction(i, st, buf, mark);
+        let moved = |last: &Entry| buf[last.end..mark].contains(".cfi");
+        if self.line.last().is_some_and(moved) || !plain || buf[mark..].contains(":\n") {
+            self.close();
         }
         if !plain || buf[mark..].contains(":\n") {
-            let behind = buf.split_off(mark);
-            self.close(buf);
-            buf.push_str(&behind);
             return;
         }
         if self.line.is_empty() {
             self.state = Some((*st, code.row));
         }
-        let entry = Entry {
+        self.line.push(Entry {
             i,
             start: mark,
             end: buf.len(),
             access: access(code, st, &buf[mark..]),
             local: local_address(code, st),
-        };
-        self.line.push(entry);
+        });
     }
 
-    /// Ends the line: tests are put into it, and its copy is kept for later.
-    pub(crate) fn close(&mut self, buf: &mut String) {
-        let line = std::mem::take(&mut self.line);
-        let Some(last) = line.iter().rposition(|e| e.access.is_some()) else {
-            return;
+    /// The line ends.
+    fn close(&mut self) {
+        let entries = std::mem::take(&mut self.line);
+        if let Some((state, row)) = self.state.take().filter(|_| !entries.is_empty()) {
+            self.lines.push(Line { entries, state, row });
+        }
+    }
+
+    /// Puts tests into the lines, and writes their copies behind all of the function's own code.
+    pub(crate) fn finish(&mut self, buf: &mut String, mut unwind: Option<&mut Unwind>) {
+        self.close();
+        let lines = std::mem::take(&mut self.lines);
+        let begin = match lines.first() {
+            Some(line) if lines.iter().flat_map(|l| &l.entries).any(|e| e.access.is_some()) => {
+                line.entries[0].start
+            }
+            _ => return,
         };
-        let tests = self.tests(&line);
-        let Some(first) = tests.iter().position(|t| !t.is_empty()) else {
-            return;
+        let known = Known::new(self.f, &lines);
+        let mut main = String::with_capacity(2 * (buf.len() - begin));
+        let (mut copies, mut at) = (Vec::new(), begin);
+        for line in &lines {
+            let (first, last) = (&line.entries[0], &line.entries[line.entries.len() - 1]);
+            let hoisted = known.hoisted.get(&first.i).copied().unwrap_or_default();
+            for r in (0..16).filter(|&r| hoisted & set(r) != 0) {
+                let (tested, other) = (regs::d(r), self.other(first.i));
+                let _ = write!(main, "\tcmpl\t${LOCAL}, %{tested}\n\tjl\t{other}\n");
+            }
+            main.push_str(&buf[at..first.start]);
+            at = last.end;
+            copies.extend(self.line(line, &known, buf, &mut main));
+        }
+        main.push_str(&buf[at..]);
+        buf.truncate(begin);
+        buf.push_str(&main);
+        for copy in copies {
+            if let Some(unwind) = &mut unwind {
+                unwind.sync(buf, &copy.state, &self.f.rows[copy.row as usize], copy.row);
+            }
+            buf.push_str(&copy.text);
+        }
+    }
+
+    /// Where the copy of the line that begins with an instruction begins.
+    fn other(&self, i: u32) -> String {
+        format!(".Lrf_v{}_{i}", self.number)
+    }
+
+    /// Where a copy goes on instead of instruction `i`: in another copy, if something is known there.
+    fn on(&self, known: &Known, mut i: u32) -> Option<String> {
+        for _ in 0..self.f.codes.len() {
+            self.f.codes.get(i as usize)?;
+            match goes(self.f, i) {
+                Some(to) => i = to,
+                None => return (known.before(i) != 0).then(|| self.other(i)),
+            }
+        }
+        None
+    }
+
+    /// Where a conditional jump in a copy leads, if that is another copy.
+    fn branch(&self, known: &Known, i: u32) -> Option<String> {
+        let code = &self.f.codes[i as usize];
+        let op = code.insn.ops().first().filter(|_| code.class == Class::Jcc)?;
+        let to = insn::direct(code.insn.star, op).and_then(|name| self.f.find(name, i))?;
+        self.on(known, to)
+    }
+
+    /// Writes a line with its tests; gives its copy, if it has one.
+    fn line(&mut self, line: &Line, known: &Known, buf: &str, main: &mut String) -> Option<Copy> {
+        let entries = &line.entries;
+        let (begin, behind) = (entries[0].i, entries[entries.len() - 1].i + 1);
+        let tests = self.tests(line, known);
+        // The copy begins where something leads to it, and ends where it does not matter any more which of both is executed.
+        let entered = known.before(begin) != 0;
+        let first = match entered {
+            true => Some(0),
+            false => tests.iter().position(|t| !t.is_empty()),
         };
-        let Some((state, row)) = self.state else { return };
-        self.lines += 1;
-        let name = format!(".Lrf_w{}_{}", self.number, self.lines);
+        let on = self.on(known, behind);
+        let after_accesses = entries
+            .iter()
+            .rposition(|e| e.access.is_some())
+            .map_or(0, |n| n + 1);
+        let stays = on.is_some()
+            || entries[after_accesses..]
+                .iter()
+                .any(|e| self.branch(known, e.i).is_some());
+        let end = if stays { entries.len() } else { after_accesses };
+        self.copied += u32::from(first.is_some());
+        let name = format!(".Lrf_w{}_{}", self.number, self.copied);
         let [push, pop] = self.cfi_moves();
 
-        let end = line[last].end;
-        let mut main = String::with_capacity(2 * (end - line[first].start));
-        let mut copy = String::with_capacity(6 * (end - line[first].start));
-        let mut kept = String::new();
-        let mut at = line[first].start;
-        for (n, entry) in line.iter().enumerate().take(last + 1).skip(first) {
+        let (mut copy, mut kept) = (String::new(), String::new());
+        if entered {
+            let _ = writeln!(copy, "{}:", self.other(begin));
+        }
+        let mut through = self.through.take();
+        // Control may come from elsewhere.
+        if let Some(through) = &mut through {
+            through.forget();
+        }
+        let mut at = entries[0].start;
+        for (n, entry) in entries.iter().enumerate() {
+            if n == end && first.is_some() {
+                let _ = writeln!(main, "{name}:");
+                if let Some(through) = &mut through {
+                    through.forget();
+                }
+            }
             main.push_str(&buf[at..entry.start]);
             at = entry.end;
             if !tests[n].is_empty() {
                 let _ = writeln!(copy, "{name}_{n}:");
             }
             for (k, test) in tests[n].iter().enumerate() {
-                let Some(access) = &line[test.access].access else {
+                let Some(access) = &entries[test.access].access else {
                     continue;
                 };
                 let load = (access.key.0[1] != NONE).then(|| access.load());
+                if let (Some(through), true) = (&mut through, load.is_some()) {
+                    through.hold(&access.printed, access.key.0, access.number());
+                }
                 let tested = match load {
                     Some(_) => "r11d",
                     None => regs::d(access.key.0[0]),
@@ -192,7 +296,18 @@ impl<'f, 'a> Words<'f, 'a> {
                 }
             }
             let text = &buf[entry.start..entry.end];
+            let mark = main.len();
             main.push_str(text);
+            if let Some(through) = &mut through {
+                through.instruction(entry.i, main, mark);
+            }
+            if first.is_none_or(|first| n < first) || n >= end {
+                continue;
+            }
+            if let Some(to) = self.branch(known, entry.i) {
+                let _ = writeln!(copy, "\t{}\t{to}", self.f.codes[entry.i as usize].insn.mnemonic);
+                continue;
+            }
             match entry
                 .access
                 .as_ref()
@@ -202,26 +317,33 @@ impl<'f, 'a> Words<'f, 'a> {
                 None => copy.push_str(text),
             }
         }
-        let _ = writeln!(main, "{name}:");
-        let _ = writeln!(copy, "\tjmp\t{name}");
-        buf.replace_range(line[first].start..end, &main);
+        self.through = through;
+        first?;
+        if end == entries.len() {
+            let _ = writeln!(main, "{name}:");
+        }
+        let _ = writeln!(copy, "\tjmp\t{}", on.unwrap_or(name));
         copy.push_str(&kept);
-        self.copies.push(Copy {
-            state,
-            row,
+        Some(Copy {
+            state: line.state,
+            row: line.row,
             text: copy,
-        });
+        })
     }
 
     /// Where tests are needed, for each instruction.
-    fn tests(&self, line: &[Entry]) -> Vec<Vec<Test>> {
+    fn tests(&self, line: &Line, facts: &Known) -> Vec<Vec<Test>> {
+        let line = &line.entries;
+        let known = facts.before(line[0].i);
         let mut tests: Vec<Vec<Test>> = line.iter().map(|_| Vec::new()).collect();
         let code = |e: &Entry| &self.f.codes[e.i as usize];
         let changes = |e: &Entry, key: &Key| key.0.iter().any(|&r| writes(code(e), r));
-        let mut known: Vec<Key> = Vec::new();
+        let (mut known, mut pairs): (Set, Vec<Key>) = (known, Vec::new());
         for (n, entry) in line.iter().enumerate() {
+            let single = entry.single();
             if let Some(access) = &entry.access
-                && !known.contains(&access.key)
+                && !facts.own(entry.i, access.key.0)
+                && !single.map_or(pairs.contains(&access.key), |r| known & set(r) != 0)
             {
                 let mut at = n;
                 while at > 0 && flags_wanted(self.f, line[at].i) && !changes(&line[at - 1], &access.key) {
@@ -230,10 +352,13 @@ impl<'f, 'a> Words<'f, 'a> {
                 let keep = flags_wanted(self.f, line[at].i);
                 let at = if keep { n } else { at };
                 tests[at].push(Test { access: n, keep });
-                known.push(access.key);
+                if single.is_none() {
+                    pairs.push(access.key);
+                }
             }
-            known.retain(|key| !changes(entry, key));
-            known.extend(entry.local.map(|r| ([r, NONE], 1)));
+            let tested = single.filter(|&r| !facts.own(entry.i, [r, NONE]));
+            known = behind(code(entry), tested, entry.local, known);
+            pairs.retain(|key| !changes(entry, key));
         }
         tests
     }
@@ -249,7 +374,14 @@ impl<'f, 'a> Words<'f, 'a> {
     fn foreign(&self, i: u32, access: &Access, text: &str, name: &str) -> Option<String> {
         let (bit, second) = access.tests?;
         let code = &self.f.codes[i as usize];
-        if !may_stand_beside_rex(code) {
+        // `ah` and its kin cannot stand beside `r11`: they change places with their lower neighbours meanwhile.
+        let high = code.insn.ops().iter().find_map(|o| match o {
+            Op::Reg(r, name) if r.class == regs::Class::High => {
+                Some((*name, regs::name(r.n, regs::Class::B)))
+            }
+            _ => None,
+        });
+        if high.is_some() && flags_wanted(self.f, i) {
             return None;
         }
         let [push, pop] = self.cfi_moves();
@@ -272,9 +404,15 @@ impl<'f, 'a> Words<'f, 'a> {
         }
         let look = format!("\tcmpl\t${LOCAL}, %r11d\n\tjge\t{name}l\n");
         if !flags_wanted(self.f, i) {
+            let (op, swap) = match &high {
+                None => (place(&view), String::new()),
+                Some((high, low)) => (
+                    place(&view).replacen(high, &format!("%{low}"), 1),
+                    format!("\txchgb\t%{low}, {high}\n"),
+                ),
+            };
             return Some(format!(
-                "{load}{look}{tests}{op}\tjmp\t{name}n\n{name}l:\n{text}{name}n:\n",
-                op = place(&view)
+                "{load}{look}{swap}{tests}{op}{swap}\tjmp\t{name}n\n{name}l:\n{text}{name}n:\n"
             ));
         }
         let wait = format!("\tpushq\t%rax\n{push}\tlahf\n\tseto\t%al\n");
@@ -329,23 +467,20 @@ impl<'f, 'a> Words<'f, 'a> {
             _ => Some(other(format!("{}{resume}", place(&view)))),
         }
     }
-
-    /// Writes the copies, behind all of the function's own code.
-    pub(crate) fn finish(&mut self, buf: &mut String, mut unwind: Option<&mut Unwind>) {
-        self.close(buf);
-        for copy in std::mem::take(&mut self.copies) {
-            if let Some(unwind) = &mut unwind {
-                unwind.sync(buf, &copy.state, &self.f.rows[copy.row as usize], copy.row);
-            }
-            buf.push_str(&copy.text);
-        }
-    }
 }
 
 impl Access {
     /// Its address into `r11d`.
     fn load(&self) -> String {
         format!("\tleal\t{}({}), %r11d\n", self.displacement, self.registers)
+    }
+
+    /// Its displacement, if it is a number.
+    fn number(&self) -> Option<i64> {
+        match self.displacement.as_str() {
+            "" => Some(0),
+            number => number.parse().ok(),
+        }
     }
 }
 
@@ -399,6 +534,7 @@ fn access(code: &Code<'_>, st: &State, text: &str) -> Option<Access> {
         key: (numbers, scale),
         displacement: displacement.to_owned(),
         registers: wide_of(registers)?,
+        printed: registers.to_owned(),
         operand,
         tests: size(&code.insn).and_then(|size| words::tests(size, write)),
     })
@@ -418,7 +554,8 @@ fn wide_of(registers: &str) -> Option<String> {
 
 /// The register that `lea` puts an address of the frame or of the module into.
 fn local_address(code: &Code<'_>, st: &State) -> Option<u8> {
-    let m = code.insn.mem().filter(|_| code.class == Class::Lea)?;
+    let table = |m: &Mem<'_>| code.insn.mnemonic == "movq" && m.base == IP && m.disp.ends_with("@GOTPCREL");
+    let m = code.insn.mem().filter(|m| code.class == Class::Lea || table(m))?;
     let own = matches!(m.base, RSP | IP) || m.base == RBP && st.frame != 0;
     (own && m.index == NONE && !m.fs)
         .then(|| code.insn.dest())

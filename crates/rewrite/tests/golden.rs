@@ -1,5 +1,5 @@
 //! Golden files: `tests/rewrite/NAME.s` must become `NAME.out`, or fail with the messages in
-//! `NAME.err`. A first line `# options: check integrity segment handwritten` sets options.
+//! `NAME.err`. A first line `# options: check integrity words segment handwritten` sets options.
 //! `RINGFENCE_BLESS=1 cargo test -p ringfence-rewrite` writes the expected files anew.
 
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ fn options(text: &str) -> Options {
         match word {
             "check" => options.check = true,
             "integrity" => options.isolation = Isolation::Integrity,
+            "words" => options.isolation = Isolation::Words,
             "segment" => options.addressing = Addressing::Segment,
             "handwritten" => options.handwritten = true,
             _ => panic!("unknown option {word}"),
