@@ -123,6 +123,8 @@ pub(crate) fn classify(i: &Insn<'_>) -> Class {
             _ => {}
         },
         Some(b'i') => match m {
+            // The assembler's way to write the one-byte breakpoint.
+            "int" if matches!(i.ops(), [Op::Imm("$3")]) => return Class::Trap,
             "int" | "int1" | "into" | "icebp" | "iret" | "iretq" => {
                 return Class::Refused("interrupts are not allowed", "use ud2 or int3 to trap");
             }
