@@ -6,6 +6,8 @@ again. Needs apt-get, dpkg-source, and what the projects' builds call (scripts/s
 """
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -27,6 +29,25 @@ sys.path.append(str(ROOT / "scripts"))
 from debian_source import NoSource, Sources  # noqa: E402
 
 KEPT = HERE / "results.json"
+
+
+@contextlib.contextmanager
+def alone(file):
+    """Holds a lock on a file, which two farms at once would both write. BusyFarm names who has it."""
+    with open(file, "a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            raise BusyFarm(f"another farm ({lock.read().strip() or 'starting'}) works on {file.parent}; wait for it, or give another --out") from error
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}")
+        lock.flush()
+        yield
+
+
+class BusyFarm(Exception):
+    """Somebody else works in the directory."""
 
 
 def one(project, out, sources, limit, native):
@@ -70,7 +91,6 @@ def entry(result):
         kind: {step: result[kind][step]["seconds"] for step in recipes.STEPS if step in result[kind]} for kind in ("native", "fenced") if kind in result
     }
     return {"version": result.get("version", "")} | outcomes.judge(result) | seconds
-
 
 
 
@@ -145,8 +165,18 @@ def main():
     chosen = [p for p in listed if not only or p.package in only]
 
     out = args.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with alone(out / "lock"):
+            return farm(args, listed, chosen, out)
+    except BusyFarm as error:
+        sys.exit(f"farm: {error}")
+
+
+def farm(args, listed, chosen, out):
+    """What main() does once nobody else works in `out`."""
     results = out / "results"
-    results.mkdir(parents=True, exist_ok=True)
+    results.mkdir(exist_ok=True)
     sources = Sources(out / "sources")
     if args.fetch:
         missing = 0

@@ -137,6 +137,18 @@ class Recipes(unittest.TestCase):
                 sources.fetch("p")
 
 
+class Alone(unittest.TestCase):
+    def test_two_farms_do_not_share_a_directory(self):
+        with tempfile.TemporaryDirectory() as name:
+            place = Path(name) / "lock"
+            with farm.alone(place):
+                with self.assertRaisesRegex(farm.BusyFarm, f"process {os.getpid()}.*--out"):
+                    with farm.alone(place):
+                        self.fail("two at once")
+            with farm.alone(place):
+                self.assertIn(str(os.getpid()), place.read_text())
+
+
 class Page(unittest.TestCase):
     def test_reasons_fit_the_results(self):
         first, second = (p.package for p in projects.load()[:2])
