@@ -428,3 +428,119 @@ int main(void)
 "#;
     run(&d, USUAL, body).ok();
 }
+
+/// Groups as shells and test frameworks use them: made by parent and child alike, ended and waited for as a whole.
+#[test]
+fn groups_are_ended_as_a_whole() {
+    let d = Dir::new();
+    let body = r#"
+static volatile int rung;
+static void ring(int s) { rung = s; }
+static pid_t sleeper(pid_t group)
+{
+	pid_t p = fork();
+	CHECK(p >= 0);
+	if (!p) {
+		setpgid(0, group);
+		for (;;) pause();
+	}
+	CHECK(setpgid(p, group) == 0 && getpgid(p) == (group ? group : p));
+	return p;
+}
+int main(void)
+{
+	pid_t mine = getpgrp();
+	int s, pipe_[2];
+	CHECK(mine > 1 && getpgid(0) == mine && getpgid(getpid()) == mine && getsid(0) == mine);
+	CHECK(setsid() == -1 && errno == EPERM && setpgid(0, 0) == -1 && errno == EPERM);
+	CHECK(getpgid(4711) == -1 && errno == ESRCH && setpgid(4711, 0) == -1 && errno == ESRCH);
+	CHECK(setpgid(0, -1) == -1 && errno == EINVAL && killpg(4711, 0) == -1 && errno == ESRCH);
+	/* Three of one group, one beside them. */
+	pid_t first = sleeper(0), second = sleeper(first), third = sleeper(first), other = sleeper(0);
+	CHECK(killpg(first, 0) == 0 && waitpid(-first, &s, WNOHANG) == 0);
+	CHECK(setpgid(other, 4711) == -1 && errno == EPERM);
+	CHECK(killpg(first, SIGTERM) == 0);
+	for (int i = 0; i < 3; i++) {
+		pid_t p = waitpid(-first, &s, 0);
+		CHECK((p == first || p == second || p == third) && WIFSIGNALED(s) && WTERMSIG(s) == SIGTERM);
+	}
+	CHECK(waitpid(-first, &s, 0) == -1 && errno == ECHILD && killpg(first, 0) == -1 && errno == ESRCH);
+	CHECK(waitpid(0, &s, WNOHANG) == -1 && errno == ECHILD && waitpid(-1, &s, WNOHANG) == 0);
+	/* Back into ours, and our own group with us: a handler runs, the other ends. */
+	CHECK(setpgid(other, mine) == 0 && getpgid(other) == mine && waitpid(0, &s, WNOHANG) == 0);
+	signal(SIGUSR1, ring);
+	CHECK(kill(0, SIGUSR1) == 0 && rung == SIGUSR1 && waitpid(0, &s, 0) == other && WTERMSIG(s) == SIGUSR1);
+	rung = 0;
+	CHECK(killpg(mine, SIGUSR1) == 0 && rung == SIGUSR1);
+	/* What a test framework does: a process in a group of its own, which has made one, and both are gone at once. */
+	CHECK(pipe(pipe_) == 0);
+	pid_t p = fork();
+	if (!p) {
+		setpgid(0, 0);
+		if (!fork()) for (;;) pause();
+		write(pipe_[1], "x", 1);
+		for (;;) pause();
+	}
+	char c;
+	CHECK(read(pipe_[0], &c, 1) == 1 && close(pipe_[1]) == 0);
+	CHECK(killpg(p, SIGKILL) == 0 && WTERMSIG(status_of(p)) == SIGKILL);
+	/* The grandchild held the pipe open. */
+	CHECK(read(pipe_[0], &c, 1) == 0);
+	/* A session of one's own, and nobody's group but one's own. */
+	p = fork();
+	if (!p) {
+		pid_t own = getpid();
+		CHECK(setsid() == own && getsid(0) == own && getpgrp() == own);
+		CHECK(setsid() == -1 && errno == EPERM && setpgid(0, mine) == -1 && errno == EPERM);
+		CHECK(killpg(mine, SIGTERM) == -1 && errno == EPERM && getpgid(1) == mine && getsid(1) == mine);
+		pid_t q = fork();
+		if (!q) { CHECK(getsid(0) == own && getpgrp() == own && setpgid(0, 0) == 0 && getpgrp() == getpid()); _exit(6); }
+		CHECK(WEXITSTATUS(status_of(q)) == 6);
+		_exit(5);
+	}
+	CHECK(WEXITSTATUS(status_of(p)) == 5);
+	/* All that this one has made. */
+	pid_t a = sleeper(0), b = sleeper(0);
+	CHECK(kill(-1, SIGKILL) == 0 && WTERMSIG(status_of(a)) == SIGKILL && WTERMSIG(status_of(b)) == SIGKILL);
+	puts("done");
+	return 0;
+}
+"#;
+    assert_eq!(run(&d, USUAL, body).ok().out, "done\n");
+    let alone = r#"
+int main(void)
+{
+	CHECK(getpgrp() == getsid(0) && setsid() == -1 && errno == EPERM && setpgid(0, 0) == -1 && errno == EPERM);
+	CHECK(killpg(getpgrp(), SIGTERM) == 0);
+	return 3;
+}
+"#;
+    assert_eq!(run(&d, "--time-limit 60s", alone).status, 128 + 15);
+}
+
+/// Processes whose maker was ended make room for others.
+#[test]
+fn those_who_went_with_their_maker_are_not_counted() {
+    let d = Dir::new();
+    let body = r#"
+int main(void)
+{
+	for (int i = 0; i < 50; i++) {
+		int p[2];
+		char c;
+		CHECK(pipe(p) == 0);
+		pid_t child = fork();
+		CHECK(child >= 0);
+		if (!child) {
+			if (!fork()) { if (!fork()) { write(p[1], "x", 1); for (;;) pause(); } for (;;) pause(); }
+			for (;;) pause();
+		}
+		CHECK(read(p[0], &c, 1) == 1 && kill(child, SIGKILL) == 0 && WTERMSIG(status_of(child)) == SIGKILL);
+		close(p[0]), close(p[1]);
+	}
+	puts("done");
+	return 0;
+}
+"#;
+    assert_eq!(run(&d, "--processes 3 --time-limit 60s", body).ok().out, "done\n");
+}

@@ -55,7 +55,7 @@ static int deliver(int sig)
 		return 0;
 	if (a.sa_handler == SIG_DFL) {
 		/* The policy knows which of them end a program. */
-		direct(SYS_kill, 0, sig, 0, 0);
+		direct(SYS_tkill, 0, sig, 0, 0);
 		return 0;
 	}
 	if (a.sa_flags & SA_RESETHAND) {
@@ -317,8 +317,13 @@ int raise(int sig)
 
 int kill(pid_t pid, int sig)
 {
-	if (pid == 0 || pid == __syscall(SYS_getpid))
+	pid_t group = pid == 0 || pid < -1 ? __syscall(SYS_getpgid, 0) : 0;
+	if (pid > 0 ? pid == __syscall(SYS_getpid) : group && (pid == 0 || pid == -group)) {
+		/* The policy reaches those of the group that this process has made; there may be none. */
+		if (group)
+			direct(SYS_kill, -group, sig, 0, 0);
 		return raise(sig);
+	}
 	return __syscall_ret(direct(SYS_kill, pid, sig, 0, 0));
 }
 

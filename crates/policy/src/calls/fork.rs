@@ -1,6 +1,7 @@
 //! `fork`, `wait4` and signals between the processes of a program.
 
 use crate::calls::context::Context;
+use crate::processes::Whom;
 use crate::sys::Outcome;
 use crate::sys::process::Ended;
 
@@ -20,9 +21,13 @@ pub(super) fn wait(cx: Context<'_>) -> Outcome {
     if options & !(libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED) != 0 {
         return Err(libc::EINVAL);
     }
-    // All are of one group.
-    let number = u32::try_from(number as i32).ok().filter(|&n| n > 0);
-    let Some((number, ended)) = ended(cx, number, options)? else {
+    let whom = match number as i32 {
+        -1 => Whom::Any,
+        number @ 1.. => Whom::One(number as u32),
+        0 => Whom::Group(cx.state.processes.membership().0),
+        group => Whom::Group(group.unsigned_abs()),
+    };
+    let Some((number, ended)) = ended(cx, whom, options)? else {
         return Ok(0);
     };
     if status as u32 != 0 {
@@ -41,15 +46,15 @@ pub(super) fn wait_for(cx: Context<'_>) -> Outcome {
     if options & !allowed != 0 || options & libc::WEXITED == 0 {
         return Err(libc::EINVAL);
     }
-    let number = match (kind as u32, number as i32) {
-        (libc::P_PID, number @ 1..) => Some(number as u32),
-        // All are of one group: their own, and the first one's.
-        (libc::P_ALL, _) | (libc::P_PGID, 0 | 1) => None,
-        (libc::P_PGID, 2..) => return Err(libc::ECHILD),
+    let whom = match (kind as u32, number as i32) {
+        (libc::P_PID, number @ 1..) => Whom::One(number as u32),
+        (libc::P_ALL, _) => Whom::Any,
+        (libc::P_PGID, 0) => Whom::Group(cx.state.processes.membership().0),
+        (libc::P_PGID, group @ 1..) => Whom::Group(group as u32),
         _ => return Err(libc::EINVAL),
     };
     let mut words = [0i32; 32];
-    let ended = ended(cx, number, options)?;
+    let ended = ended(cx, whom, options)?;
     if let Some((number, ended)) = &ended {
         let status = ended.status;
         let (code, value) = if libc::WIFEXITED(status) {
@@ -79,11 +84,11 @@ fn put_usage(cx: Context<'_>, pointer: u64, ended: &Ended) -> Outcome<()> {
     cx.memory.put(pointer, &known)
 }
 
-/// Waits for the end of the process of this number, or of any; not with `WNOHANG`.
-fn ended(cx: Context<'_>, number: Option<u32>, options: i32) -> Outcome<Option<(u32, Ended)>> {
+/// Waits for the end of one of these processes; not with `WNOHANG`.
+fn ended(cx: Context<'_>, whom: Whom, options: i32) -> Outcome<Option<(u32, Ended)>> {
     let processes = &cx.state.processes;
     loop {
-        let ended = processes.ended(number)?;
+        let ended = processes.ended(whom)?;
         if ended.is_some() || options & libc::WNOHANG != 0 {
             return Ok(ended);
         }
@@ -92,8 +97,8 @@ fn ended(cx: Context<'_>, number: Option<u32>, options: i32) -> Outcome<Option<(
     }
 }
 
-/// A signal to another process of the program's: one that this one has made.
-pub(super) fn signal(cx: Context<'_>, number: u32, signal: i32) -> Outcome {
+/// A signal to other processes of the program's, as far as this one has made them.
+pub(super) fn signal(cx: Context<'_>, whom: Whom, signal: i32) -> Outcome {
     const ENDING: [i32; 9] = [
         libc::SIGHUP,
         libc::SIGINT,
@@ -106,9 +111,9 @@ pub(super) fn signal(cx: Context<'_>, number: u32, signal: i32) -> Outcome {
         libc::SIGTERM,
     ];
     match signal {
-        0 => cx.state.processes.signal(number, 0),
+        0 => cx.state.processes.signal(whom, 0),
         // Those that end it. Others mean something to the runtime in it, or nothing.
-        _ if ENDING.contains(&signal) => cx.state.processes.signal(number, signal),
+        _ if ENDING.contains(&signal) => cx.state.processes.signal(whom, signal),
         _ => Err(libc::EPERM),
     }
 }

@@ -132,8 +132,10 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
             Ok(cx.state.processes.own().into())
         }
         libc::SYS_getppid => Ok(cx.state.processes.parent().into()),
-        libc::SYS_getpgrp => Ok(1),
-        libc::SYS_getpgid | libc::SYS_getsid => Ok(1),
+        libc::SYS_getpgrp => Ok(cx.state.processes.membership().0.into()),
+        libc::SYS_getpgid | libc::SYS_getsid => process::membership(cx, number),
+        libc::SYS_setpgid => process::set_group(cx),
+        libc::SYS_setsid => cx.state.processes.new_session(),
         // It is nobody else already, and in no other group.
         libc::SYS_setuid | libc::SYS_setgid if cx.args[0] as u32 == 1000 => Ok(0),
         libc::SYS_getgroups => Ok(0),
@@ -182,8 +184,6 @@ fn denied(number: libc::c_long) -> i32 {
         | libc::SYS_mlock
         | libc::SYS_mlockall
         | libc::SYS_setpriority
-        | libc::SYS_setsid
-        | libc::SYS_setpgid
         | libc::SYS_mount
         | libc::SYS_umount2
         | libc::SYS_chroot

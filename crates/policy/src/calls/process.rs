@@ -5,6 +5,7 @@ use ringfence_core::EndCall;
 use crate::calls::context::Context;
 use crate::calls::context::Reply;
 use crate::calls::fork;
+use crate::processes::Whom;
 use crate::slices::SLICE;
 use crate::sys::{self, Outcome};
 
@@ -28,17 +29,23 @@ pub(super) fn random(cx: Context<'_>) -> Outcome {
     }
 }
 
-/// Signals to oneself that would end a process end the call.
+/// Signals to oneself that would end a process end the call. One to a group by its number goes to others only: the libc, which knows the
+/// handlers, adds the one to oneself.
 pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
     let (target, signal) = match number {
         libc::SYS_tgkill => (cx.args[1], cx.args[2]),
         _ => (cx.args[0], cx.args[1]),
     };
-    let own = cx.state.processes.own();
-    if number == libc::SYS_kill && target as i32 != 0 && target as u32 != own {
-        return match fork::signal(cx, target as u32, signal as i32) {
+    let processes = &cx.state.processes;
+    if number == libc::SYS_kill && target as i32 != 0 && target as u32 != processes.own() {
+        let whom = match target as i32 {
+            -1 => Whom::Any,
+            number @ 1.. => Whom::One(number as u32),
+            group => Whom::Group(group.unsigned_abs()),
+        };
+        return match fork::signal(cx, whom, signal as i32) {
             // Whether there is somebody whom it may not reach is not told.
-            Err(libc::ESRCH) if signal != 0 => Err(libc::EPERM),
+            Err(libc::ESRCH) if signal != 0 && matches!(whom, Whom::One(_)) => Err(libc::EPERM),
             other => other.map(Reply::Value),
         };
     }
@@ -46,6 +53,20 @@ pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
         0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH => Ok(Reply::Value(0)),
         1..=64 => Ok(Reply::End(EndCall::Abort(signal as i32))),
         _ => Err(libc::EINVAL),
+    }
+}
+
+pub(super) fn membership(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let (group, session) = cx.state.processes.membership_of(cx.args[0] as u32)?;
+    Ok(if number == libc::SYS_getsid { session } else { group }.into())
+}
+
+pub(super) fn set_group(cx: Context<'_>) -> Outcome {
+    let [number, group, ..] = cx.args.map(|word| word as i32);
+    match (u32::try_from(number), u32::try_from(group)) {
+        (_, Err(_)) => Err(libc::EINVAL),
+        (Err(_), _) => Err(libc::ESRCH),
+        (Ok(number), Ok(group)) => cx.state.processes.set_group(number, group),
     }
 }
 

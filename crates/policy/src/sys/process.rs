@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicU64;
 
 use crate::sys::{Outcome, outcome};
 
-/// Bytes of a page.
-const PAGE: usize = 4096;
-
-/// A page of words that forked processes share.
+/// Words that forked processes share.
 #[derive(Debug)]
-pub struct Words(NonNull<AtomicU64>);
+pub struct Words {
+    start: NonNull<AtomicU64>,
+    count: usize,
+}
 
 // SAFETY: only atomics are used.
 unsafe impl Send for Words {}
@@ -19,30 +19,40 @@ unsafe impl Send for Words {}
 unsafe impl Sync for Words {}
 
 impl Words {
-    /// All of them 0.
-    pub fn new() -> Outcome<Words> {
+    /// So many, at least one, all of them 0.
+    pub fn new(count: usize) -> Outcome<Words> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at an address the kernel chooses.
-        let page = unsafe { libc::mmap(std::ptr::null_mut(), PAGE, rights, flags, -1, 0) };
-        if page == libc::MAP_FAILED {
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                count * size_of::<AtomicU64>(),
+                rights,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
             return Err(libc::ENOMEM);
         }
-        NonNull::new(page.cast()).map(Words).ok_or(libc::ENOMEM)
+        let start = NonNull::new(start.cast()).ok_or(libc::ENOMEM)?;
+        Ok(Words { start, count })
     }
 
     /// The word of this number.
     pub fn get(&self, n: usize) -> &AtomicU64 {
-        assert!(n < PAGE / size_of::<AtomicU64>());
-        // SAFETY: in the page, aligned, zeroed at first, and used as an atomic by all.
-        unsafe { self.0.add(n).as_ref() }
+        assert!(n < self.count);
+        // SAFETY: in the mapping, aligned, zeroed at first, and used as an atomic by all.
+        unsafe { self.start.add(n).as_ref() }
     }
 }
 
 impl Drop for Words {
     fn drop(&mut self) {
         // SAFETY: our own mapping.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE) };
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.count * size_of::<AtomicU64>()) };
     }
 }
 
