@@ -457,6 +457,15 @@ pub extern "C" fn rf_policy_processes(handle: *mut c_void, limit: u32) -> Status
     })
 }
 
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_policy_symlinks(handle: *mut c_void, granted: i32) -> Status {
+    change(handle, |object| {
+        build(object, |p| p.symlinks(granted != 0));
+        Ok(())
+    })
+}
+
 /// Grants an address, by `to`.
 ///
 /// # Safety

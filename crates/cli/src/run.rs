@@ -79,6 +79,9 @@ pub struct Args {
     /// Most processes that the program may have besides its first, by fork (none unless given)
     #[arg(long, value_name = "N")]
     processes: Option<u32>,
+    /// Symbolic links may be made where writing is granted
+    #[arg(long)]
+    symlinks: bool,
     /// Print what the domain has used in the end: memory, time, calls, faults, descriptors
     #[arg(long)]
     usage: bool,
@@ -212,6 +215,7 @@ pub fn run(args: &Args) -> ExitCode {
                 .descriptors(1024)
                 .threads(62)
                 .processes(256)
+                .symlinks(true)
                 .disk_limit(u64::MAX),
             Err(e) => return refuse(format!("the current directory: {e}")),
         };
@@ -253,6 +257,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
     if let Some(limit) = args.processes {
         policy = policy.processes(limit as usize);
+    }
+    if args.symlinks {
+        policy = policy.symlinks(true);
     }
     if args.trace {
         policy = policy.trace(|line| {

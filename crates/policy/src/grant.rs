@@ -140,6 +140,7 @@ pub struct Policy {
     pub(crate) descriptors: usize,
     pub(crate) threads: usize,
     pub(crate) processes: usize,
+    pub(crate) symlinks: bool,
     pub(crate) broken_pipes_end: bool,
     pub(crate) capture_limit: usize,
     pub(crate) disk_limit: u64,
@@ -182,6 +183,7 @@ impl Policy {
             descriptors: 64,
             threads: 0,
             processes: 0,
+            symlinks: false,
             broken_pipes_end: false,
             capture_limit: 64 << 20,
             disk_limit: 1 << 30,
@@ -194,7 +196,7 @@ impl Policy {
 
     /// Grants a host directory and what is below it, under the absolute name `guest`. The first one is where programs
     /// start, unless [`Policy::cwd`] names another. [`Rights::Read`]: files may be read and directories listed. [`Rights::Write`]: they may also be written, made,
-    /// renamed and removed; links and device nodes cannot be made. [`Rights::None`] grants nothing.
+    /// renamed and removed; device nodes cannot be made, and symbolic links by [`Policy::symlinks`] only. [`Rights::None`] grants nothing.
     #[must_use]
     pub fn dir(mut self, host: impl AsRef<Path>, guest: &str, rights: Rights) -> Policy {
         if rights != Rights::None {
@@ -300,6 +302,15 @@ impl Policy {
     #[must_use]
     pub fn processes(mut self, limit: usize) -> Policy {
         self.processes = limit;
+        self
+    }
+
+    /// Whether symbolic links can be made where writing is granted. They lead the domain nowhere that it could not go by itself, but
+    /// everybody else who follows one goes where the domain says, with rights of their own: a host or a program that opens files in such a
+    /// directory by name must not follow links there (`O_NOFOLLOW`, `RESOLVE_BENEATH`). Not granted unless asked for.
+    #[must_use]
+    pub fn symlinks(mut self, granted: bool) -> Policy {
+        self.symlinks = granted;
         self
     }
 

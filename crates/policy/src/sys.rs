@@ -278,6 +278,12 @@ pub fn two_names(
     })
 }
 
+/// `symlinkat`.
+pub fn make_link(text: &CStr, dir: BorrowedFd<'_>, name: &CStr) -> Outcome {
+    // SAFETY: both texts are ours and outlive the call.
+    outcome(unsafe { libc::syscall(libc::SYS_symlinkat, text.as_ptr(), dir.as_raw_fd(), name.as_ptr()) })
+}
+
 /// `readlinkat` into a buffer of ours.
 pub fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Outcome<Vec<u8>> {
     let mut buffer = vec![0u8; 4096];

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::grant::PolicyError;
+use crate::memory::PATH_MAX;
 use crate::place::Place;
 use crate::sys::{self, Outcome};
 use crate::table::Held;
@@ -19,6 +20,11 @@ const DOORS: [i64; 5] = [
     0x7472_6163, // tracefs
     0x6367_7270, // cgroup2
 ];
+
+/// Symbolic links that one path may lead over where the kernel does not follow them, as many as the kernel follows, and components that
+/// it may have on the way.
+const LINKS: usize = 40;
+const COMPONENTS: usize = 256;
 
 /// A host directory in the domain's tree.
 #[derive(Debug)]
@@ -187,11 +193,12 @@ impl Tree {
     }
 
     /// Calls `f` with the directory that `path` (absolute) lies in and the rest of the path below it. The kernel decides
-    /// whether that rest stays below; if it does not, `..` is taken literally once, which may lead to another directory.
+    /// whether that rest stays below, and says `EXDEV` if it does not. Then links are taken one by one as names in this tree, as after
+    /// `chroot`, and each path that comes of it is looked up likewise: below one directory, by the kernel.
     pub fn with<T>(&self, path: &[u8], mut f: impl FnMut(&Mount, CString) -> Outcome<T>) -> Outcome<T> {
-        let slash = path.len() > 1 && path.ends_with(b"/");
         let parts = components(path);
         let fixed = parts.iter().position(|c| *c == b"..").unwrap_or(parts.len());
+        let slash = path.len() > 1 && path.ends_with(b"/");
         let mut attempt = |parts: &[&[u8]], fixed: usize| match self.find(&parts[..fixed]) {
             Some(mount) => {
                 let rest = &parts[mount.guest.len()..];
@@ -207,17 +214,72 @@ impl Tree {
             None => Err(libc::ENOENT),
         };
         match attempt(&parts, fixed) {
-            Err(libc::EXDEV | libc::ENOENT) if fixed < parts.len() => {
+            Err(libc::EXDEV) => {}
+            Err(libc::ENOENT) if fixed < parts.len() => {
                 let literal = collapse(&parts);
                 match attempt(&literal, literal.len()) {
-                    Err(libc::EXDEV) => Err(libc::EACCES),
-                    other => other,
+                    Err(libc::EXDEV) => {}
+                    other => return other,
                 }
             }
-            // A symbolic link that leads out.
-            Err(libc::EXDEV) => Err(libc::EACCES),
-            other => other,
+            other => return other,
         }
+        let mut path = path.to_vec();
+        for _ in 0..LINKS {
+            // Nothing that leads elsewhere: another file system, say.
+            path = self.expanded(&path)?.ok_or(libc::EACCES)?;
+            let parts = components(&path);
+            let fixed = parts.iter().position(|c| *c == b"..").unwrap_or(parts.len());
+            // Out of all that was granted.
+            self.find(&parts[..fixed]).ok_or(libc::EACCES)?;
+            match attempt(&parts, fixed) {
+                Err(libc::EXDEV) => {}
+                other => return other,
+            }
+        }
+        Err(libc::ELOOP)
+    }
+
+    /// `path` with its first symbolic link replaced by what that says. Without one, or if only the last name is one behind a `..`: with
+    /// each `..` resolved. `None` if there is nothing to replace.
+    fn expanded(&self, path: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        let parts = components(path);
+        if parts.len() > COMPONENTS {
+            return Err(libc::ELOOP);
+        }
+        let mut done: Vec<&[u8]> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            if *part == b".." {
+                done.pop();
+                continue;
+            }
+            done.push(part);
+            // The `..` may have been what led out, and the last link one that is not to be followed.
+            if at + 1 == parts.len() && done.len() < parts.len() {
+                break;
+            }
+            if let Some(text) = self.link(&done) {
+                done.pop();
+                let from = join(done.into_iter());
+                let rest = parts[at + 1..].iter().copied();
+                let whole: Vec<&[u8]> = std::iter::once(&text[..]).chain(rest).collect();
+                let next = absolute(&from, &whole.join(&b'/'));
+                return if next.len() < PATH_MAX {
+                    Ok(Some(next))
+                } else {
+                    Err(libc::ENAMETOOLONG)
+                };
+            }
+        }
+        Ok((done.len() < parts.len()).then(|| join(done.into_iter())))
+    }
+
+    /// What the symbolic link of this name says, if it is one.
+    fn link(&self, parts: &[&[u8]]) -> Option<Vec<u8>> {
+        let mount = self.find(parts)?;
+        let name = CString::new(parts[mount.guest.len()..].join(&b'/')).ok()?;
+        let fd = sys::open_beneath(mount.fd().ok()?, &name, libc::O_PATH | libc::O_NOFOLLOW, 0).ok()?;
+        sys::read_link(fd.as_fd(), c"").ok()
     }
 
     fn find(&self, path: &[&[u8]]) -> Option<&Mount> {

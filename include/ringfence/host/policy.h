@@ -103,6 +103,10 @@ rf_status rf_policy_threads(rf_policy *policy, unsigned limit);
  * hosts that run a program and nothing else: what other threads had locked stays locked in it, and waitpid(-1) finds it. */
 rf_status rf_policy_processes(rf_policy *policy, unsigned limit);
 
+/* Whether (0 or 1) symbolic links can be made where writing is granted; not by default. They lead the domain nowhere new, but everybody
+ * else who follows one goes where the domain says, with rights of their own: open files there with O_NOFOLLOW. */
+rf_status rf_policy_symlinks(rf_policy *policy, int granted);
+
 /* Whether (0 or 1) a write to a pipe that nobody reads ends the program, as by SIGPIPE, unless it ignores that
  * signal; else, which is the default, the write fails with EPIPE. */
 rf_status rf_policy_broken_pipes_end(rf_policy *policy, int end);

@@ -109,6 +109,9 @@ fn other(cx: Context<'_>, number: libc::c_long) -> Option<Outcome> {
         libc::SYS_rmdir | libc::SYS_unlink | libc::SYS_unlinkat => paths::remove(cx, number),
         libc::SYS_rename | libc::SYS_renameat | libc::SYS_renameat2 => paths::rename(cx, number),
         libc::SYS_link | libc::SYS_linkat => paths::link(cx, number),
+        libc::SYS_symlink | libc::SYS_symlinkat if cx.state.policy.symlinks => {
+            paths::symbolic_link(cx, number)
+        }
         libc::SYS_readlink | libc::SYS_readlinkat => paths::read_link(cx, number),
         libc::SYS_chmod | libc::SYS_fchmodat => paths::change_mode(cx, number),
         libc::SYS_utimensat => paths::set_times(cx),

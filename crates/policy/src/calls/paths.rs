@@ -365,9 +365,13 @@ fn with_two(
         need_write(mount.rights)?;
         cx.parent(to, |mount, to_dir, to_last| {
             need_write(mount.rights)?;
-            f((&from_dir, from_last), (&to_dir, to_last))
+            // That they lie on two file systems says nothing about the way to them.
+            match f((&from_dir, from_last), (&to_dir, to_last)) {
+                Err(libc::EXDEV) => Ok(Err(libc::EXDEV)),
+                other => other.map(Ok),
+            }
         })
-    })
+    })?
 }
 
 pub(super) fn rename(cx: Context<'_>, number: libc::c_long) -> Outcome {
@@ -397,6 +401,23 @@ pub(super) fn link(cx: Context<'_>, number: libc::c_long) -> Outcome {
         cx.on_disk(BLOCK, || {
             sys::two_names(true, (d1.as_fd(), n1), (d2.as_fd(), n2), 0)
         })
+    })
+}
+
+/// The text is anything: it is looked up when somebody follows the link, within what is granted to who does.
+pub(super) fn symbolic_link(cx: Context<'_>, number: libc::c_long) -> Outcome {
+    let (text, directory, path) = match number {
+        libc::SYS_symlink => (cx.args[0], AT_FDCWD, cx.args[1]),
+        _ => (cx.args[0], cx.args[1], cx.args[2]),
+    };
+    let text = CString::new(cx.memory.path(text)?).map_err(|_| libc::EINVAL)?;
+    if text.is_empty() {
+        return Err(libc::ENOENT);
+    }
+    let name = cx.name(directory, path)?;
+    cx.parent(&name, |mount, dir, last| {
+        need_write(mount.rights)?;
+        cx.on_disk(BLOCK, || sys::make_link(&text, dir.as_fd(), last))
     })
 }
 
