@@ -518,6 +518,48 @@ int main(void)
     assert_eq!(run(&d, "--time-limit 60s", alone).status, 128 + 15);
 }
 
+/// As test frameworks end what takes too long.
+#[test]
+fn an_alarm_ends_a_wait() {
+    let d = Dir::new();
+    let body = r#"
+static pid_t child;
+static volatile int rung;
+static void ring(int s) { rung = s; }
+static void end(int s) { rung = s; killpg(child, SIGKILL); }
+static pid_t sleeper(void)
+{
+	pid_t p = fork();
+	CHECK(p >= 0);
+	if (!p) { setpgid(0, 0); for (;;) pause(); }
+	setpgid(p, p);
+	return p;
+}
+int main(void)
+{
+	int s;
+	struct sigaction a = {.sa_handler = ring};
+	child = sleeper();
+	CHECK(sigaction(SIGALRM, &a, 0) == 0 && alarm(1) == 0);
+	CHECK(waitpid(child, &s, 0) == -1 && errno == EINTR && rung == SIGALRM);
+	rung = 0;
+	/* One that lets the wait go on, and ends what it is for. */
+	signal(SIGALRM, end);
+	alarm(1);
+	CHECK(waitpid(child, &s, 0) == child && WTERMSIG(s) == SIGKILL && rung == SIGALRM);
+	/* One that does not ring. */
+	child = fork();
+	if (!child) _exit(4);
+	alarm(100);
+	CHECK(waitpid(child, &s, 0) == child && WEXITSTATUS(s) == 4 && alarm(0) > 90);
+	CHECK(waitpid(-1, &s, 0) == -1 && errno == ECHILD);
+	puts("done");
+	return 0;
+}
+"#;
+    assert_eq!(run(&d, USUAL, body).ok().out, "done\n");
+}
+
 /// Processes whose maker was ended make room for others.
 #[test]
 fn those_who_went_with_their_maker_are_not_counted() {

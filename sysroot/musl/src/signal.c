@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "ksigaction.h"
 #include "lock.h"
@@ -143,7 +144,7 @@ static long sleep_until(long number, long a, long b, long c, long d, long long l
 
 HIDDEN long __rf_interrupted(long a, long b, long c, long d, long e, long f, long number)
 {
-	long r;
+	long r, look_again = 100000;
 	switch (number) {
 	case SYS_mmap:
 	case SYS_munmap:
@@ -189,6 +190,20 @@ HIDDEN long __rf_interrupted(long a, long b, long c, long d, long e, long f, lon
 				ring(now());
 				deliver_pending();
 				return -EINTR;
+			}
+			if (number == SYS_wait4 && !(c & WNOHANG)) {
+				/* Nothing tells of both: the end of a process and of a time. */
+				struct timespec part = {0, left < look_again ? left : look_again};
+				r = __rf_gate(a, b, c | WNOHANG, d, e, f, number);
+				if (r)
+					return r;
+				direct(SYS_nanosleep, (long)&part, 0, 0, 0);
+				if (look_again < 10000000)
+					look_again *= 2;
+				ring(now());
+				if (deliver_pending())
+					return -EINTR;
+				continue;
 			}
 			if (number == SYS_read || number == SYS_readv || number == SYS_recvfrom) {
 				struct pollfd one = {.fd = (int)a, .events = POLLIN};
@@ -275,7 +290,7 @@ int sigpending(sigset_t *set)
 }
 
 /* Waits for the alarm. Without one it is forever, which a time limit ends. */
-static void wait(void)
+static void wait_for_signal(void)
 {
 	struct timespec long_time = {3600, 0};
 	for (;;) {
@@ -292,7 +307,7 @@ int sigsuspend(const sigset_t *set)
 	unsigned long before = mask;
 	mask = *(const unsigned long *)set;
 	if (!(pending & ~mask))
-		wait();
+		wait_for_signal();
 	deliver_pending();
 	mask = before;
 	deliver_pending();
@@ -302,7 +317,7 @@ int sigsuspend(const sigset_t *set)
 
 int pause(void)
 {
-	wait();
+	wait_for_signal();
 	errno = EINTR;
 	return -1;
 }
