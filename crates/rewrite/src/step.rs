@@ -137,7 +137,11 @@ impl Step<'_, '_> {
             Class::Jmp | Class::Jcc => self.jump(i, code, st, sink),
             Class::Trap => {
                 if let Some(s) = sink {
-                    s.out.line(if matches!(insn.mnemonic, "int3" | "int") { "int3" } else { "ud2" });
+                    s.out.line(if matches!(insn.mnemonic, "int3" | "int") {
+                        "int3"
+                    } else {
+                        "ud2"
+                    });
                 }
                 Ok(())
             }

@@ -58,7 +58,12 @@ pub(super) fn kill(cx: Context<'_>, number: libc::c_long) -> Outcome<Reply> {
 
 pub(super) fn membership(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let (group, session) = cx.state.processes.membership_of(cx.args[0] as u32)?;
-    Ok(if number == libc::SYS_getsid { session } else { group }.into())
+    Ok(if number == libc::SYS_getsid {
+        session
+    } else {
+        group
+    }
+    .into())
 }
 
 pub(super) fn set_group(cx: Context<'_>) -> Outcome {
