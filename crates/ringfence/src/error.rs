@@ -37,6 +37,9 @@ pub enum Error {
     /// An operation on shared memory was refused.
     #[error(transparent)]
     Region(#[from] RegionError),
+    /// Rights to words were refused.
+    #[error(transparent)]
+    Words(#[from] crate::WordsError),
     /// There is no snapshot of a domain.
     #[error(transparent)]
     Snapshot(#[from] crate::SnapshotError),

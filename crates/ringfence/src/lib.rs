@@ -61,7 +61,7 @@
 //! | call one function for each element of arrays | [`Func::call_batch`] |
 //! | learn of limits that it reaches, and raise them | [`Imports::on_limit`] |
 //! | let domains call each other | [`Imports::export`], [`Domain::grant`], [`OnFailure`] |
-//! | let a domain work on the host's own objects | [`Arena`], [`Domain::give_words`] |
+//! | let a domain work on the host's own objects | [`Arena`], [`Domain::give_words`], [`Domain::func_by`] |
 //! | share memory between domains | [`Region`], [`Group`]; [`overview`] tells who may do what |
 //! | understand what went wrong | [`CallError`], [`Fault`] |
 
@@ -113,4 +113,4 @@ pub use ringfence_runtime::{EndCall, policy::NoPolicy};
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};
-pub use words::{Arena, InArena};
+pub use words::{Arena, FuncBy, HeldWords, InArena, Recipient, WordsGroup, WordsPolicy};

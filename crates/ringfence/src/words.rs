@@ -2,13 +2,21 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
-use ringfence_core::{Feature, Rights, WordsError};
+use ringfence_core::work::Budget;
+use ringfence_core::{DomainId, Feature, Grantee, GroupId, Party, Rights, WordsError};
 use ringfence_runtime as runtime;
+use ringfence_words::TypeId;
+use ringfence_words::policy::{Policy, structure};
 
-use crate::{Domain, Imports};
+use crate::value::{Arguments, Return, Value, for_each_arity};
+use crate::{Domain, DomainError, Error, Func, Imports, Untrusted};
+
+/// The rights of a call by a policy: see [`Domain::enter_words`].
+pub use ringfence_runtime::Held as HeldWords;
 
 /// Memory of the host's for objects that domains can be given rights to, word for word: 4 bytes.
 ///
@@ -43,6 +51,15 @@ impl Arena {
         runtime::Arena::new(len).map(Self)
     }
 
+    /// The same, where tables of rights take at most `tables` bytes, and the rules behind them as many: a byte for each byte of the arena
+    /// in which a domain was given anything, in pages. [`new`](Self::new) lets them take 64 MiB and 16 times the arena.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn limited(len: u64, tables: u64) -> Result<Self, WordsError> {
+        runtime::Arena::limited(len, tables).map(Self)
+    }
+
     /// An object with this value. No domain has rights to it.
     ///
     /// # Errors
@@ -69,12 +86,275 @@ impl Arena {
         self.0.alloc(len)
     }
 
+    /// A place for `len` bytes, zeroed, that `owner` owns: it may read and write it, may give rights to it away, and takes it along when it
+    /// goes.
+    ///
+    /// # Errors
+    /// As for [`alloc`](Self::alloc); [`WordsError::NoArena`], [`WordsError::OtherArena`].
+    pub fn alloc_owned(&self, owner: &Domain, len: u64) -> Result<u64, WordsError> {
+        self.0.alloc_for(self.party(Some(owner))?, len, TypeId(0))
+    }
+
     /// Takes a place back. All domains lose their rights to it first.
     ///
     /// # Errors
-    /// [`WordsError::NoObject`]: none begins there.
+    /// [`WordsError::NoObject`]: none begins there. [`WordsError::InUse`] while calls by a policy have rights to it.
+    /// [`WordsError::Inside`]: it is gone, but its place stays empty until the thread that did not answer has come out.
     pub fn free(&self, address: u64) -> Result<(), WordsError> {
-        self.0.free(address)
+        self.0.free(Party::Host, address)
+    }
+
+    /// As [`free`](Self::free), at the wish of a domain: only what it owns.
+    ///
+    /// # Errors
+    /// As for [`free`](Self::free), and [`WordsError::NotOwner`].
+    pub fn free_as(&self, actor: &Domain, address: u64) -> Result<(), WordsError> {
+        self.0.free(self.party(Some(actor))?, address)
+    }
+
+    /// What a domain, or all members of a group, may do from now on with `len` bytes at `address`: whole words of 4 bytes of one object. What
+    /// was given of these words to the same one before is replaced. Where rights are taken away, no access is in progress any more that
+    /// would need them.
+    ///
+    /// # Errors
+    /// [`WordsError::Misaligned`], [`WordsError::NoObject`], [`WordsError::OtherArena`], [`WordsError::Tables`], [`WordsError::Inside`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Arena, Domain, Rights};
+    /// # fn example(arena: &Arena, domain: &Domain, another: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// let packet = arena.alloc(144)?;
+    /// arena.give(domain, packet, 32, Rights::Write)?;
+    /// let readers = arena.group(false)?;
+    /// arena.give(&readers, packet, 144, Rights::Read)?;
+    /// readers.admit(another)?;
+    /// arena.revoke(packet, 144)?; // gone for all of them
+    /// # Ok(()) }
+    /// ```
+    pub fn give<'a>(
+        &self,
+        to: impl Into<Recipient<'a>>,
+        address: u64,
+        len: u64,
+        rights: Rights,
+    ) -> Result<(), WordsError> {
+        let to = self.grantee(to.into())?;
+        self.0.give(Party::Host, to, address, len, rights)
+    }
+
+    /// As [`give`](Self::give), at the wish of a domain, which owns the object, or gives up what it was given itself.
+    ///
+    /// # Errors
+    /// As for [`give`](Self::give), and [`WordsError::NotOwner`].
+    pub fn give_as<'a>(
+        &self,
+        giver: &Domain,
+        to: impl Into<Recipient<'a>>,
+        address: u64,
+        len: u64,
+        rights: Rights,
+    ) -> Result<(), WordsError> {
+        let to = self.grantee(to.into())?;
+        self.0.give(self.party(Some(giver))?, to, address, len, rights)
+    }
+
+    /// Takes all that was given of `len` bytes at `address` back: from all domains, groups and calls in progress. What its owner has stays.
+    ///
+    /// # Errors
+    /// As for [`give`](Self::give).
+    pub fn revoke(&self, address: u64, len: u64) -> Result<(), WordsError> {
+        self.0.revoke(Party::Host, address, len)
+    }
+
+    /// As [`revoke`](Self::revoke), at the wish of the domain that owns the object.
+    ///
+    /// # Errors
+    /// As for [`give_as`](Self::give_as).
+    pub fn revoke_as(&self, actor: &Domain, address: u64, len: u64) -> Result<(), WordsError> {
+        self.0.revoke(self.party(Some(actor))?, address, len)
+    }
+
+    /// What a domain may do with the word at `address`, all taken together.
+    ///
+    /// # Errors
+    /// [`WordsError::NoArena`], [`WordsError::OtherArena`].
+    pub fn rights_of(&self, domain: &Domain, address: u64) -> Result<Rights, WordsError> {
+        self.id(domain).map(|_| domain.word_rights(address))
+    }
+
+    /// A group of domains that get rights together; domains join an open one by themselves. It ends when it is dropped.
+    ///
+    /// # Errors
+    /// [`WordsError::Tables`].
+    pub fn group(&self, open: bool) -> Result<WordsGroup, WordsError> {
+        let id = self.0.add_group(Party::Host, open)?;
+        Ok(WordsGroup {
+            arena: self.clone(),
+            id,
+        })
+    }
+
+    /// The words that tables of rights, and the rules behind them, take, in bytes.
+    #[must_use]
+    pub fn table_bytes(&self) -> u64 {
+        self.0.tables()
+    }
+
+    /// Who has what: a line for each domain with its rights by bytes from the arena's start, a line for each group; `most` runs of each.
+    #[must_use]
+    pub fn overview(&self, most: usize) -> String {
+        self.0.overview(most)
+    }
+
+    fn id(&self, domain: &Domain) -> Result<DomainId, WordsError> {
+        let domain = domain.0.window(Feature::Words);
+        let domain = domain.map_err(|_| WordsError::NoArena)?;
+        let (arena, id) = domain.arena()?;
+        arena.is(&self.0).then_some(id).ok_or(WordsError::OtherArena)
+    }
+
+    fn party(&self, domain: Option<&Domain>) -> Result<Party, WordsError> {
+        domain.map_or(Ok(Party::Host), |d| self.id(d).map(Party::Domain))
+    }
+
+    fn grantee(&self, to: Recipient<'_>) -> Result<Grantee, WordsError> {
+        match to.0 {
+            Ok(domain) => self.id(domain).map(Grantee::Domain),
+            Err(group) if group.arena.0.is(&self.0) => Ok(Grantee::Group(group.id)),
+            Err(_) => Err(WordsError::OtherArena),
+        }
+    }
+}
+
+/// Who is given rights: a domain, or a group.
+pub struct Recipient<'a>(Result<&'a Domain, &'a WordsGroup>);
+
+impl<'a> From<&'a Domain> for Recipient<'a> {
+    fn from(domain: &'a Domain) -> Self {
+        Self(Ok(domain))
+    }
+}
+
+impl<'a> From<&'a WordsGroup> for Recipient<'a> {
+    fn from(group: &'a WordsGroup) -> Self {
+        Self(Err(group))
+    }
+}
+
+/// Domains that get rights to words of an [`Arena`] together. What is given to it costs nothing before somebody is in it.
+pub struct WordsGroup {
+    arena: Arena,
+    id: GroupId,
+}
+
+impl WordsGroup {
+    /// Lets a domain in.
+    ///
+    /// # Errors
+    /// [`WordsError::OtherArena`], [`WordsError::Tables`].
+    pub fn admit(&self, domain: &Domain) -> Result<(), WordsError> {
+        self.arena.0.admit(Party::Host, self.arena.id(domain)?, self.id)
+    }
+
+    /// A domain comes in by itself, if the group is open.
+    ///
+    /// # Errors
+    /// [`WordsError::Closed`], and as for [`admit`](Self::admit).
+    pub fn join(&self, domain: &Domain) -> Result<(), WordsError> {
+        let id = self.arena.id(domain)?;
+        self.arena.0.admit(Party::Domain(id), id, self.id)
+    }
+
+    /// Takes a domain out.
+    ///
+    /// # Errors
+    /// [`WordsError::NotMember`], [`WordsError::OtherArena`], [`WordsError::Inside`].
+    pub fn expel(&self, domain: &Domain) -> Result<(), WordsError> {
+        self.arena.0.expel(Party::Host, self.arena.id(domain)?, self.id)
+    }
+
+    /// All members of `inner`, now and later, get what this group is given, too.
+    ///
+    /// # Errors
+    /// [`WordsError::Circle`], [`WordsError::OtherArena`], [`WordsError::Tables`].
+    pub fn admit_group(&self, inner: &WordsGroup) -> Result<(), WordsError> {
+        self.same(inner)?;
+        self.arena.0.admit_group(Party::Host, inner.id, self.id)
+    }
+
+    /// Takes a group out.
+    ///
+    /// # Errors
+    /// [`WordsError::NotMember`], [`WordsError::OtherArena`], [`WordsError::Inside`].
+    pub fn expel_group(&self, inner: &WordsGroup) -> Result<(), WordsError> {
+        self.same(inner)?;
+        self.arena.0.expel_group(Party::Host, inner.id, self.id)
+    }
+
+    fn same(&self, other: &WordsGroup) -> Result<(), WordsError> {
+        match other.arena.0.is(&self.arena.0) {
+            true => Ok(()),
+            false => Err(WordsError::OtherArena),
+        }
+    }
+}
+
+impl Drop for WordsGroup {
+    fn drop(&mut self) {
+        // Nobody else ends it.
+        let _ = self.arena.0.end_group(Party::Host, self.id);
+    }
+}
+
+impl fmt::Debug for WordsGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WordsGroup({})", self.id.0)
+    }
+}
+
+/// What functions of an interface may touch of the objects that they are called with, a line for each: `docs/words.md` has the language.
+#[derive(Clone, Debug)]
+pub struct WordsPolicy(Arc<Policy>);
+
+impl WordsPolicy {
+    /// Reads a policy that declares its structures itself.
+    ///
+    /// # Errors
+    /// [`WordsError::Policy`]: the first mistake, with line, column and a caret.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence::WordsPolicy;
+    ///
+    /// let policy = WordsPolicy::parse(
+    ///     "struct request 144 { uri @0 char*; cb @16 1[48] }\n\
+    ///      handle(req: struct request) reads req->uri as string; writes req->cb[32]; keeps nothing",
+    /// )?;
+    /// assert!(WordsPolicy::parse("handle(req: struct request) reads req").is_err());
+    /// # let _ = policy;
+    /// # Ok::<(), ringfence::WordsError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, WordsError> {
+        let parsed = Policy::parse(text, |_| None);
+        parsed
+            .map(|p| Self(Arc::new(p)))
+            .map_err(|e| WordsError::Policy(e.to_string()))
+    }
+
+    /// The same, with layouts from the debug information of `file`. That decides what is granted: take a file of the host's own, never the
+    /// module that is to be held.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    pub fn with_layouts(text: &str, file: &[u8]) -> Result<Self, WordsError> {
+        let known = |name: &str| {
+            let mut budget = Budget::new(1 << 24, 64 << 20);
+            structure::of(file, name, &mut budget).ok().flatten()
+        };
+        let parsed = Policy::parse(text, known);
+        parsed
+            .map(|p| Self(Arc::new(p)))
+            .map_err(|e| WordsError::Policy(e.to_string()))
     }
 }
 
@@ -131,12 +411,11 @@ impl Imports {
 }
 
 impl Domain {
-    /// What the domain may do from now on with `len` bytes at `address` of its [`Arena`]: whole words of 4 bytes of one object. Where
-    /// rights are taken away, every access that begins afterwards is denied; one that was just allowed may still be made, once for each
-    /// thread inside. A fault or a reset takes no rights away.
+    /// What the domain may do from now on with `len` bytes at `address` of its [`Arena`]: as [`Arena::give`]. A fault or a reset takes no
+    /// rights away.
     ///
     /// # Errors
-    /// [`WordsError`].
+    /// As for [`Arena::give`]; [`WordsError::NoArena`].
     pub fn give_words(&self, address: u64, len: u64, rights: Rights) -> Result<(), WordsError> {
         let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
         domain.give_words(address, len, rights)
@@ -148,4 +427,83 @@ impl Domain {
         let domain = self.0.window(Feature::Words);
         domain.map_or(Rights::None, |domain| domain.word_rights(address))
     }
+
+    /// A function that gets rights by a policy: those that it needs of the objects that it is called with, for as long as the call runs. They
+    /// are gone when it has returned, or failed.
+    ///
+    /// # Errors
+    /// As for [`func`](Self::func).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Arena, Domain, WordsPolicy};
+    /// # fn example(arena: &Arena, domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// let policy = WordsPolicy::parse("fill(to: bytes, n: number) writes to[n]; keeps nothing")?;
+    /// let fill = domain.func_by::<(u64, u64), ()>("fill", &policy)?;
+    /// let object = arena.alloc(64)?;
+    /// fill.call(object, 32)?;
+    /// # Ok(()) }
+    /// ```
+    pub fn func_by<A: Arguments, R: Return>(
+        &self,
+        name: &str,
+        policy: &WordsPolicy,
+    ) -> Result<FuncBy<A, R>, DomainError> {
+        Ok(FuncBy {
+            func: self.func(name)?,
+            domain: self.clone(),
+            name: name.into(),
+            policy: policy.clone(),
+        })
+    }
+
+    /// A call of `function` with these arguments (pointers and numbers as they are in registers) is about to begin: what the policy says is
+    /// given until what is returned is dropped. For calls that are made another way than by [`func_by`](Self::func_by).
+    ///
+    /// # Errors
+    /// [`WordsError::Policy`]: the policy says nothing of the function, or a pointer leads elsewhere than into the arena;
+    /// [`WordsError::NoObject`]: to no object, or over its end; [`WordsError::Tables`].
+    pub fn enter_words(
+        &self,
+        policy: &WordsPolicy,
+        function: &str,
+        arguments: &[u64],
+    ) -> Result<HeldWords, WordsError> {
+        let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
+        domain.enter_words(&policy.0, function, arguments)
+    }
 }
+
+/// A function that gets rights by a policy: see [`Domain::func_by`].
+pub struct FuncBy<A, R> {
+    func: Func<A, R>,
+    domain: Domain,
+    name: String,
+    policy: WordsPolicy,
+}
+
+impl<A, R> fmt::Debug for FuncBy<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FuncBy")
+            .field(&self.name)
+            .field(&self.func)
+            .finish()
+    }
+}
+
+macro_rules! call_by {
+    ($($t:ident)*) => {
+        impl<R: Return, $($t: Value),*> FuncBy<($($t,)*), R> {
+            /// Calls the function, with the rights that its policy says for as long as it runs.
+            ///
+            /// # Errors
+            /// [`Error::Words`] if these are not to be had, and then nothing is called; [`Error::Call`].
+            #[allow(non_snake_case, clippy::too_many_arguments)]
+            pub fn call(&self, $($t: $t),*) -> Result<Untrusted<R>, Error> {
+                let _held = self.domain.enter_words(&self.policy, &self.name, &[$($t.to_bits()),*])?;
+                Ok(self.func.call($($t),*)?)
+            }
+        }
+    };
+}
+for_each_arity!(call_by);

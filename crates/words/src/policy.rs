@@ -15,7 +15,7 @@
 
 use crate::supervisor::WORD;
 use ringfence_core::Rights;
-pub use ringfence_debug::structure::{Field, Kind, Structure};
+pub use ringfence_debug::structure::{self, Field, Kind, Structure};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

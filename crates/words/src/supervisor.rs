@@ -221,6 +221,12 @@ impl<S: Sink> Supervisor<S> {
         Ok(())
     }
 
+    /// The objects that a domain owns.
+    pub fn owned(&self, id: DomainId) -> Vec<Object> {
+        let owned = self.members.domain(id).map(|slot| self.owned_by(slot));
+        owned.unwrap_or_default().iter().map(|o| self.shown(o)).collect()
+    }
+
     fn owned_by(&self, slot: u32) -> Vec<Entry> {
         let mut found: Vec<Entry> = Vec::new();
         let used = self

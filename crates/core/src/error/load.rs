@@ -68,7 +68,7 @@ pub enum LoadError {
     },
     /// A module that reaches the host's objects by rights was not expressly allowed.
     #[error(
-        "{name}: reaches objects of the host's (--isolation=words); set LoadOptions::allow_words to load it"
+        "{name}: reaches objects of the host's (--isolation=words); set LoadOptions::allow_words (in C: RF_LOAD_ALLOW_WORDS) to load it"
     )]
     Words {
         /// The file.

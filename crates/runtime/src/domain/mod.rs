@@ -15,12 +15,13 @@ use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{clock, host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
-use crate::words::{Arena, Attached};
+use crate::words::{Arena, Attached, Held};
 use image::{import_table, map_image, relocate_all};
-use ringfence_core::Rights;
 use ringfence_core::error::{CallError, DomainError, MemoryError, WordsError};
 use ringfence_core::policy::{NoPolicy, SyscallHandler};
+use ringfence_core::{DomainId, Grantee, Party, Rights};
 use ringfence_isa::{PAGE, window, words};
+use ringfence_words::policy::Policy;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -570,15 +571,37 @@ impl Domain {
         self.0.interrupt();
     }
 
-    /// What the domain may do from now on with `len` bytes at `address` of its [`Arena`]: whole words of 4 bytes of one object. With
-    /// [`Rights::Write`](crate::Rights::Write) it may read them, too. Where rights are taken away, every access that begins afterwards is denied; one that was just
-    /// allowed may still be made, once for each thread inside. A fault or a reset takes no rights away.
+    /// The arena that it was made with, and its number there.
     ///
     /// # Errors
-    /// [`WordsError`].
-    pub fn give_words(&self, address: u64, len: u64, rights: Rights) -> Result<(), WordsError> {
+    /// [`WordsError::NoArena`].
+    pub fn arena(&self) -> Result<(&Arena, DomainId), WordsError> {
         let attached = self.0.words().ok_or(WordsError::NoArena)?;
-        attached.give(address, len, rights)
+        Ok((&attached.arena, attached.id))
+    }
+
+    /// What the domain may do from now on with `len` bytes at `address` of its [`Arena`]: whole words of 4 bytes of one object. With
+    /// [`Rights::Write`](crate::Rights::Write) it may read them, too. A fault or a reset takes no rights away.
+    ///
+    /// # Errors
+    /// As for [`Arena::give`].
+    pub fn give_words(&self, address: u64, len: u64, rights: Rights) -> Result<(), WordsError> {
+        let (arena, id) = self.arena()?;
+        arena.give(Party::Host, Grantee::Domain(id), address, len, rights)
+    }
+
+    /// A call of `function` begins with these arguments: the domain gets what the policy says, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`WordsError::Policy`]; [`WordsError::NoObject`] if an argument, or a pointer in an object, leads to none; [`WordsError::Tables`].
+    pub fn enter_words(
+        &self,
+        policy: &Policy,
+        function: &str,
+        arguments: &[u64],
+    ) -> Result<Held, WordsError> {
+        let attached = self.0.words().ok_or(WordsError::NoArena)?;
+        attached.enter(policy, function, arguments)
     }
 
     /// What the domain may do with the word of its [`Arena`] at `address`.

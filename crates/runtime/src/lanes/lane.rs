@@ -119,6 +119,9 @@ pub(crate) struct Lane {
     pub pending: AtomicU32,
     pub blocked: AtomicU32,
     pub tid: AtomicI32,
+    /// The last question whether the thread is in an access, and the last that it answered: see [`settle`](crate::lanes::settle).
+    pub asked: AtomicU64,
+    pub answered: AtomicU64,
     /// Not 0: one of [`disorder`]. The lane cannot be entered any more.
     pub poisoned: AtomicU32,
     /// The domain, an opaque address here; null while the lane is nobody's.

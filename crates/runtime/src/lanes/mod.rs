@@ -13,6 +13,7 @@ pub(crate) mod pause;
 pub(crate) mod raw_fault;
 pub(crate) mod records;
 pub(crate) mod set;
+pub(crate) mod settle;
 pub(crate) mod signal;
 pub(crate) mod thunk;
 pub(crate) mod tick;

@@ -3,6 +3,7 @@
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::raw_fault::RawFault;
+use crate::lanes::settle;
 use crate::lanes::tick::{self, Origin};
 use crate::os::lock::{Lock, Rank};
 use crate::os::{guarded, sys};
@@ -534,7 +535,11 @@ fn end_call(signal: i32, i: &libc::siginfo_t, c: &mut libc::ucontext_t) -> bool 
     }
     let rip = c.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
     let bits = lane.ending();
-    let ends = bits != 0 && rip & !(window::SIZE - 1) == lane.base;
+    let in_window = rip & !(window::SIZE - 1) == lane.base;
+    if in_window {
+        settle::answer(lane, rip);
+    }
+    let ends = bits != 0 && in_window;
     if ends {
         leave(lane, c, signal, i, bits);
     }

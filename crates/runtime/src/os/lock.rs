@@ -41,10 +41,8 @@ pub(crate) enum Rank {
     Watchdog,
     /// Signal handlers are being installed.
     Signals,
-    /// Objects of an arena.
+    /// Objects of an arena, and who has rights to them.
     Words,
-    /// A table of rights to words.
-    Table,
     /// Windows of domains that have gone.
     Windows,
     /// Numbers of labels.

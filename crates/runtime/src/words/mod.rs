@@ -1,29 +1,47 @@
 //! The words mode: host objects in memory that domains can name by the host's own pointers, and reach as far as a table of rights says.
+//!
+//! Who may do what is decided in one place, the supervisor (`ringfence_words`); the tables that accesses are tested by are told.
 
+mod calls;
 mod table;
+mod tables;
+#[cfg(test)]
+mod tests;
 
-use crate::lanes::watchdog;
+use crate::lanes::settle::settle;
 use crate::os::lock::{Lock, Rank};
 use crate::os::{backed, sys};
 use crate::place::room::Room;
 use ringfence_core::error::HostError;
-use ringfence_core::{Rights, WordsError};
+use ringfence_core::{DomainId, Grantee, GroupId, Party, Rights, WordsError};
 use ringfence_isa::{window, words};
-use std::collections::BTreeMap;
+use ringfence_words::{Call, Error, Object, Supervisor, TypeId};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use table::{Table, WORD};
+use tables::Tables;
 
-/// Objects are as many bytes apart as a vector is long, so that none has words that another has, nor lines of rights.
+/// Objects are at multiples of so many bytes, as long as a vector is.
 const GRAIN: u32 = 16;
+
+/// So many bytes at least behind each object are nobody's: no rights lead from one into the next.
+const GUARD: u32 = WORD;
+
+/// What an arena's tables and the supervisor's may take, in bytes for one of the arena's.
+const TABLES_PER_BYTE: u64 = 16;
+/// What they may always take.
+const TABLES_LEAST: u64 = 64 << 20;
 
 /// Memory of the host's for objects that domains of the words mode may be given rights to, word for word.
 ///
 /// Its addresses are the host's own, and mean the same to every domain that was made with this arena
 /// ([`Imports::arena`](crate::Imports::arena)): a pointer goes to a module as it is, and so do pointers inside objects. A domain begins without any
-/// rights; [`Domain::give_words`](crate::Domain::give_words) gives them. All of it can be used from any thread. What domains may write changes under the host's
+/// rights; [`give`](Self::give) gives them. All of it can be used from any thread. What domains may write changes under the host's
 /// hands, so it is for plain data that is read with care.
+///
+/// Where rights are taken away, the access that a thread was about to make is over when the operation is: threads inside are asked. Should one
+/// not answer for a tenth of a second, the operation has been done, and fails with [`WordsError::Inside`].
 #[derive(Clone)]
 pub struct Arena(Arc<Shared>);
 
@@ -32,14 +50,21 @@ struct Shared {
     /// Its first address, congruent with [`words::ARENA`] modulo 4 GiB.
     host: u64,
     len: u32,
-    objects: Lock<Objects>,
+    state: Lock<State>,
 }
 
-struct Objects {
+struct State {
     free: Room,
-    /// Length by offset.
-    live: BTreeMap<u32, u32>,
-    tables: Vec<Weak<Table>>,
+    words: Supervisor<Tables>,
+    domains: u64,
+    /// Places of objects that are gone, in which a thread may still make an access; and the windows whose threads.
+    limbo: Vec<(Range<u32>, Vec<u64>)>,
+}
+
+/// The place of an object: a multiple of [`GRAIN`] in bytes, of which some are behind it.
+fn place(words: &Range<u32>) -> Range<u32> {
+    let end = (words.end * WORD + GUARD).next_multiple_of(GRAIN);
+    words.start * WORD..end
 }
 
 impl Arena {
@@ -62,6 +87,15 @@ impl Arena {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(len: u64) -> Result<Arena, WordsError> {
+        Arena::limited(len, TABLES_LEAST + TABLES_PER_BYTE * len.min(window::SIZE))
+    }
+
+    /// The same, where tables of rights take at most `tables` bytes, and the rules behind them as many: a byte for each byte of the arena
+    /// in which a domain was given anything, in pages.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn limited(len: u64, tables: u64) -> Result<Arena, WordsError> {
         let most = words::ARENA_END - words::ARENA;
         let pages = len.checked_next_multiple_of(ringfence_isa::PAGE);
         let len = pages
@@ -73,62 +107,168 @@ impl Arena {
             })?;
         let file = sys::memory_file(c"ringfence-arena", len.into())?;
         let host = congruent(&file, len)?;
-        let objects = Objects {
+        let state = State {
             free: Room::new(0, len),
-            live: BTreeMap::new(),
-            tables: Vec::new(),
+            words: Supervisor::new(Tables::new(tables), len.into(), tables as usize),
+            domains: 0,
+            limbo: Vec::new(),
         };
         Ok(Arena(Arc::new(Shared {
             host,
             len,
-            objects: Lock::new(Rank::Words, objects),
+            state: Lock::new(Rank::Words, state),
         })))
     }
 
-    /// A place for an object of `len` bytes, zeroed, at a multiple of 16. No domain has rights to it.
+    /// A place for an object of `len` bytes, zeroed, at a multiple of 16: the host's, or a domain's, which may read and write it. The word
+    /// behind it is nobody's.
     ///
     /// # Errors
-    /// [`WordsError::Full`], [`WordsError::Length`].
-    pub fn alloc(&self, len: u64) -> Result<u64, WordsError> {
-        let most = u64::from(self.0.len);
-        let size = len.max(1).checked_next_multiple_of(GRAIN.into());
+    /// [`WordsError::Full`], [`WordsError::Length`], [`WordsError::Tables`].
+    pub fn alloc_for(&self, owner: Party, len: u64, kind: TypeId) -> Result<u64, WordsError> {
+        let most = u64::from(self.0.len - GUARD);
+        let size = len.max(1).checked_next_multiple_of(WORD.into());
         let size = size
             .filter(|&size| size <= most)
             .ok_or(WordsError::Length { len, most })? as u32;
-        let mut objects = self.0.objects.lock();
-        let at = objects.free.take(size).ok_or(WordsError::Full { len })?;
-        objects.live.insert(at, size);
-        drop(objects);
+        let mut locked = self.0.state.lock();
+        let state = &mut *locked;
+        let wanted = (size + GUARD).next_multiple_of(GRAIN);
+        let at = state.free.take(wanted).or_else(|| {
+            state.leave_limbo();
+            state.free.take(wanted)
+        });
+        let at = at.ok_or(WordsError::Full { len })?;
         let address = self.0.host + u64::from(at);
         // SAFETY: in the arena, and nobody else's yet: no domain has rights to what was free.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, size as usize) };
+        let words = at / WORD..(at + size) / WORD;
+        if let Err(e) = state.words.allocate(owner, words, kind) {
+            state.free.give(at, wanted);
+            return Err(self.told(e));
+        }
         Ok(address)
     }
 
-    /// Takes the object at `address` back. All domains lose their rights to it first, see [`Domain::give_words`](crate::Domain::give_words).
+    /// As [`alloc_for`](Self::alloc_for), for the host.
     ///
     /// # Errors
-    /// [`WordsError::NoObject`]: none begins there.
-    pub fn free(&self, address: u64) -> Result<(), WordsError> {
-        let mut objects = self.0.objects.lock();
-        let known = address
-            .checked_sub(self.0.host)
-            .and_then(|at| u32::try_from(at).ok());
-        let (at, len) = known
-            .and_then(|at| objects.live.remove_entry(&at))
-            .ok_or(WordsError::NoObject { address })?;
-        let words = at / WORD..(at + len) / WORD;
-        objects.tables.retain(|table| match table.upgrade() {
-            Some(table) => {
-                table.set(words.clone(), Rights::None);
-                true
-            }
-            None => false,
-        });
-        // With the lock held: nobody gets the place before all have lost it.
-        watchdog::barrier();
-        objects.free.give(at, len);
-        Ok(())
+    /// [`WordsError::Full`], [`WordsError::Length`], [`WordsError::Tables`].
+    pub fn alloc(&self, len: u64) -> Result<u64, WordsError> {
+        self.alloc_for(Party::Host, len, TypeId(0))
+    }
+
+    /// Takes the object at `address` back. All domains lose their rights to it first.
+    ///
+    /// # Errors
+    /// [`WordsError::NoObject`]: none begins there. [`WordsError::NotOwner`]; [`WordsError::InUse`] while calls have rights to it.
+    /// [`WordsError::Inside`]: it is gone, and its place is used again when that thread has come out.
+    pub fn free(&self, actor: Party, address: u64) -> Result<(), WordsError> {
+        let mut state = self.0.state.lock();
+        let at = self.offset(address).filter(|at| at.is_multiple_of(GRAIN));
+        let object = at.and_then(|at| state.words.object(at / WORD));
+        let object = object.ok_or(WordsError::NoObject { address })?;
+        let freed = state.words.free(actor, object.words.start);
+        freed.map_err(|e| self.told(e))?;
+        state.give_back(&[object])
+    }
+
+    /// What a domain or group may do from now on with `len` bytes at `address`: whole words of 4 bytes of one object, which the actor owns, if
+    /// it is not the host. A domain may lower what it was given.
+    ///
+    /// # Errors
+    /// [`WordsError::Misaligned`], [`WordsError::NoObject`], [`WordsError::NotOwner`], [`WordsError::Tables`], [`WordsError::NoGroup`],
+    /// [`WordsError::Inside`].
+    pub fn give(
+        &self,
+        actor: Party,
+        to: Grantee,
+        address: u64,
+        len: u64,
+        rights: Rights,
+    ) -> Result<(), WordsError> {
+        let words = self.words(address, len)?;
+        if words.is_empty() {
+            return Ok(());
+        }
+        self.change(|w| w.export(actor, words, rights, to))
+    }
+
+    /// Takes all that was given of `len` bytes at `address` back from all domains, groups and calls in progress. What its owner has stays.
+    ///
+    /// # Errors
+    /// As for [`give`](Self::give).
+    pub fn revoke(&self, actor: Party, address: u64, len: u64) -> Result<(), WordsError> {
+        let words = self.words(address, len)?;
+        self.change(|w| w.revoke(actor, words))
+    }
+
+    /// A new group without members; domains join an open one by themselves.
+    ///
+    /// # Errors
+    /// [`WordsError::NoArena`] if its owner has gone.
+    pub fn add_group(&self, owner: Party, open: bool) -> Result<GroupId, WordsError> {
+        self.change(|w| w.add_group(owner, open))
+    }
+
+    /// Lets a domain into a group: by itself, if that is open, or at the wish of the host or the group's owner.
+    ///
+    /// # Errors
+    /// [`WordsError::NoGroup`], [`WordsError::Closed`], [`WordsError::NotOwner`], [`WordsError::Tables`].
+    pub fn admit(&self, actor: Party, domain: DomainId, group: GroupId) -> Result<(), WordsError> {
+        self.change(|w| w.join(actor, domain, group))
+    }
+
+    /// Takes a domain out of a group.
+    ///
+    /// # Errors
+    /// [`WordsError::NoGroup`], [`WordsError::NotOwner`], [`WordsError::NotMember`], [`WordsError::Inside`].
+    pub fn expel(&self, actor: Party, domain: DomainId, group: GroupId) -> Result<(), WordsError> {
+        self.change(|w| w.expel(actor, domain, group))
+    }
+
+    /// All that are in `inner` get what `outer` is given, too.
+    ///
+    /// # Errors
+    /// [`WordsError::NoGroup`], [`WordsError::NotOwner`], [`WordsError::Circle`], [`WordsError::Tables`].
+    pub fn admit_group(&self, actor: Party, inner: GroupId, outer: GroupId) -> Result<(), WordsError> {
+        self.change(|w| w.admit_group(actor, inner, outer))
+    }
+
+    /// Takes `inner` out of `outer`.
+    ///
+    /// # Errors
+    /// [`WordsError::NoGroup`], [`WordsError::NotOwner`], [`WordsError::NotMember`], [`WordsError::Inside`].
+    pub fn expel_group(&self, actor: Party, inner: GroupId, outer: GroupId) -> Result<(), WordsError> {
+        self.change(|w| w.expel_group(actor, inner, outer))
+    }
+
+    /// Ends a group: its members lose what it gave them.
+    ///
+    /// # Errors
+    /// [`WordsError::NoGroup`], [`WordsError::NotOwner`], [`WordsError::Inside`].
+    pub fn end_group(&self, actor: Party, group: GroupId) -> Result<(), WordsError> {
+        self.change(|w| w.end_group(actor, group))
+    }
+
+    /// The object that the byte at `address` belongs to, words counted from the arena's start.
+    #[must_use]
+    pub fn object(&self, address: u64) -> Option<Object> {
+        let at = self.offset(address)?;
+        self.0.state.lock().words.object(at / WORD)
+    }
+
+    /// Bytes that tables and supervisor take.
+    #[must_use]
+    pub fn tables(&self) -> u64 {
+        let state = self.0.state.lock();
+        state.words.sink().used() + state.words.memory() as u64
+    }
+
+    /// Who has what, as text: a line for each domain and group, with at most `most` runs of words each.
+    #[must_use]
+    pub fn overview(&self, most: usize) -> String {
+        self.0.state.lock().words.overview(most)
     }
 
     /// Its first address and its length.
@@ -137,26 +277,106 @@ impl Arena {
         self.0.host..self.0.host + u64::from(self.0.len)
     }
 
-    /// The words of a range that begins and ends with whole ones, inside one object.
-    /// The object stays while `with` runs.
-    fn with_words(&self, address: u64, len: u64, with: impl FnOnce(Range<u32>)) -> Result<(), WordsError> {
+    /// Whether it is the same one.
+    #[must_use]
+    pub fn is(&self, other: &Arena) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// An operation of the supervisor's, and the wait for accesses that it has taken the right to.
+    fn change<T>(
+        &self,
+        operation: impl FnOnce(&mut Supervisor<Tables>) -> Result<T, Error>,
+    ) -> Result<T, WordsError> {
+        let mut state = self.0.state.lock();
+        let done = operation(&mut state.words);
+        let lowered = state.words.sink_mut().take_lowered();
+        let done = done.map_err(|e| self.told(e))?;
+        match lowered.is_empty() || settle(&lowered) {
+            true => Ok(done),
+            false => Err(WordsError::Inside),
+        }
+    }
+
+    fn offset(&self, address: u64) -> Option<u32> {
+        let at = u32::try_from(address.checked_sub(self.0.host)?).ok()?;
+        (at < self.0.len).then_some(at)
+    }
+
+    fn words(&self, address: u64, len: u64) -> Result<Range<u32>, WordsError> {
         if !address.is_multiple_of(WORD.into()) || !len.is_multiple_of(WORD.into()) {
             return Err(WordsError::Misaligned { address, len });
         }
-        let outside = WordsError::NoObject { address };
-        let at = address
+        let end = address
             .checked_sub(self.0.host)
-            .and_then(|at| u32::try_from(at).ok());
-        let (at, len) = at.zip(u32::try_from(len).ok()).ok_or(outside)?;
-        let objects = self.0.objects.lock();
-        let object = objects.live.range(..=at).next_back();
-        let inside =
-            |(&start, &size): (&u32, &u32)| at.checked_add(len).is_some_and(|end| end <= start + size);
-        if !object.is_some_and(inside) {
-            return Err(WordsError::NoObject { address });
+            .and_then(|at| at.checked_add(len));
+        match (self.offset(address), end) {
+            (Some(at), Some(end)) if end <= u64::from(self.0.len) => Ok(at / WORD..end as u32 / WORD),
+            _ => Err(WordsError::NoObject { address }),
         }
-        with(at / WORD..(at + len) / WORD);
-        Ok(())
+    }
+
+    /// The supervisor's refusals, with the host's addresses.
+    fn told(&self, error: Error) -> WordsError {
+        let address = |word: u32| self.0.host + u64::from(word) * u64::from(WORD);
+        match error {
+            Error::Misaligned { start, end } => WordsError::Misaligned {
+                address: self.0.host + start,
+                len: end - start,
+            },
+            Error::Empty(bytes) | Error::Outside { bytes, .. } => WordsError::NoObject {
+                address: self.0.host + bytes.start,
+            },
+            Error::Overlaps { wanted: words, .. } | Error::Beyond { wanted: words, .. } => {
+                WordsError::NoObject {
+                    address: address(words.start),
+                }
+            }
+            Error::Nobodys { word } | Error::Inside { word, .. } => WordsError::NoObject {
+                address: address(word),
+            },
+            Error::NotOwner { owner } => WordsError::NotOwner { owner },
+            Error::InUse { domain, calls, .. } => WordsError::InUse { domain, calls },
+            Error::NoDomain(_) | Error::SameDomain(_) => WordsError::NoArena,
+            Error::NoGroup(group) => WordsError::NoGroup(group),
+            Error::Closed(group) => WordsError::Closed(group),
+            Error::NotMember(group) => WordsError::NotMember(group),
+            Error::Circle { inner, outer } => WordsError::Circle { inner, outer },
+            other => WordsError::Tables {
+                why: other.to_string(),
+            },
+        }
+    }
+}
+
+impl State {
+    /// The places of objects that are gone become free, when no thread is in an access.
+    fn give_back(&mut self, objects: &[Object]) -> Result<(), WordsError> {
+        let lowered = self.words.sink_mut().take_lowered();
+        let settled = lowered.is_empty() || settle(&lowered);
+        for object in objects {
+            let at = place(&object.words);
+            match settled {
+                true => self.free.give(at.start, at.end - at.start),
+                false => self.limbo.push((at, lowered.clone())),
+            }
+        }
+        match settled {
+            true => Ok(()),
+            false => Err(WordsError::Inside),
+        }
+    }
+
+    /// Tries again for those of which a thread did not answer.
+    fn leave_limbo(&mut self) {
+        let free = &mut self.free;
+        self.limbo.retain(|(at, bases)| {
+            let settled = settle(bases);
+            if settled {
+                free.give(at.start, at.end - at.start);
+            }
+            !settled
+        });
     }
 }
 
@@ -206,6 +426,8 @@ fn congruent(file: &OwnedFd, len: u32) -> Result<u64, HostError> {
 /// What a domain of the words mode has.
 pub(crate) struct Attached {
     pub(crate) arena: Arena,
+    /// The domain's number in the arena.
+    pub(crate) id: DomainId,
     table: Arc<Table>,
     base: u64,
 }
@@ -228,34 +450,25 @@ impl Attached {
             sys::map_shared(at, len, libc::PROT_READ, file.as_fd(), 0)?;
             sys::map_shared_again(shared.host, base + words::view(words::ARENA), len)?;
         }
-        let mut objects = shared.objects.lock();
-        objects.tables.retain(|table| table.strong_count() > 0);
-        objects.tables.push(Arc::downgrade(&table));
-        drop(objects);
+        let mut state = shared.state.lock();
+        state.domains += 1;
+        let id = DomainId(state.domains);
+        state.words.sink_mut().add(id, table.clone(), base);
+        // A number that was never used before.
+        let _ = state.words.add_domain(id);
+        drop(state);
         Ok(Attached {
             arena: arena.clone(),
+            id,
             table,
             base,
         })
     }
 
-    /// Gives rights to words, or takes them.
-    pub(crate) fn give(&self, address: u64, len: u64, rights: Rights) -> Result<(), WordsError> {
-        self.arena.with_words(address, len, |words| {
-            let lower = words.clone().any(|w| self.table.rights(w) > rights);
-            self.table.set(words, rights);
-            if lower {
-                // From here on every thread's tests see it.
-                watchdog::barrier();
-            }
-        })
-    }
-
-    /// The rights to the word with this address.
+    /// The rights to the word with this address. Waits for nobody.
     pub(crate) fn rights(&self, address: u64) -> Rights {
-        let at = address.checked_sub(self.arena.0.host);
-        let word = at.and_then(|at| u32::try_from(at / u64::from(WORD)).ok());
-        word.map_or(Rights::None, |word| self.table.rights(word))
+        let at = self.arena.offset(address);
+        at.map_or(Rights::None, |at| self.table.rights(at / WORD))
     }
 
     /// The host's address of an offset in the arena's range.
@@ -274,5 +487,45 @@ impl Attached {
             unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true)? };
         }
         Ok(())
+    }
+}
+
+impl Drop for Attached {
+    /// Nobody is in the domain any more: what it owned goes, also from calls of others.
+    fn drop(&mut self) {
+        let mut state = self.arena.0.state.lock();
+        let owned = state.words.owned(self.id);
+        for object in &owned {
+            // It is the domain's, so the host may.
+            let _ = state.words.revoke(Party::Host, object.words.clone());
+        }
+        let _ = state.words.remove_domain(self.id);
+        state.words.sink_mut().remove(self.id);
+        // Else their places wait.
+        let _ = state.give_back(&owned);
+    }
+}
+
+/// The rights of a call in progress, which go with it: when it has returned or failed, drop it.
+#[must_use = "the rights are gone as soon as it is dropped"]
+pub struct Held {
+    arena: Arena,
+    call: Call,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let call = self.call;
+        // A thread of the same domain that does not answer has one access left, as `WordsError::Inside` says.
+        let _ = self.arena.change(|w| {
+            w.leave(call);
+            Ok(())
+        });
+    }
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Held").field(&self.call).finish()
     }
 }

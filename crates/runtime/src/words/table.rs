@@ -1,6 +1,5 @@
 //! A table of rights: for each byte of an arena, what accesses may begin there.
 
-use crate::os::lock::{Lock, Rank};
 use crate::os::sys;
 use ringfence_core::Rights;
 use ringfence_core::error::HostError;
@@ -43,8 +42,6 @@ pub(crate) struct Table {
     at: *const AtomicU32,
     /// Number of words of the arena.
     words: u32,
-    /// Held while rights change.
-    changing: Lock<()>,
 }
 
 // SAFETY: the address of a mapping, of which only atomics are used.
@@ -59,7 +56,6 @@ impl Table {
         let table = Table {
             at: sys::map_anywhere(file.as_fd(), len.into())? as *const _,
             words: len / WORD,
-            changing: Lock::new(Rank::Table, ()),
         };
         Ok((table, file))
     }
@@ -83,37 +79,72 @@ impl Table {
         }
     }
 
-    /// The words' rights become these. Accesses that begin in words before them may reach into them: those words change, too.
+    /// The words' rights become these. Accesses that begin in words before them may reach into them: those words change, too. One thread
+    /// at a time changes a table.
     pub(crate) fn set(&self, words: Range<u32>, rights: Rights) {
         assert!(words.start <= words.end && words.end <= self.words);
-        let _changing = self.changing.lock();
         let readable = |r: Rights| r != Rights::None;
         let writable = |r: Rights| r == Rights::Write;
-        let behind = |right: fn(Rights) -> bool| {
-            let next = words.end..words.end.saturating_add(REACH as u32);
-            next.take_while(|&w| right(self.rights(w))).count()
-        };
-        let (mut read, mut write) = (behind(readable), behind(writable));
+        let (mut read, mut write) = (0, 0);
+        for word in (words.end..self.behind(words.end)).rev() {
+            let rights = self.rights(word);
+            read = if readable(rights) { read + 1 } else { 0 };
+            write = if writable(rights) { write + 1 } else { 0 };
+        }
         let mut step = |word: u32, rights: Rights| {
-            read = if readable(rights) {
-                (read + 1).min(REACH)
-            } else {
-                0
-            };
-            write = if writable(rights) {
-                (write + 1).min(REACH)
-            } else {
-                0
-            };
-            self.word(word)
-                .store(MAY[read] | MAY[write] << 4, Ordering::Relaxed);
+            let more = |has, count: usize| if has { (count + 1).min(REACH) } else { 0 };
+            (read, write) = (more(readable(rights), read), more(writable(rights), write));
+            self.put(word, MAY[read] | MAY[write] << 4);
         };
-        for word in words.clone().rev() {
+        // So many in front of the end may reach behind it; all before those are alike.
+        let alike = words.end.saturating_sub(REACH as u32).max(words.start);
+        for word in (alike..words.end).rev() {
             step(word, rights);
         }
-        for word in (words.start.saturating_sub(REACH as u32 - 1)..words.start).rev() {
-            step(word, self.rights(word));
+        let full = |has| if has { REACH } else { 0 };
+        let inner = MAY[full(readable(rights))] | MAY[full(writable(rights))] << 4;
+        for word in words.start..alike {
+            self.put(word, inner);
         }
+        if alike > words.start {
+            // As after all of them.
+            (read, write) = (full(readable(rights)), full(writable(rights)));
+        }
+        for word in (self.before(words.start)..words.start).rev() {
+            let more = |has, count: usize| if has { (count + 1).min(REACH) } else { 0 };
+            let rights = self.rights(word);
+            (read, write) = (more(readable(rights), read), more(writable(rights), write));
+            let bits = MAY[read] | MAY[write] << 4;
+            // What has no rights has none still, and its page need not be there.
+            if bits != 0 {
+                self.put(word, bits);
+            }
+        }
+    }
+
+    fn put(&self, word: u32, bits: u32) {
+        self.word(word).store(bits, Ordering::Relaxed);
+    }
+
+    /// The first word whose bits depend on this one's rights.
+    pub(crate) fn before(&self, word: u32) -> u32 {
+        word.saturating_sub(REACH as u32 - 1)
+    }
+
+    /// The end of the words that the bits of those before this one depend on.
+    pub(crate) fn behind(&self, word: u32) -> u32 {
+        self.words.min(word.saturating_add(REACH as u32))
+    }
+
+    /// Has memory for the page of the table that this word's bits are in.
+    pub(crate) fn populate(&self, word: u32) -> bool {
+        const POPULATE_WRITE: i32 = 23;
+        let page = ringfence_isa::PAGE as usize;
+        let at = self.at as usize + (word * WORD) as usize / page * page;
+        // SAFETY: a page of our own mapping, which gets memory and keeps what it has.
+        let done = unsafe { libc::madvise(at as *mut _, page, POPULATE_WRITE) == 0 };
+        // Kernels before 5.14 do not know it.
+        done || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     }
 
     /// Its length in bytes, which is the arena's.
@@ -126,6 +157,15 @@ impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: our own mapping.
         unsafe { libc::munmap(self.at.cast_mut().cast(), self.len() as usize) };
+    }
+}
+
+#[cfg(test)]
+impl Table {
+    /// All of its bytes.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let word = |w| self.word(w).load(Ordering::Relaxed).to_le_bytes();
+        (0..self.words).flat_map(word).collect()
     }
 }
 

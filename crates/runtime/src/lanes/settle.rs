@@ -1,0 +1,155 @@
+//! Waits until no thread is between a test of the words mode and its access.
+//!
+//! A test that has been passed is good for one access, however late it comes. So whoever takes rights away asks each thread that is inside:
+//! the watchdog's tick interrupts it, and its handler answers if the instruction it came from does not stand behind a test. One that does is
+//! asked again, when it has gone on.
+
+use crate::lanes::lane::Lane;
+use crate::lanes::{all, gate, tick, watchdog};
+use crate::os::clock;
+use ringfence_isa::words::{CMOV, TEST, TEST_LEN};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// How long to ask.
+const PATIENCE_NS: u64 = 100_000_000;
+/// When to ask again.
+const AGAIN_NS: u64 = 15_000;
+
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+/// After rights were taken from the domains of the windows at these bases: waits until every access that was allowed before is over.
+/// False if a thread did not answer for a tenth of a second: it waits for a processor, blocks the signal, or a handler of the host's has
+/// interrupted it.
+///
+/// Without other threads inside it is one fence.
+pub(crate) fn settle(bases: &[u64]) -> bool {
+    // Our stores to tables before the look at who is inside.
+    fence(Ordering::SeqCst);
+    let own = gate::thread_pointer();
+    let others = || {
+        all::all()
+            .filter(|lane| bases.contains(&lane.base) && lane.thread.load(Ordering::Acquire) != own)
+            .filter(|lane| !lane.owner.load(Ordering::Acquire).is_null())
+    };
+    // A lane that comes later is made under locks, so it finds the tables changed.
+    if others().next().is_none() {
+        return true;
+    }
+    // Gates store that they enter without a fence: this is the fence.
+    watchdog::barrier();
+    let number = ASKED.fetch_add(1, Ordering::AcqRel) + 1;
+    let mut settled = true;
+    for lane in others() {
+        settled &= ask(lane, number);
+    }
+    settled
+}
+
+fn ask(lane: &Lane, number: u64) -> bool {
+    let call = lane.sequence.load(Ordering::Acquire);
+    // Once out, whatever comes is tested by the tables as they are now.
+    let inside = || {
+        lane.active()
+            && lane.top.load(Ordering::Acquire) == 0
+            && lane.sequence.load(Ordering::Acquire) == call
+    };
+    if !inside() {
+        return true;
+    }
+    lane.asked.store(number, Ordering::Release);
+    let begun = clock::now();
+    let mut sent = 0;
+    loop {
+        if !inside() || lane.answered.load(Ordering::Acquire) >= number {
+            return true;
+        }
+        let now = clock::now();
+        if now.saturating_sub(begun) > PATIENCE_NS {
+            return false;
+        }
+        if now.saturating_sub(sent) > AGAIN_NS {
+            tick::send(lane.tid.load(Ordering::Relaxed));
+            sent = now;
+        } else if now.saturating_sub(begun) > AGAIN_NS {
+            // It waits for a processor, maybe for ours.
+            std::thread::yield_now();
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// In the handler of a tick, which found the thread in the lane's window at `rip`.
+pub(crate) fn answer(lane: &Lane, rip: u64) {
+    let asked = lane.asked.load(Ordering::Acquire);
+    if lane.answered.load(Ordering::Relaxed) < asked && !behind_test(rip) {
+        lane.answered.store(asked, Ordering::Release);
+    }
+}
+
+/// Whether a test stands in front of an instruction, or what looks like one, or that cannot be read. Any other instruction than these
+/// begins with a test of its own before it reaches the view.
+fn behind_test(rip: u64) -> bool {
+    let mut code = [0_u8; TEST_LEN + CMOV.len()];
+    let to = libc::iovec {
+        iov_base: code.as_mut_ptr().cast(),
+        iov_len: code.len(),
+    };
+    let from = libc::iovec {
+        iov_base: rip.wrapping_sub(code.len() as u64) as *mut _,
+        iov_len: code.len(),
+    };
+    // By the kernel: the handler blocks faults.
+    // SAFETY: reads the process's own memory into ours; what is not mapped is an error.
+    let read = unsafe {
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            libc::getpid(),
+            &raw const to,
+            1_u64,
+            &raw const from,
+            1_u64,
+            0_u64,
+        )
+    };
+    if read != code.len() as i64 {
+        return true;
+    }
+    let (whole, last) = (code, &code[CMOV.len()..]);
+    last.starts_with(&TEST) || whole.starts_with(&TEST) && whole[TEST_LEN..] == CMOV
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::lane::tests::marked;
+    use ringfence_isa::words::{READ, TABLE, test};
+
+    #[test]
+    fn nobody_answers_behind_a_test() {
+        let mut code = vec![0x90; 32];
+        code.extend(test(TABLE, READ));
+        code.extend(CMOV);
+        code.extend([0x90; 16]);
+        let at = |n: usize| &raw const code[n] as u64;
+        // In front of the test, inside (which is no place to be, and harmless), behind the test, behind the move, one further.
+        for (n, held) in [(32, false), (42, true), (46, true), (47, false), (60, false)] {
+            assert_eq!(behind_test(at(n)), held, "{n}");
+            let lane = marked(1, 0, 0);
+            lane.asked.store(7, Ordering::Relaxed);
+            answer(&lane, at(n));
+            assert_eq!(lane.answered.load(Ordering::Relaxed), if held { 0 } else { 7 });
+        }
+        assert!(behind_test(5), "what cannot be read");
+    }
+
+    #[test]
+    fn nobody_is_asked_outside() {
+        let lane = marked(1, 0, 0);
+        assert!(ask(&lane, 3));
+        // Out in the host.
+        lane.host_sp.store(8, Ordering::Relaxed);
+        lane.top.store(8, Ordering::Relaxed);
+        assert!(ask(&lane, 3));
+        assert!(settle(&[0x1234]), "no such window");
+    }
+}
