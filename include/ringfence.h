@@ -46,6 +46,7 @@
 #error "ringfence.h needs C++11 or newer"
 #endif
 
+#include <ringfence/host/arena.h>
 #include <ringfence/host/backend.h>
 #include <ringfence/host/call.h>
 #include <ringfence/host/caller.h>

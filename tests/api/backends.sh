@@ -31,7 +31,7 @@ check "build registers.rf" "$target/ringfence" cc --no-rewrite -nostdlib -o "$wo
 
 check "build on.so" gcc -std=c11 -O1 -Wall -Wextra -Wno-unused-result -shared -fPIC -Iinclude -o "$work/on.so" tests/api/on.c
 build=(-O1 -g -Wall -Wextra -Iinclude "-L$work/lib")
-programs=(dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind hosts)
+programs=(arenas dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind hosts)
 for t in "${programs[@]}"; do
     check "build $t" gcc -std=c11 "${build[@]}" "tests/api/$t.c" -o "$work/$t" -lringfence -pthread
 done

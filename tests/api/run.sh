@@ -39,6 +39,7 @@ build program
 check "build registers.rf" "$target/ringfence" cc --no-rewrite -nostdlib -o "$work/registers.rf" crates/runtime/tests/modules/registers.s \
     --import=host_void,host_byte,host_int,host_long,host_float,host_double,host_untyped,host_closure,other,failing
 build plugin
+check "build arenas.rf" "$target/ringfence" cc -O1 -g -ffreestanding -nostdlib --isolation=words -o "$work/arenas.rf" tests/api/modules/arenas.c
 check "build files.rf" "$target/ringfence" cc -O1 -g -shared -o "$work/files.rf" tests/api/modules/files.c --import=own_number
 module=$work/basic.rf
 export LD_LIBRARY_PATH=$work/lib
@@ -74,9 +75,10 @@ static int f(int a) { return a; } rf_import i = RF_IMPORT_INIT(int, f, (long), f
 
 # Not pedantic: a pointer from rf_dlsym is cast to a function's, as with dlsym.
 warnings=(-Wall -Wextra -Wstrict-prototypes -Werror)
-for t in dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind runtime; do
+for t in arenas dl dlpolicy leaks checked batch threads regions many exhaust added policy readme handlers unwind runtime; do
     modules=("$work/basic.rf")
     case $t in
+    arenas) modules=("$work/arenas.rf") ;;
     dlpolicy) modules=("$work/files.rf") ;;
     leaks) modules=("$work/registers.rf") ;;
     batch | readme) modules=("$work/readme.rf") ;;

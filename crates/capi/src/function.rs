@@ -110,6 +110,20 @@ unsafe fn checked<'a>(
     Ok((list, kind))
 }
 
+/// The arguments as they are in integer registers; floating-point numbers are none.
+///
+/// # Safety
+/// `arguments` is null or has `count` values.
+pub(crate) unsafe fn integers(arguments: *const Value, count: usize) -> Result<Vec<u64>, Failure> {
+    // SAFETY: the caller's promise.
+    let (list, _) = unsafe { checked(arguments, count, ptr::null_mut()) }?;
+    let integer = |v: &Value| match v.argument() {
+        Some(Argument::Int(n)) => n,
+        _ => 0,
+    };
+    Ok(list.iter().map(integer).collect())
+}
+
 /// Calls `function`.
 ///
 /// # Safety

@@ -12,6 +12,7 @@
 #[global_allocator]
 static MEMORY: ringfence::Reserve = ringfence::Reserve::system();
 
+mod arena;
 mod arguments;
 mod backend;
 mod call;
@@ -36,6 +37,7 @@ mod runtime;
 mod snapshot;
 mod status;
 
+pub use arena::*;
 pub use backend::*;
 pub use call::*;
 pub use caller::*;

@@ -14,7 +14,8 @@ use crate::status::{Failure, Status};
 pub(crate) fn load_options(flags: i32) -> Result<LoadOptions, Failure> {
     const INTEGRITY: i32 = 1;
     const UNFENCED: i32 = 2;
-    let unknown = flags & !(INTEGRITY | UNFENCED);
+    const WORDS: i32 = 4;
+    let unknown = flags & !(INTEGRITY | UNFENCED | WORDS);
     if unknown != 0 {
         return Err(Failure::new(
             Status::ERROR_ARGUMENT,
@@ -23,6 +24,7 @@ pub(crate) fn load_options(flags: i32) -> Result<LoadOptions, Failure> {
     }
     let mut options = LoadOptions::default();
     options.allow_integrity = flags & INTEGRITY != 0;
+    options.allow_words = flags & WORDS != 0;
     if flags & UNFENCED != 0 {
         options.backend = Backend::None;
     }

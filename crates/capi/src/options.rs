@@ -23,13 +23,14 @@ pub struct Options {
     /// The rows of the table, in its order; 0 is the default.
     pub(crate) numbers: [u64; DomainOptions::TABLE.len()],
     pub(crate) cancel: *const i32,
+    pub(crate) arena: *const c_void,
 }
 
 impl Options {
     /// Whether functions, slots or a policy are among them.
     pub(crate) fn has_more_than_numbers(&self) -> bool {
         let counts = self.import_count > 0 || self.slot_count > 0;
-        counts || !self.policy.is_null() || self.on_limit.is_some()
+        counts || !self.policy.is_null() || !self.arena.is_null() || self.on_limit.is_some()
     }
 }
 
@@ -100,6 +101,7 @@ pub(crate) unsafe fn read_options(options: *const Options) -> Result<Options, Fa
         on_limit_context: ptr::null_mut(),
         numbers: [0; DomainOptions::TABLE.len()],
         cancel: ptr::null(),
+        arena: ptr::null(),
     };
     if options.is_null() {
         return Ok(all);

@@ -3,8 +3,9 @@
 use std::ffi::{CString, c_void};
 use std::sync::atomic::Ordering;
 
-use ringfence::{Cancel, Domain, DomainOptions, Imports, Member, Module, OnFailure, Signature};
+use ringfence::{Arena, Cancel, Domain, DomainOptions, Imports, Member, Module, OnFailure, Signature};
 
+use crate::arena::arena;
 use crate::arguments::{pointer, text};
 use crate::caller::{Import, provided, read_imports};
 use crate::handles::LateHandle;
@@ -21,6 +22,7 @@ pub(crate) struct Recipe {
     slots: Vec<(String, Signature, OnFailure)>,
     limits: DomainOptions,
     policy: u64,
+    arena: Option<Arena>,
     /// The program's function for limits, and its context.
     on_limit: Option<(OnLimitFn, usize)>,
     /// Whether it gets besides what the program provided for all modules of `rf_dlopen`.
@@ -85,6 +87,9 @@ impl Recipe {
             slots,
             limits,
             policy: options.policy as u64,
+            arena: (!options.arena.is_null())
+                .then(|| arena(options.arena))
+                .transpose()?,
             on_limit: options.on_limit.map(|f| (f, options.on_limit_context as usize)),
             provided: false,
         })
@@ -98,6 +103,9 @@ impl Recipe {
         let mut imports = unsafe { read_imports(base, self.imports.as_ptr(), self.imports.len(), &late) }?;
         for (name, signature, on_failure) in &self.slots {
             imports = imports.slot(name, *signature, *on_failure);
+        }
+        if let Some(arena) = &self.arena {
+            imports = imports.arena(arena);
         }
         if let Some((function, context)) = self.on_limit {
             let late = late.clone();

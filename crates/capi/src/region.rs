@@ -28,7 +28,8 @@ fn group(handle: *const c_void) -> Result<Group, Failure> {
     GROUPS.get(handle as u64).map_err(|_| bad("group"))
 }
 
-fn rights(number: i32) -> Result<Rights, Failure> {
+/// The rights that a number stands for.
+pub(crate) fn rights(number: i32) -> Result<Rights, Failure> {
     match number {
         0 => Ok(Rights::None),
         1 => Ok(Rights::Read),
@@ -289,7 +290,7 @@ pub unsafe extern "C" fn rf_overview_json(to: *mut c_char, capacity: usize) -> u
 ///
 /// # Safety
 /// `to` is null or has room for `capacity` bytes.
-unsafe fn write_out(to: *mut c_char, capacity: usize, text: impl FnOnce() -> String) -> usize {
+pub(crate) unsafe fn write_out(to: *mut c_char, capacity: usize, text: impl FnOnce() -> String) -> usize {
     border(
         |_| 0,
         || {

@@ -15,13 +15,14 @@ typedef struct rf_module rf_module;
 /* Flags of rf_module_create, rf_module_create_from_bytes and rf_dlopen. */
 enum {
     RF_LOAD_ALLOW_INTEGRITY = 1, /* accept modules whose loads are not confined (--isolation=integrity) */
-    RF_LOAD_UNFENCED = 2         /* the file is an ordinary shared object, which is not verified: for domains
+    RF_LOAD_UNFENCED = 2,        /* the file is an ordinary shared object, which is not verified: for domains
                                     with RF_BACKEND_NONE, and for no others */
+    RF_LOAD_ALLOW_WORDS = 4      /* accept modules that reach objects of an arena (--isolation=words) */
 };
 
 /* Reads, checks and verifies the module in the file `path`. None of its code has run afterwards.
  *   path    as in open(2); no search path
- *   flags   0, or of RF_LOAD_ALLOW_INTEGRITY and RF_LOAD_UNFENCED
+ *   flags   0, or of RF_LOAD_ALLOW_INTEGRITY, RF_LOAD_UNFENCED and RF_LOAD_ALLOW_WORDS
  *   module  receives the handle, NULL on failure
  * Errors: RF_ERROR_FILE, RF_ERROR_FORMAT, RF_ERROR_REJECTED, RF_ERROR_UNSUPPORTED, RF_ERROR_LIMIT;
  * RF_ERROR_ARGUMENT for unknown flags. */

@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+typedef struct rf_arena rf_arena;
 typedef struct rf_policy rf_policy;
 
 /* By which operands the code of a domain may reach memory: rf_domain_options.addressing. */
@@ -64,11 +65,13 @@ typedef struct rf_domain_options {
     /* While it is not 0, calls end with RF_FAULT_INTERRUPT within some milliseconds; NULL: there is none. A
      * signal handler may set it; whoever set it puts it back. It stays for as long as the domain. */
     const volatile int *cancel;
+    rf_arena *arena; /* whose objects it may be given rights to (arena.h); all its modules are then of
+                        --isolation=words. NULL: none */
 } rf_domain_options;
 
 #ifdef __cplusplus
 #define RF_DOMAIN_OPTIONS_INIT \
-    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr }
+    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif

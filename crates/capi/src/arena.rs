@@ -1,0 +1,381 @@
+//! Arenas: objects that domains reach word for word, groups, policies of interfaces.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use ringfence::{Arena, HeldWords, Rights, WordsError, WordsGroup, WordsPolicy};
+
+use crate::arguments::{not_null, pointer, text};
+use crate::error::{border, status};
+use crate::function::{self, Value};
+use crate::handles::Table;
+use crate::objects::{self, DomainObject};
+use crate::region::{rights, write_out};
+use crate::status::{Failure, Status};
+
+static ARENAS: Table<Arena> = Table::new(0x5AC);
+static GROUPS: Table<Arc<WordsGroup>> = Table::new(0x5AD);
+static POLICIES: Table<WordsPolicy> = Table::new(0x5AE);
+static CALLS: Table<Arc<HeldWords>> = Table::new(0x5AF);
+
+fn bad(what: &str) -> Failure {
+    Failure::new(Status::ERROR_HANDLE, format!("not an open {what} handle"))
+}
+
+/// The arena behind a handle.
+pub(crate) fn arena(handle: *const c_void) -> Result<Arena, Failure> {
+    ARENAS.get(handle as u64).map_err(|_| bad("arena"))
+}
+
+fn group(handle: *const c_void) -> Result<Arc<WordsGroup>, Failure> {
+    GROUPS.get(handle as u64).map_err(|_| bad("group of an arena"))
+}
+
+fn policy(handle: *const c_void) -> Result<WordsPolicy, Failure> {
+    POLICIES.get(handle as u64).map_err(|_| bad("policy of an arena"))
+}
+
+fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, Failure> {
+    (!handle.is_null()).then(|| objects::domain(handle)).transpose()
+}
+
+impl From<WordsError> for Failure {
+    fn from(e: WordsError) -> Self {
+        let status = match &e {
+            WordsError::Length { .. }
+            | WordsError::Misaligned { .. }
+            | WordsError::NoArena
+            | WordsError::OtherArena => Status::ERROR_ARGUMENT,
+            WordsError::NoObject { .. } => Status::ERROR_RANGE,
+            WordsError::NotOwner { .. }
+            | WordsError::Closed(_)
+            | WordsError::NotMember(_)
+            | WordsError::Circle { .. } => Status::ERROR_RIGHTS,
+            WordsError::NoGroup(_) => Status::ERROR_HANDLE,
+            WordsError::InUse { .. } | WordsError::Inside => Status::ERROR_BUSY,
+            WordsError::Policy(_) => Status::ERROR_TEXT,
+            _ => Status::ERROR_LIMIT,
+        };
+        Self::new(status, e.to_string())
+    }
+}
+
+/// Stores a new handle.
+///
+/// # Safety
+/// `to` is writable.
+unsafe fn hand_out<T: Clone>(
+    table: &'static Table<T>,
+    value: T,
+    to: *mut *mut c_void,
+) -> Result<(), Failure> {
+    let handle = table
+        .insert(value)
+        .map_err(|_| Failure::new(Status::ERROR_LIMIT, "too many open handles"))?;
+    // SAFETY: the caller's promise.
+    unsafe { *to = pointer(handle) };
+    Ok(())
+}
+
+fn end<T: Clone>(table: &'static Table<T>, handle: *mut c_void, what: &str) -> Status {
+    status(|| match handle.is_null() {
+        true => Ok(()),
+        false => table.remove(handle as u64).map(drop).map_err(|_| bad(what)),
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `arena` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_create(length: u64, tables: u64, arena: *mut *mut c_void) -> Status {
+    status(|| {
+        not_null(arena, "arena")?;
+        // SAFETY: not null, so writable.
+        unsafe { *arena = ptr::null_mut() };
+        let made = match tables {
+            0 => Arena::new(length)?,
+            tables => Arena::limited(length, tables)?,
+        };
+        // SAFETY: not null, so writable.
+        unsafe { hand_out(&ARENAS, made, arena) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_destroy(handle: *mut c_void) -> Status {
+    end(&ARENAS, handle, "arena")
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_alloc(handle: *mut c_void, owner: *mut c_void, length: usize) -> *mut c_void {
+    border(
+        |_| ptr::null_mut(),
+        || {
+            let arena = arena(handle)?;
+            let address = match actor(owner)? {
+                None => arena.alloc(length as u64)?,
+                Some(owner) => arena.alloc_owned(&owner.domain, length as u64)?,
+            };
+            Ok(pointer(address))
+        },
+    )
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_free(handle: *mut c_void, actor: *mut c_void, object: *mut c_void) -> Status {
+    status(|| {
+        let (arena, actor) = (arena(handle)?, self::actor(actor)?);
+        if object.is_null() {
+            return Ok(());
+        }
+        let freed = match actor {
+            None => arena.free(object as u64),
+            Some(actor) => arena.free_as(&actor.domain, object as u64),
+        };
+        freed.map_err(|e| match e {
+            WordsError::NoObject { .. } => Failure::new(Status::ERROR_FREE, e.to_string()),
+            other => other.into(),
+        })
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_give(
+    handle: *mut c_void,
+    actor: *mut c_void,
+    domain: *mut c_void,
+    address: *const c_void,
+    length: usize,
+    number: i32,
+) -> Status {
+    status(|| {
+        let (arena, to, rights) = (arena(handle)?, objects::domain(domain)?, rights(number)?);
+        let (address, length) = (address as u64, length as u64);
+        Ok(match self::actor(actor)? {
+            None => arena.give(&to.domain, address, length, rights),
+            Some(actor) => arena.give_as(&actor.domain, &to.domain, address, length, rights),
+        }?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_give_group(
+    handle: *mut c_void,
+    actor: *mut c_void,
+    to: *mut c_void,
+    address: *const c_void,
+    length: usize,
+    number: i32,
+) -> Status {
+    status(|| {
+        let (arena, to, rights) = (arena(handle)?, group(to)?, rights(number)?);
+        let (address, length) = (address as u64, length as u64);
+        Ok(match self::actor(actor)? {
+            None => arena.give(&*to, address, length, rights),
+            Some(actor) => arena.give_as(&actor.domain, &*to, address, length, rights),
+        }?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_revoke(
+    handle: *mut c_void,
+    actor: *mut c_void,
+    address: *const c_void,
+    length: usize,
+) -> Status {
+    status(|| {
+        let (arena, address, length) = (arena(handle)?, address as u64, length as u64);
+        Ok(match self::actor(actor)? {
+            None => arena.revoke(address, length),
+            Some(actor) => arena.revoke_as(&actor.domain, address, length),
+        }?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_rights(handle: *mut c_void, domain: *mut c_void, address: *const c_void) -> i32 {
+    border(
+        |_| -1,
+        || {
+            let (arena, object) = (arena(handle)?, objects::domain(domain)?);
+            let rights: Rights = arena.rights_of(&object.domain, address as u64)?;
+            Ok(rights as i32)
+        },
+    )
+}
+
+/// See the header.
+///
+/// # Safety
+/// `to` is null or has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_overview(
+    handle: *mut c_void,
+    most: usize,
+    to: *mut c_char,
+    capacity: usize,
+) -> usize {
+    match arena(handle) {
+        // SAFETY: the caller's promise.
+        Ok(arena) => unsafe { write_out(to, capacity, || arena.overview(most)) },
+        Err(e) => border(|_| 0, || Err(e)),
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `group` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_group_create(
+    handle: *mut c_void,
+    open: i32,
+    group: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(group, "group")?;
+        // SAFETY: not null, so writable.
+        unsafe { *group = ptr::null_mut() };
+        let made = arena(handle)?.group(open != 0)?;
+        // SAFETY: not null, so writable.
+        unsafe { hand_out(&GROUPS, Arc::new(made), group) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_group_destroy(handle: *mut c_void) -> Status {
+    end(&GROUPS, handle, "group of an arena")
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_group_admit(
+    handle: *mut c_void,
+    actor: *mut c_void,
+    domain: *mut c_void,
+) -> Status {
+    status(|| {
+        let (group, object) = (group(handle)?, objects::domain(domain)?);
+        Ok(match actor {
+            none if none.is_null() => group.admit(&object.domain),
+            itself if itself == domain => group.join(&object.domain),
+            _ => {
+                let message = "a domain joins by itself, or the host (NULL) admits it";
+                return Err(Failure::new(Status::ERROR_RIGHTS, message));
+            }
+        }?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_group_expel(handle: *mut c_void, domain: *mut c_void) -> Status {
+    status(|| Ok(group(handle)?.expel(&objects::domain(domain)?.domain)?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_group_admit_group(handle: *mut c_void, inner: *mut c_void) -> Status {
+    status(|| Ok(group(handle)?.admit_group(&*group(inner)?)?))
+}
+
+/// See the header.
+///
+/// # Safety
+/// `source` is null or a string, `policy` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_policy_create(source: *const c_char, policy: *mut *mut c_void) -> Status {
+    status(|| {
+        not_null(policy, "policy")?;
+        // SAFETY: not null, so writable.
+        unsafe { *policy = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let made = WordsPolicy::parse(unsafe { text(source, "text") }?)?;
+        // SAFETY: not null, so writable.
+        unsafe { hand_out(&POLICIES, made, policy) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_policy_destroy(handle: *mut c_void) -> Status {
+    end(&POLICIES, handle, "policy of an arena")
+}
+
+/// See the header.
+///
+/// # Safety
+/// As `rf_domain_call`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_policy_call(
+    handle: *mut c_void,
+    domain: *mut c_void,
+    name: *const c_char,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Status {
+    status(|| {
+        let (policy, object) = (policy(handle)?, objects::domain(domain)?);
+        // SAFETY: the caller's promise, for all three.
+        unsafe {
+            let name = text(name, "name")?;
+            let callee = object.domain.function(name)?;
+            let integers = function::integers(arguments, count)?;
+            let _held = object.domain.enter_words(&policy, name, &integers)?;
+            function::call(&callee, arguments, count, result)
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string, `arguments` null or has `count` numbers, `call` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_call_create(
+    handle: *mut c_void,
+    domain: *mut c_void,
+    name: *const c_char,
+    arguments: *const u64,
+    count: usize,
+    call: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(call, "call")?;
+        // SAFETY: not null, so writable.
+        unsafe { *call = ptr::null_mut() };
+        let (policy, object) = (policy(handle)?, objects::domain(domain)?);
+        if count > 0 {
+            not_null(arguments, "arguments")?;
+        }
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, "name") }?;
+        let list = match count {
+            0 => &[][..],
+            // SAFETY: the caller's promise.
+            _ => unsafe { std::slice::from_raw_parts(arguments, count) },
+        };
+        let held = object.domain.enter_words(&policy, name, list)?;
+        // SAFETY: not null, so writable.
+        unsafe { hand_out(&CALLS, Arc::new(held), call) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_call_destroy(handle: *mut c_void) -> Status {
+    end(&CALLS, handle, "call of an arena")
+}
