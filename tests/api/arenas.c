@@ -137,6 +137,7 @@ static void policies(rf_domain *a) {
     args[1] = rf_value_i32(33);
     CHECK_STATUS(rf_arena_policy_call(policy, a, "handle", args, 2, &r), RF_FAULT_ACCESS);
     CHECK(rf_error()->address == (uintptr_t)(req->cb + 32) && req->cb[32] == 0 && !strcmp(rf_error()->function, "handle"));
+    CHECK(strstr(rf_error()->message, "handle(req: struct request, n: number) writes req->cb[33]"));
     CHECK(rf_arena_rights(arena, a, req->cb) == RF_RIGHTS_NONE);
     CHECK_STATUS(rf_domain_reset(a), RF_OK);
     CHECK_STATUS(rf_arena_policy_call(policy, a, "flags_of_all", args, 1, &r), RF_ERROR_TEXT);

@@ -334,8 +334,18 @@ pub unsafe extern "C" fn rf_arena_policy_call(
             let name = text(name, "name")?;
             let callee = object.domain.function(name)?;
             let integers = function::integers(arguments, count)?;
-            let _held = object.domain.enter_words(&policy, name, &integers)?;
-            function::call(&callee, arguments, count, result)
+            let held = object.domain.enter_words(&policy, name, &integers)?;
+            let called = function::call(&callee, arguments, count, result);
+            drop(held);
+            called.map_err(|failure| {
+                let report = failure
+                    .outcome()
+                    .and_then(|e| object.domain.explain_words(e, Some((&policy, name, &integers))));
+                match report {
+                    Some(report) => failure.with(&report),
+                    None => failure,
+                }
+            })
         }
     })
 }

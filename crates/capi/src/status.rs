@@ -104,6 +104,17 @@ impl Failure {
         }
     }
 
+    /// What became of the call, if it is one's failure.
+    pub(crate) fn outcome(&self) -> Option<&CallError> {
+        self.outcome.as_ref()
+    }
+
+    /// The same with more lines for a person to read.
+    pub(crate) fn with(self, more: &str) -> Self {
+        let message = Some(format!("{self}\n{more}"));
+        Self { message, ..self }
+    }
+
     /// What strangers may be shown: without addresses, paths and the host's own words.
     pub(crate) fn public(&self) -> String {
         match &self.outcome {

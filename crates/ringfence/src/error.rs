@@ -37,6 +37,14 @@ pub enum Error {
     /// An operation on shared memory was refused.
     #[error(transparent)]
     Region(#[from] RegionError),
+    /// A call by a policy touched what the policy does not say.
+    #[error("{source}\n{report}")]
+    Denied {
+        /// Which field of whose object, the rights that were there, and the line that the policy lacks.
+        report: String,
+        /// The fault.
+        source: CallError,
+    },
     /// Rights to words were refused.
     #[error(transparent)]
     Words(#[from] crate::WordsError),

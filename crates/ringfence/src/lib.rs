@@ -113,4 +113,4 @@ pub use ringfence_runtime::{EndCall, policy::NoPolicy};
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};
-pub use words::{Arena, FuncBy, HeldWords, InArena, Recipient, WordsGroup, WordsPolicy};
+pub use words::{Arena, FuncBy, HeldWords, InArena, Recipient, WordsGroup, WordsLearner, WordsPolicy};

@@ -13,7 +13,7 @@ use ringfence_words::TypeId;
 use ringfence_words::policy::{Policy, structure};
 
 use crate::value::{Arguments, Return, Value, for_each_arity};
-use crate::{Domain, DomainError, Error, Func, Imports, Untrusted};
+use crate::{Access, CallError, Domain, DomainError, Error, FaultKind, Func, Imports, Untrusted};
 
 /// The rights of a call by a policy: see [`Domain::enter_words`].
 pub use ringfence_runtime::Held as HeldWords;
@@ -84,6 +84,21 @@ impl Arena {
     /// [`WordsError::Full`], [`WordsError::Length`].
     pub fn alloc(&self, len: u64) -> Result<u64, WordsError> {
         self.0.alloc(len)
+    }
+
+    /// A place for an object of a structure that the policy knows, `request` for `struct request`: reports name its fields.
+    ///
+    /// # Errors
+    /// As for [`alloc`](Self::alloc); [`WordsError::Policy`]: there is no such structure.
+    pub fn alloc_as(&self, policy: &WordsPolicy, structure: &str) -> Result<u64, WordsError> {
+        let layout = policy.0.structure(structure);
+        let layout = layout.ok_or_else(|| {
+            WordsError::Policy(format!("the policy has no struct {structure}: declare it there"))
+        })?;
+        let kind = self
+            .0
+            .name_type(&format!("struct {structure}"), Some(layout.clone()));
+        self.0.alloc_for(Party::Host, layout.size, kind)
     }
 
     /// A place for `len` bytes, zeroed, that `owner` owns: it may read and write it, may give rights to it away, and takes it along when it
@@ -457,6 +472,71 @@ impl Domain {
         })
     }
 
+    /// From now on the domain is denied nothing of its arena, and what its calls touch is noted, until what is returned is dropped: so a policy
+    /// is found that a run needs. `signatures` has the functions' parameters, `handle(req: struct request, n: number)`, and structures. One
+    /// domain in a process learns at a time; another waits.
+    ///
+    /// The fence holds as ever; rights to words do not. It is for a module that was let into the arena anyway.
+    ///
+    /// # Errors
+    /// [`WordsError::NoArena`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Arena, Domain, WordsPolicy};
+    /// # fn example(arena: &Arena, domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// let signatures = WordsPolicy::parse("fill(to: bytes, n: number)")?;
+    /// let fill = domain.func::<(u64, u64), ()>("fill")?;
+    /// let object = arena.alloc(64)?;
+    /// let mut learner = domain.learn_words(&signatures)?;
+    /// learner.call("fill", &[object, 32], || fill.call(object, 32))?;
+    /// println!("{}", learner.policy()?); // fill(to: bytes, n: number) writes to[32]; keeps nothing
+    /// # Ok(()) }
+    /// ```
+    pub fn learn_words(&self, signatures: &WordsPolicy) -> Result<WordsLearner, WordsError> {
+        let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
+        Ok(WordsLearner {
+            learner: domain.learn_words(&signatures.0)?,
+            declarations: signatures.0.declarations(),
+        })
+    }
+
+    /// What is known of an access that ended a call: who, where in the source, which field of whose object, the rights that were there, and, if
+    /// the call was one by a policy, the line that this lacks. `None` for other errors. In several lines.
+    #[must_use]
+    pub fn explain_words(
+        &self,
+        error: &CallError,
+        call: Option<(&WordsPolicy, &str, &[u64])>,
+    ) -> Option<String> {
+        let CallError::Fault(fault) = error else {
+            return None;
+        };
+        let FaultKind::Denied {
+            address,
+            access,
+            len,
+            rights,
+        } = fault.kind
+        else {
+            return None;
+        };
+        let domain = self.0.window(Feature::Words).ok()?;
+        let missing = call.map(|(policy, function, arguments)| (&*policy.0, function, arguments));
+        let len = u64::from(len.max(1));
+        let mut denied = domain
+            .denied_words(address, len, access == Access::Write, missing)
+            .ok()?;
+        // As they were then: by now the call, and its rights, are gone.
+        denied.rights = rights;
+        denied.module = fault.domain.clone();
+        if let Some(frame) = fault.backtrace().into_iter().next() {
+            denied.line = frame.file.zip(frame.line);
+            denied.function = frame.function;
+        }
+        Some(denied.to_string())
+    }
+
     /// A call of `function` with these arguments (pointers and numbers as they are in registers) is about to begin: what the policy says is
     /// given until what is returned is dropped. For calls that are made another way than by [`func_by`](Self::func_by).
     ///
@@ -471,6 +551,30 @@ impl Domain {
     ) -> Result<HeldWords, WordsError> {
         let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
         domain.enter_words(&policy.0, function, arguments)
+    }
+}
+
+/// What a domain's calls touch of its arena: see [`Domain::learn_words`].
+#[derive(Debug)]
+pub struct WordsLearner {
+    learner: runtime::Learner,
+    declarations: String,
+}
+
+impl WordsLearner {
+    /// Makes a call of `function` with these arguments (pointers and numbers as they are in registers), which `call` is, and notes what it
+    /// touched.
+    pub fn call<T>(&mut self, function: &str, arguments: &[u64], call: impl FnOnce() -> T) -> T {
+        self.learner.call(function, arguments, call)
+    }
+
+    /// The policy that the calls needed, to be read and then used: structures, a line for each function, and a comment for each that touched
+    /// what its parameters do not lead to.
+    ///
+    /// # Errors
+    /// [`WordsError::Policy`]: a call made more different accesses than are noted, 65,536.
+    pub fn policy(&self) -> Result<String, WordsError> {
+        Ok(self.declarations.clone() + &self.learner.text()?)
     }
 }
 
@@ -497,11 +601,20 @@ macro_rules! call_by {
             /// Calls the function, with the rights that its policy says for as long as it runs.
             ///
             /// # Errors
-            /// [`Error::Words`] if these are not to be had, and then nothing is called; [`Error::Call`].
+            /// [`Error::Words`] if these are not to be had, and then nothing is called; [`Error::Denied`] if it touches more; [`Error::Call`].
             #[allow(non_snake_case, clippy::too_many_arguments)]
             pub fn call(&self, $($t: $t),*) -> Result<Untrusted<R>, Error> {
-                let _held = self.domain.enter_words(&self.policy, &self.name, &[$($t.to_bits()),*])?;
-                Ok(self.func.call($($t),*)?)
+                let arguments = [$($t.to_bits()),*];
+                let held = self.domain.enter_words(&self.policy, &self.name, &arguments)?;
+                let result = self.func.call($($t),*);
+                drop(held);
+                result.map_err(|source| {
+                    let call = Some((&self.policy, &*self.name, &arguments[..]));
+                    match self.domain.explain_words(&source, call) {
+                        Some(report) => Error::Denied { report, source },
+                        None => source.into(),
+                    }
+                })
             }
         }
     };

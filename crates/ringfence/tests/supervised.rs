@@ -3,8 +3,8 @@
 mod support;
 
 use ringfence::{
-    Access, Arena, CallError, Domain, Error, FaultKind, Imports, LoadOptions, Module, Rights, WordsError,
-    WordsPolicy,
+    Access, Arena, CallError, Domain, Error, FaultKind, Imports, LoadOptions, Module, Ptr, Rights,
+    WordsError, WordsPolicy,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -245,7 +245,7 @@ fn a_call_brings_its_rights_along() {
     let packet = arena.alloc(144).expect("a packet");
     fill.call(packet, 32).expect("its part");
     assert_eq!(domain.word_rights(packet), Rights::None, "gone with the call");
-    let Err(Error::Call(error)) = fill.call(packet, 33) else {
+    let Err(Error::Denied { source: error, .. }) = fill.call(packet, 33) else {
         panic!("the 33rd byte was written")
     };
     assert_eq!(denied(&error), (packet + 32, Access::Write, Rights::None));
@@ -259,7 +259,7 @@ fn a_call_brings_its_rights_along() {
         .expect("a node");
     let sum = domain.func_by::<(u64,), u32>("sum", &policy).expect("a function");
     // It reads the last one's pointer, too, which the policy does not say.
-    let Err(Error::Call(error)) = sum.call(first.address()) else {
+    let Err(Error::Denied { source: error, .. }) = sum.call(first.address()) else {
         panic!("the end of the list was read")
     };
     assert_eq!(denied(&error).0, next);
@@ -267,7 +267,7 @@ fn a_call_brings_its_rights_along() {
     let peek = domain
         .func_by::<(u64,), u32>("peek", &policy)
         .expect("a function");
-    let Err(Error::Call(error)) = peek.call(first.address()) else {
+    let Err(Error::Denied { source: error, .. }) = peek.call(first.address()) else {
         panic!("the secret was read")
     };
     assert_eq!(denied(&error), (next + 12, Access::Read, Rights::None));
@@ -330,7 +330,7 @@ fn objects_of_running_calls_stay() {
     twice.call(at).expect("in use, so still there");
     assert!(tried.load(Ordering::Relaxed));
     revokes.store(true, Ordering::Relaxed);
-    let Err(Error::Call(error)) = twice.call(at) else {
+    let Err(Error::Denied { source: error, .. }) = twice.call(at) else {
         panic!("read after its rights were taken")
     };
     assert_eq!(denied(&error), (at, Access::Read, Rights::None));
@@ -392,4 +392,118 @@ fn tables_have_a_limit() {
         (rights_of(&domain, at + 4096), rights_of(&domain, at + 8192)),
         (Rights::Read, Rights::None)
     );
+}
+
+#[test]
+fn a_run_teaches_its_policy_which_suffices() {
+    needs!(Words);
+    let arena = Arena::new(1 << 20).expect("an arena");
+    let domain = domain(&arena);
+    let signatures = WordsPolicy::parse(
+        "struct node 16 { next @0 struct node*; value @8 4; secret @12 4 }\n\
+         fill(to: bytes, n: number)\n\
+         peek(n: struct node)\n\
+         length(s: text)",
+    )
+    .expect("signatures");
+    let packet = arena.alloc(144).expect("a packet");
+    let last = arena.put([0_u32, 0, 5, 99]).expect("a node");
+    let next = last.address();
+    let first = arena
+        .put([next as u32, (next >> 32) as u32, 3, 98])
+        .expect("a node");
+    let text = arena.put(*b"twelve bytes\0\0\0\0").expect("a text");
+    let fill = domain.func::<(u64, u64), ()>("fill").expect("a function");
+    let peek = domain.func::<(u64,), u32>("peek").expect("a function");
+    let length = domain.func::<(u64,), u32>("length").expect("a function");
+    let mut learner = domain.learn_words(&signatures).expect("it learns");
+    learner
+        .call("fill", &[packet, 32], || fill.call(packet, 32))
+        .expect("allowed");
+    let secret = learner.call("peek", &[first.address()], || peek.call(first.address()));
+    assert_eq!(secret.expect("allowed").into_inner_unchecked(), 99);
+    let twelve = learner.call("length", &[text.address()], || length.call(text.address()));
+    assert_eq!(twelve.expect("allowed").into_inner_unchecked(), 12);
+    let learned = learner.policy().expect("all noted");
+    for line in [
+        "fill(to: bytes, n: number) writes to[32]; keeps nothing",
+        "peek(n: struct node) reads n->next->secret; keeps nothing",
+        "length(s: text) reads s as string; keeps nothing",
+    ] {
+        assert!(learned.contains(line), "{learned}");
+    }
+    drop(learner);
+    // Nothing was granted by it.
+    assert_eq!(rights_of(&domain, packet), Rights::None);
+    let policy = WordsPolicy::parse(&learned).expect("it is one");
+    let fill = domain
+        .func_by::<(u64, u64), ()>("fill", &policy)
+        .expect("a function");
+    fill.call(packet, 32).expect("as it was learned");
+    let error = fill.call(packet, 33).expect_err("not learned").to_string();
+    assert!(
+        error.contains("a policy that allows it: fill(to: bytes, n: number) writes to[33]"),
+        "{error}"
+    );
+    domain.reset().expect("a reset");
+    let peek = domain
+        .func_by::<(u64,), u32>("peek", &policy)
+        .expect("a function");
+    peek.call(first.address()).expect("as it was learned");
+    let length = domain
+        .func_by::<(u64,), u32>("length", &policy)
+        .expect("a function");
+    length.call(text.address()).expect("as it was learned");
+}
+
+#[test]
+fn a_denial_tells_where_what_and_what_is_missing() {
+    needs!(Words);
+    let arena = Arena::new(1 << 20).expect("an arena");
+    let domain = domain(&arena);
+    let policy = WordsPolicy::parse(
+        "struct node 16 { next @0 struct node*; value @8 4; secret @12 4 }\n\
+         sum(n: struct node) reads n->value; keeps nothing",
+    )
+    .expect("a policy");
+    let node = arena.alloc_as(&policy, "node").expect("a node");
+    let sum = domain.func_by::<(u64,), u32>("sum", &policy).expect("a function");
+    let error = sum.call(node).expect_err("it follows the list").to_string();
+    for part in [
+        "sum",
+        "may not read struct node.next, 8 bytes",
+        "the object: 16 bytes at 0x0 of the host",
+        "it has: no rights",
+        "a policy that allows it: sum(n: struct node) reads n->next",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(arena.alloc_as(&policy, "nodes").is_err());
+}
+
+#[test]
+fn the_host_is_no_way_around_the_tables() {
+    needs!(Words);
+    let arena = Arena::new(1 << 20).expect("an arena");
+    let domain = domain(&arena);
+    let at = arena.alloc(64).expect("an object");
+    domain.give_words(at, 64, Rights::Write).expect("rights");
+    // What the host reads and writes for a domain, system calls' buffers among it, is memory of its window, and objects are not in it: neither
+    // by the host's address, nor where the lower half leads, nor in the view, nor in the table.
+    let memory = domain.memory();
+    let alias = memory.base() + (at & 0xFFFF_FFFF);
+    for address in [at, alias, alias + 0x7FFF_0000, memory.base() + 0x7FFF_0000] {
+        assert!(
+            memory.read::<u32>(Ptr::from_address(address)).is_err(),
+            "{address:#x}"
+        );
+        assert!(
+            memory.write::<u32>(Ptr::from_address(address), 1).is_err(),
+            "{address:#x}"
+        );
+    }
+    // The table can be read, as the domain does, and not be written.
+    let table = alias + 0x2000_0000;
+    assert!(memory.write::<u8>(Ptr::from_address(table), 0xFF).is_err());
+    assert_eq!(rights_of(&domain, at + 64), Rights::None);
 }

@@ -173,6 +173,12 @@ impl Policy {
         self.functions.keys().map(String::as_str)
     }
 
+    /// Its structures, as they are declared: with these lines, functions' lines need no debug information.
+    pub fn declarations(&self) -> String {
+        let all = self.structures.iter();
+        all.map(|(name, s)| show::structure(name, s) + "\n").collect()
+    }
+
     /// The structure of that name.
     pub fn structure(&self, name: &str) -> Option<&Structure> {
         self.structures.get(name)

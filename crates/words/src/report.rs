@@ -80,6 +80,8 @@ pub struct Denied {
     pub write: bool,
     /// The object, if there is one.
     pub object: Option<Object>,
+    /// The first byte that it may not, from the arena's start.
+    pub first: u64,
     /// Its type and field.
     pub what: Option<String>,
     /// The rights that were there: the least of its words.
@@ -116,6 +118,7 @@ impl Denied {
             at,
             len,
             write,
+            first: (u64::from(first) * WORD).max(at),
             what,
             rights: supervisor.rights(domain, first),
             missing: None,

@@ -15,12 +15,13 @@ use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{clock, host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
-use crate::words::{Arena, Attached, Held};
+use crate::words::{Arena, Attached, Held, Learner, Missing};
 use image::{import_table, map_image, relocate_all};
 use ringfence_core::error::{CallError, DomainError, MemoryError, WordsError};
 use ringfence_core::policy::{NoPolicy, SyscallHandler};
 use ringfence_core::{DomainId, Grantee, Party, Rights};
 use ringfence_isa::{PAGE, window, words};
+use ringfence_words::Denied;
 use ringfence_words::policy::Policy;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
@@ -602,6 +603,31 @@ impl Domain {
     ) -> Result<Held, WordsError> {
         let attached = self.0.words().ok_or(WordsError::NoArena)?;
         attached.enter(policy, function, arguments)
+    }
+
+    /// From now on the domain is denied nothing of its arena, and what its calls touch is noted, until what is returned is dropped.
+    /// `signatures` has the functions' parameters. Waits while another domain learns.
+    ///
+    /// # Errors
+    /// [`WordsError::NoArena`].
+    pub fn learn_words(&self, signatures: &Policy) -> Result<Learner, WordsError> {
+        let attached = self.0.words().ok_or(WordsError::NoArena)?;
+        Ok(attached.learn(signatures.clone()))
+    }
+
+    /// What the arena's rules know of an access that was denied.
+    ///
+    /// # Errors
+    /// [`WordsError::NoArena`].
+    pub fn denied_words(
+        &self,
+        address: u64,
+        len: u64,
+        write: bool,
+        missing: Missing<'_>,
+    ) -> Result<Denied, WordsError> {
+        let attached = self.0.words().ok_or(WordsError::NoArena)?;
+        Ok(attached.denied(address, len, write, missing))
     }
 
     /// What the domain may do with the word of its [`Arena`] at `address`.

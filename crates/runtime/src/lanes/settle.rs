@@ -5,7 +5,7 @@
 //! asked again, when it has gone on.
 
 use crate::lanes::lane::Lane;
-use crate::lanes::{all, gate, tick, watchdog};
+use crate::lanes::{all, gate, tested, tick, watchdog};
 use crate::os::clock;
 use ringfence_isa::words::{CMOV, TEST, TEST_LEN};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -90,28 +90,8 @@ pub(crate) fn answer(lane: &Lane, rip: u64) {
 /// begins with a test of its own before it reaches the view.
 fn behind_test(rip: u64) -> bool {
     let mut code = [0_u8; TEST_LEN + CMOV.len()];
-    let to = libc::iovec {
-        iov_base: code.as_mut_ptr().cast(),
-        iov_len: code.len(),
-    };
-    let from = libc::iovec {
-        iov_base: rip.wrapping_sub(code.len() as u64) as *mut _,
-        iov_len: code.len(),
-    };
     // By the kernel: the handler blocks faults.
-    // SAFETY: reads the process's own memory into ours; what is not mapped is an error.
-    let read = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            libc::getpid(),
-            &raw const to,
-            1_u64,
-            &raw const from,
-            1_u64,
-            0_u64,
-        )
-    };
-    if read != code.len() as i64 {
+    if !tested::read(rip.wrapping_sub(code.len() as u64), &mut code) {
         return true;
     }
     let (whole, last) = (code, &code[CMOV.len()..]);

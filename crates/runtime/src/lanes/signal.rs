@@ -2,6 +2,7 @@
 
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
+use crate::lanes::learn;
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::settle;
 use crate::lanes::tick::{self, Origin};
@@ -473,6 +474,13 @@ unsafe extern "C" fn fault_handler(
             let gate_fault = gate::contains(rip)
                 && page_fault
                 && (in_window(address) || lane.berth.below_control(address));
+            if page_fault
+                && in_window(rip)
+                && let Some(r11) = learn::goes_on(lane, &registers(c).general, rip, address)
+            {
+                c.uc_mcontext.gregs[libc::REG_R11 as usize] = i64::from(r11);
+                return;
+            }
             if in_window(rip) || gate_fault {
                 leave(lane, c, signal, i, 0);
                 return;

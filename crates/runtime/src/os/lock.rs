@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum Rank {
+    /// A domain learns what it touches.
+    Learning,
     /// Handlers of fork are being registered.
     Fork,
     /// Those of the supervisor are.

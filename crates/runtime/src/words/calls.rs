@@ -3,6 +3,7 @@
 use super::table::WORD;
 use super::{Attached, Held, Shared, State};
 use ringfence_core::{Grantee, Party, Rights, WordsError};
+use ringfence_words::Denied;
 use ringfence_words::policy::{Memory, Policy};
 use std::ops::Range;
 
@@ -39,7 +40,29 @@ impl Memory for View<'_> {
     }
 }
 
+/// Of a call that was made: its policy, its function, its arguments.
+pub type Missing<'a> = Option<(&'a Policy, &'a str, &'a [u64])>;
+
 impl Attached {
+    /// What is known of an access that was denied, with the line that the policy of the call lacks.
+    pub(crate) fn denied(&self, address: u64, len: u64, write: bool, missing: Missing<'_>) -> Denied {
+        let state = self.arena.0.state.lock();
+        let at = address.saturating_sub(self.arena.0.host);
+        let found = Denied::look_up(&state.words, &state.types, self.id, at, len, write);
+        match missing {
+            None => found,
+            Some((policy, function, arguments)) => {
+                let view = View {
+                    shared: &self.arena.0,
+                    state: &state,
+                };
+                // The word that was not granted, where the access began before it.
+                let first = found.first.max(at) + self.arena.0.host;
+                found.suggest(policy, function, arguments, first, &view)
+            }
+        }
+    }
+
     /// A call of a function begins, with these arguments, and what the policy says of it. What it keeps stays; the rest goes with what is
     /// returned.
     pub(crate) fn enter(

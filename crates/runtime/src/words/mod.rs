@@ -3,6 +3,7 @@
 //! Who may do what is decided in one place, the supervisor (`ringfence_words`); the tables that accesses are tested by are told.
 
 mod calls;
+mod learn;
 mod table;
 mod tables;
 #[cfg(test)]
@@ -12,10 +13,13 @@ use crate::lanes::settle::settle;
 use crate::os::lock::{Lock, Rank};
 use crate::os::{backed, sys};
 use crate::place::room::Room;
+pub use calls::Missing;
+pub use learn::Learner;
 use ringfence_core::error::HostError;
 use ringfence_core::{DomainId, Grantee, GroupId, Party, Rights, WordsError};
 use ringfence_isa::{window, words};
-use ringfence_words::{Call, Error, Object, Supervisor, TypeId};
+use ringfence_words::policy::Structure;
+use ringfence_words::{Call, Error, Object, Supervisor, TypeId, Types};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -56,6 +60,7 @@ struct Shared {
 struct State {
     free: Room,
     words: Supervisor<Tables>,
+    types: Types,
     domains: u64,
     /// Places of objects that are gone, in which a thread may still make an access; and the windows whose threads.
     limbo: Vec<(Range<u32>, Vec<u64>)>,
@@ -110,6 +115,7 @@ impl Arena {
         let state = State {
             free: Room::new(0, len),
             words: Supervisor::new(Tables::new(tables), len.into(), tables as usize),
+            types: Types::default(),
             domains: 0,
             limbo: Vec::new(),
         };
@@ -148,6 +154,12 @@ impl Arena {
             return Err(self.told(e));
         }
         Ok(address)
+    }
+
+    /// The number of a type, for reports: `struct request`, say, with its layout.
+    #[must_use]
+    pub fn name_type(&self, name: &str, layout: Option<Structure>) -> TypeId {
+        self.0.state.lock().types.number(name, layout)
     }
 
     /// As [`alloc_for`](Self::alloc_for), for the host.

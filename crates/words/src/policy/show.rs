@@ -1,6 +1,6 @@
 //! Policies as text, as they are read.
 
-use super::{Clause, Count, Extent, Function, ParameterKind, Place};
+use super::{Clause, Count, Extent, Field, Function, Kind, ParameterKind, Place, Structure};
 use ringfence_core::Rights;
 use std::fmt::Write;
 
@@ -30,6 +30,32 @@ pub(crate) fn clause(function: &Function, clause: &Clause) -> String {
         "reads"
     };
     format!("{verb} {}", place(function, &clause.place))
+}
+
+/// A structure's declaration.
+pub(crate) fn structure(name: &str, structure: &Structure) -> String {
+    let kind = |f: &Field| match &f.kind {
+        Kind::Structure(name) if !name.is_empty() && f.size == f.element => {
+            format!("struct {name} {}", f.size)
+        }
+        Kind::Pointer { text: true, .. } if f.size == f.element => "char*".into(),
+        Kind::Pointer {
+            structure: Some(name),
+            ..
+        } if f.size == f.element => format!("struct {name}*"),
+        Kind::Pointer { size: 0, .. } if f.size == f.element => "void*".into(),
+        Kind::Pointer { size, .. } if f.size == f.element => format!("{size}*"),
+        _ if f.element > 0 && f.size != f.element => format!("{}[{}]", f.element, f.size / f.element),
+        _ => f.size.to_string(),
+    };
+    let field = |f: &Field| format!("{} @{} {}", f.name, f.offset, kind(f));
+    let fields: Vec<String> = structure
+        .fields
+        .iter()
+        .filter(|f| f.size > 0)
+        .map(field)
+        .collect();
+    format!("struct {name} {} {{ {} }}", structure.size, fields.join("; "))
 }
 
 /// A function's name with its parameters.

@@ -1,0 +1,130 @@
+//! The instructions by which code of the words mode reaches an arena, as they stand in front of an access: which it was.
+
+use ringfence_isa::words::{self, CMOV, TEST, TEST_LEN};
+
+/// A test and its move.
+const STEP: usize = TEST_LEN + CMOV.len();
+
+/// What is to be read of the code in front of an instruction.
+pub(crate) const BEFORE: usize = 2 * STEP + 32;
+
+/// An access, by its tests.
+pub(crate) struct Tested {
+    pub write: bool,
+    pub len: u8,
+    /// Whether the instruction is not the access, but a test.
+    pub at_test: bool,
+    /// How many tests stand there, up to the instruction.
+    pub tests: u8,
+    /// Where they begin in the code in front of it.
+    pub from: usize,
+}
+
+/// What access the instruction at `here` makes, or prepares; `None` if there is no test.
+pub(crate) fn access(before: &[u8], here: &[u8]) -> Option<Tested> {
+    let mut from = before.len();
+    let at_test = here.starts_with(&TEST);
+    let mut bit = at_test.then(|| here[TEST_LEN - 1]);
+    let mut tests = u8::from(at_test);
+    while let Some(start) = from.checked_sub(STEP)
+        && before[start..].starts_with(&TEST)
+        && before[start + TEST_LEN..].starts_with(&CMOV)
+    {
+        bit = bit.or(Some(before[start + TEST_LEN - 1]));
+        tests += 1;
+        from = start;
+    }
+    let bit = bit?;
+    let class = (bit | bit >> 4).trailing_zeros() as usize & 3;
+    let one = [1, 4, 8, 16][class];
+    let len = match (tests, class) {
+        (2, 2) => 10,
+        (2, _) => 2 * one,
+        _ => one,
+    };
+    Some(Tested {
+        write: bit >= words::WRITE,
+        len,
+        at_test,
+        tests,
+        from,
+    })
+}
+
+/// The address that the `leal` computed that stands in front of the tests.
+pub(crate) fn effective(before: &[u8], registers: &[u64; 16]) -> Option<u32> {
+    // `cmpl $LOCAL, %r11d; jge` in front of the tests.
+    const COMPARE: [u8; 3] = [0x41, 0x81, 0xFB];
+    let mut end = before.len();
+    for jump in [2, 6] {
+        let start = end.checked_sub(jump + 7)?;
+        if before[start..].starts_with(&COMPARE) && matches!(before[start + 7], 0x7D | 0x0F) {
+            end = start;
+            break;
+        }
+    }
+    // `pushq %rax; lahf; seto %al` if the flags wait: then rax has changed.
+    const WAIT: [u8; 5] = [0x50, 0x9F, 0x0F, 0x90, 0xC0];
+    let waits = before[..end].ends_with(&WAIT);
+    if waits {
+        end -= WAIT.len();
+    }
+    let changed = |r: usize| r == 11 || waits && r == 0;
+    (3..=9).find_map(|len| {
+        let lea = &before[end.checked_sub(len)?..end];
+        let [rex @ 0x44..=0x47, 0x8D, modrm, rest @ ..] = lea else {
+            return None;
+        };
+        if modrm >> 3 & 7 != 3 || modrm >> 6 == 3 {
+            return None;
+        }
+        let (mode, rm) = (modrm >> 6, modrm & 7);
+        let (base, index, scale, rest) = match (rm, rest) {
+            (4, [sib, rest @ ..]) => {
+                let index = usize::from(sib >> 3 & 7 | (rex & 2) << 2);
+                let base = (mode != 0 || sib & 7 != 5).then(|| usize::from(sib & 7 | (rex & 1) << 3));
+                (base, (index != 4).then_some(index), sib >> 6, rest)
+            }
+            (4, []) => return None,
+            (5, _) if mode == 0 => return None,
+            _ => (Some(usize::from(rm | (rex & 1) << 3)), None, 0, rest),
+        };
+        let displacement = match (mode, base, rest) {
+            (0, Some(_), []) => 0,
+            (1, _, [byte]) => i32::from(*byte as i8) as u32,
+            (2, _, [a, b, c, d]) | (0, None, [a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]),
+            _ => return None,
+        };
+        if base.into_iter().chain(index).any(changed) {
+            return None;
+        }
+        let value = |r: Option<usize>| r.map_or(0, |r| registers[r] as u32);
+        let sum = value(base).wrapping_add(value(index) << scale);
+        Some(sum.wrapping_add(displacement))
+    })
+}
+
+/// Reads the process's own memory by the kernel, so that nothing faults. Whether all of it is there.
+pub(crate) fn read(at: u64, to: &mut [u8]) -> bool {
+    let into = libc::iovec {
+        iov_base: to.as_mut_ptr().cast(),
+        iov_len: to.len(),
+    };
+    let from = libc::iovec {
+        iov_base: at as *mut _,
+        iov_len: to.len(),
+    };
+    // SAFETY: writes to `to` only; what is not mapped is an error.
+    let read = unsafe {
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            libc::getpid(),
+            &raw const into,
+            1_u64,
+            &raw const from,
+            1_u64,
+            0_u64,
+        )
+    };
+    read == to.len() as i64
+}
