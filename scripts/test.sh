@@ -218,6 +218,8 @@ if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 captures demo-functions; then
     step captures integrations/packet-filter/test/captures.sh "${share[@]}"
     step demo-functions bash -c 'cargo build --release --quiet -p ringfence-packet-filter --examples && integrations/packet-filter/demo.sh'
 fi
+# rights to single words, as people meet them
+step demo-words bash -c 'cargo build --release --quiet -p ringfence --example words && examples/words/demo.sh'
 # the image server: its tests need its module, and its page a browser
 step transcode apps/transcode/test/run.sh
 step demo apps/demo/run.sh --smoke
