@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ringfence::{Arena, HeldWords, Rights, WordsError, WordsGroup, WordsPolicy};
 
+use crate::arenas::{ARENAS, arena};
 use crate::arguments::{not_null, pointer, text};
 use crate::error::{border, status};
 use crate::function::{self, Value};
@@ -14,18 +15,12 @@ use crate::objects::{self, DomainObject};
 use crate::region::{rights, write_out};
 use crate::status::{Failure, Status};
 
-static ARENAS: Table<Arena> = Table::new(0x5AC);
 static GROUPS: Table<Arc<WordsGroup>> = Table::new(0x5AD);
 static POLICIES: Table<WordsPolicy> = Table::new(0x5AE);
 static CALLS: Table<Arc<HeldWords>> = Table::new(0x5AF);
 
 fn bad(what: &str) -> Failure {
     Failure::new(Status::ERROR_HANDLE, format!("not an open {what} handle"))
-}
-
-/// The arena behind a handle.
-pub(crate) fn arena(handle: *const c_void) -> Result<Arena, Failure> {
-    ARENAS.get(handle as u64).map_err(|_| bad("arena"))
 }
 
 fn group(handle: *const c_void) -> Result<Arc<WordsGroup>, Failure> {

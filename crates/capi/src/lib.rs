@@ -13,6 +13,7 @@
 static MEMORY: ringfence::Reserve = ringfence::Reserve::system();
 
 mod arena;
+mod arenas;
 mod arguments;
 mod backend;
 mod call;

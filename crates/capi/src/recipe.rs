@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use ringfence::{Arena, Cancel, Domain, DomainOptions, Imports, Member, Module, OnFailure, Signature};
 
-use crate::arena::arena;
+use crate::arenas::arena;
 use crate::arguments::{pointer, text};
 use crate::caller::{Import, provided, read_imports};
 use crate::handles::LateHandle;

@@ -1,6 +1,7 @@
 //! What one thread needs inside one domain, what all threads share, and what interrupts them.
 
 pub(crate) mod all;
+pub(crate) mod answer;
 pub(crate) mod credit;
 pub(crate) mod first;
 pub(crate) mod gate;

@@ -1,10 +1,10 @@
 //! Signals: a crash of a domain ends its call, everything else goes where it went before.
 
+use crate::lanes::answer;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::learn;
 use crate::lanes::raw_fault::RawFault;
-use crate::lanes::settle;
 use crate::lanes::tick::{self, Origin};
 use crate::os::lock::{Lock, Rank};
 use crate::os::{guarded, sys};
@@ -545,7 +545,7 @@ fn end_call(signal: i32, i: &libc::siginfo_t, c: &mut libc::ucontext_t) -> bool 
     let bits = lane.ending();
     let in_window = rip & !(window::SIZE - 1) == lane.base;
     if in_window {
-        settle::answer(lane, rip);
+        answer::answer(lane, rip);
     }
     let ends = bits != 0 && in_window;
     if ends {
