@@ -715,3 +715,187 @@ fn a_failed_addition_leaves_its_place_to_the_graves() {
         assert_eq!(place(&h.domain), first, "the call has ended");
     });
 }
+
+/// Every word of the calling thread's control stack may be a return address; so one that only looks like it holds the module.
+#[test]
+fn a_pushed_word_holds_it_until_it_is_popped() {
+    let edges = {
+        let out = support::build_file("edges.s", &["--no-rewrite", "--import=host_add"]);
+        let module = Module::open(&out, &LoadOptions::default()).expect("module");
+        let _ = std::fs::remove_file(out);
+        module
+    };
+    let h = hooked(&[module(), edges]);
+    let d = &h.domain;
+    d.add("p", &plugin()).unwrap();
+    let next = d.entry_in("p", "next").unwrap().address();
+    let results: Arc<Mutex<Vec<Result<(), ModuleError>>>> = Arc::default();
+    // Behind an entry: what a call could have pushed, or not.
+    let words = [next + 1, next + 8, next + 0x10_0000, next, 8, u64::MAX, 0];
+    for word in words {
+        let seen = results.clone();
+        h.on_call(move |d| seen.lock().unwrap().push(d.remove("p")));
+        assert_eq!(call(d, "hold", &[word]).unwrap(), 5, "{word:#x}");
+        if d.added_names().is_empty() {
+            d.add("p", &plugin()).unwrap();
+            assert_eq!(
+                d.entry_in("p", "next").unwrap().address(),
+                next,
+                "nobody is inside"
+            );
+        }
+    }
+    let results = results.lock().unwrap();
+    let held: Vec<bool> = results
+        .iter()
+        .map(|r| match r {
+            Ok(()) => false,
+            Err(ModuleError::InUse(InUse::OnStack { .. })) => true,
+            Err(e) => panic!("{e:?}"),
+        })
+        .collect();
+    assert_eq!(held, [true, true, false, false, false, false, false]);
+    d.remove("p").expect("it was popped");
+}
+
+/// Somebody writes into all of a place while a module comes to it. Its text is what was verified, every time.
+#[test]
+fn who_writes_while_a_module_is_made_changes_no_text() {
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    let d = domain();
+    d.add("p", &plugin()).unwrap();
+    let text = d.entry_in("p", "next").unwrap().address() & !4095;
+    let data = d.symbol("zeroed").expect("an object") & !4095;
+    let read = |d: &Domain| {
+        let mut page = vec![0; 4096];
+        d.as_ref().read(text, &mut page).map(|()| page)
+    };
+    // Label numbers are of each module's own, so it is the same one that comes again.
+    let module = plugin();
+    d.remove("p").unwrap();
+    d.add("p", &module).unwrap();
+    let wanted = read(&d).expect("text");
+    d.remove("p").unwrap();
+    let (stop, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    let pages = text.min(data)..text.max(data) + 8 * 4096;
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            // What a store of the domain's can reach, the host can write for it; and neither reaches more.
+            while !stop.load(Ordering::Relaxed) {
+                for page in pages.clone().step_by(4096) {
+                    let there = d.as_ref().write(page, &text.to_le_bytes()).is_ok();
+                    written.fetch_add(u64::from(there), Ordering::Relaxed);
+                }
+            }
+        });
+        let begin = Instant::now();
+        let mut rounds = 0;
+        while (rounds < 200 || written.load(Ordering::Relaxed) < 200) && begin.elapsed() < PATIENCE {
+            rounds += 1;
+            match d.add("p", &module) {
+                Ok(()) => {
+                    // Its data are as somebody left them, so a call has a result or a fault.
+                    let _ = within(&d, "p", "letter", &[0]);
+                    let _ = within(&d, "p", "next", &[]);
+                    assert!(read(&d).expect("text") == wanted, "round {rounds}");
+                }
+                Err(ModuleError::Init { .. }) => {}
+                Err(e) => panic!("{e:?}"),
+            }
+            if d.faulted() {
+                d.reset().unwrap();
+            } else {
+                match d.remove("p") {
+                    Ok(()) => {}
+                    // The destructor writes where `ended_at` says.
+                    Err(ModuleError::Fini { .. }) => d.reset().unwrap(),
+                    Err(e) => panic!("{e:?}"),
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        println!(
+            "{rounds} rounds, {} pages written",
+            written.load(Ordering::Relaxed)
+        );
+    });
+    assert!(written.load(Ordering::Relaxed) >= 200);
+    assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
+}
+
+/// The kernel stops a child at each of its system calls, and what is mapped then is looked at: no page of the module's place is ever
+/// text after it was data.
+#[test]
+fn no_page_is_text_after_it_was_data() {
+    /// Writable or readable data, or text, of the pages from `start` to `end`, as the process has them.
+    fn pages(process: i32, start: u64, end: u64) -> Vec<(u64, bool)> {
+        let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).expect("a stopped child");
+        let address = |s: &str| u64::from_str_radix(s, 16).unwrap();
+        let mut found = Vec::new();
+        for line in maps.lines() {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (from, to) = range.split_once('-').unwrap();
+            let (from, to) = (address(from).max(start), address(to).min(end));
+            if from < to && !rest.starts_with("---") {
+                let text = rest.as_bytes()[2] == b'x';
+                found.extend((from..to).step_by(4096).map(|page| (page, text)));
+            }
+        }
+        found
+    }
+    let d = domain();
+    let modules = [plugin(), plugin()];
+    d.add("p", &modules[0]).unwrap();
+    let at = d.entry_in("p", "next").unwrap().address();
+    d.remove("p").unwrap();
+    let (start, end) = ((at & !0xFFFF) - 0x2_0000, (at & !0xFFFF) + 0x4_0000);
+    // SAFETY: the child does what the test tells, and leaves at once; the parent waits for it.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let traced = libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0;
+            libc::raise(libc::SIGSTOP);
+            for module in [&modules[0], &modules[1], &modules[0]] {
+                let fine = d.add("p", module).is_ok() && within(&d, "p", "choose", &[1]).is_ok();
+                let fine = fine && d.entry_in("p", "next").is_ok_and(|e| e.address() == at);
+                if !traced || !fine || d.remove("p").is_err() {
+                    libc::_exit(1);
+                }
+            }
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        libc::waitpid(child, &raw mut status, 0);
+        assert!(libc::WIFSTOPPED(status));
+        // What each page is since nobody could access it.
+        let mut known: std::collections::BTreeMap<u64, bool> = std::collections::BTreeMap::new();
+        let (mut calls, mut texts, mut data) = (0, 0, 0);
+        let mut signal = 0;
+        loop {
+            assert_eq!(libc::ptrace(libc::PTRACE_SYSCALL, child, 0, signal), 0);
+            libc::waitpid(child, &raw mut status, 0);
+            if !libc::WIFSTOPPED(status) {
+                break;
+            }
+            signal = libc::WSTOPSIG(status);
+            if signal != libc::SIGTRAP {
+                continue;
+            }
+            signal = 0;
+            calls += 1;
+            let now = pages(child, start, end);
+            known.retain(|page, _| now.iter().any(|(at, _)| at == page));
+            for (page, text) in now {
+                let before = *known.entry(page).or_insert(text);
+                assert_eq!(before, text, "{page:#x} changed what it is, at call {calls}");
+                texts += u32::from(text);
+                data += u32::from(!text);
+            }
+        }
+        assert_eq!(status, 0, "the child's own end");
+        assert!(
+            calls > 20 && texts > 0 && data > 0,
+            "{calls} calls, {texts} of text, {data} of data"
+        );
+    }
+}

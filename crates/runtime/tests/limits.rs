@@ -3,7 +3,8 @@
 mod support;
 
 use ringfence_runtime::{
-    Call, CallError, Domain, DomainError, DomainOptions, Imports, LimitHit, MemoryError, OnLimit, Signature,
+    Call, CallError, Code, Domain, DomainError, DomainOptions, Imports, LimitHit, MemoryError, OnLimit,
+    Signature,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -349,5 +350,144 @@ fn the_domain_may_go_while_the_host_is_told() {
             drop(d);
             gone.wait();
         });
+    }
+}
+
+/// The handler of a fault or of a tick has ended before the host is told: it is on a stack of its own, with its signals blocked or not
+/// as the host has them.
+#[test]
+fn the_host_is_told_outside_of_signal_handlers() {
+    fn blocked() -> [bool; 65] {
+        // SAFETY: asks only.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut set);
+            std::array::from_fn(|n| n > 0 && libc::sigismember(&raw const set, n as i32) == 1)
+        }
+    }
+    fn on_signal_stack() -> bool {
+        // SAFETY: asks only.
+        unsafe {
+            let mut stack: libc::stack_t = std::mem::zeroed();
+            assert_eq!(libc::sigaltstack(std::ptr::null(), &raw mut stack), 0);
+            stack.ss_flags & libc::SS_ONSTACK != 0
+        }
+    }
+    let told: Arc<Mutex<Vec<LimitHit>>> = Arc::default();
+    let (seen, mask) = (told.clone(), Arc::new(OnceLock::new()));
+    let expected = mask.clone();
+    let imports = imports().on_limit(move |d, hit| {
+        assert!(!on_signal_stack(), "{hit:?}");
+        assert!(blocked() == *expected.get().unwrap(), "{hit:?}");
+        // What no handler may do.
+        assert!(d.alloc(64, 16).is_ok_and(|at| d.free(at).is_ok()));
+        seen.lock().unwrap().push(*hit);
+        OnLimit::Keep
+    });
+    let mut options = limited(6);
+    options.memory_limit = 64 << 20;
+    options.max_lanes = 1;
+    let d = Domain::new(&[module()], imports, &options).unwrap();
+    assert_eq!(add(&d).unwrap(), 5);
+    mask.set(blocked()).unwrap();
+    assert!(d.as_ref().alloc(1 << 30, 16).is_err());
+    std::thread::scope(|s| s.spawn(|| assert!(add(&d).is_err())).join().unwrap());
+    // Ended by the tick.
+    d.set_time_limit(Some(std::time::Duration::from_millis(1)));
+    assert!(call(&d, "forever", &[]).is_err());
+    d.set_time_limit(None);
+    d.reset().unwrap();
+    while add(&d).is_ok() {}
+    let told = told.lock().unwrap();
+    let all = |of: fn(&LimitHit) -> bool| told.iter().any(of);
+    assert!(all(|h| matches!(h, LimitHit::Memory { .. })), "{told:?}");
+    assert!(all(|h| matches!(h, LimitHit::CallTime { .. })), "{told:?}");
+    assert!(all(|h| matches!(h, LimitHit::Calls { .. })), "{told:?}");
+    assert!(all(|h| matches!(h, LimitHit::Lanes { .. })), "{told:?}");
+}
+
+/// What sends a call the slow way besides the limit of calls: each changes neither how many calls there are, nor is it passed by.
+#[test]
+fn a_limit_of_calls_beside_every_other_reason() {
+    const SUM: [u8; 12] = [
+        0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x04, 0x37, 0xC3,
+    ];
+    type Reason = (&'static str, fn(&Domain), fn(&Domain));
+    fn nothing(_: &Domain) {}
+    let reasons: [Reason; 7] = [
+        ("nothing", nothing, nothing),
+        (
+            "a fault",
+            |d| assert!(call(d, "illegal", &[]).is_err()),
+            |d| {
+                assert!(matches!(add(d), Err(CallError::Faulted { .. })), "it is seen");
+                d.reset().unwrap();
+            },
+        ),
+        ("a reset", |d| d.reset().unwrap(), nothing),
+        (
+            "code that goes",
+            |d| {
+                let code = Code {
+                    bytes: &SUM,
+                    entry: 0,
+                };
+                let sum = d.add_code("sum", &code).unwrap();
+                assert_eq!(sum.call(&mut Call::ints(&[2, 3])).unwrap().rax, 5);
+                d.remove_code("sum").unwrap();
+                assert!(matches!(
+                    sum.call(&mut Call::ints(&[2, 3])),
+                    Err(CallError::Removed)
+                ));
+            },
+            nothing,
+        ),
+        (
+            "a limit of time",
+            |d| {
+                d.set_time_limit(Some(std::time::Duration::from_millis(1)));
+                assert!(call(d, "forever", &[]).is_err());
+            },
+            |d| {
+                d.set_time_limit(Some(std::time::Duration::from_secs(3600)));
+                assert!(matches!(add(d), Err(CallError::Faulted { .. })), "it is seen");
+                d.reset().unwrap();
+            },
+        ),
+        (
+            "an interrupt",
+            |d| {
+                std::thread::scope(|s| {
+                    let call = s.spawn(|| call(d, "announced", &[]));
+                    support::wait_until_begun(d);
+                    d.interrupt();
+                    assert!(call.join().unwrap().is_err());
+                });
+            },
+            |d| d.reset().unwrap(),
+        ),
+        (
+            "calls that are nested in calls",
+            |d| assert_eq!(call(d, "call_out", &[2, 3]).unwrap(), 6),
+            nothing,
+        ),
+    ];
+    for (what, before, after) in reasons {
+        let mut options = limited(40);
+        options.extensible = true;
+        let d = Domain::new(&[module()], imports(), &options).unwrap();
+        assert_eq!(add(&d).unwrap(), 5, "{what}");
+        for _ in 0..3 {
+            before(&d);
+            after(&d);
+            assert_eq!(add(&d).unwrap(), 5, "{what}");
+        }
+        let used = d.usage().calls;
+        let mut left = 0;
+        while add(&d).is_ok() {
+            left += 1;
+        }
+        assert_eq!((used + left, d.usage().calls), (40, 40), "{what}");
+        assert!(used_up(add(&d), 40), "{what}");
     }
 }

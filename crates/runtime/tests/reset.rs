@@ -266,3 +266,32 @@ fn a_refused_reset_leaves_calls_alone() {
     assert!(refused > 0 && done > 0, "{refused} refused, {done} done");
     assert!(!d.faulted());
 }
+
+/// A kernel that does not tell which pages were written: all of them are dropped.
+fn untold(asked_before: bool) {
+    let d = domain_with(&options());
+    if asked_before {
+        soil(&d, 3);
+        d.reset().unwrap();
+    }
+    support::refuse::calls(&[libc::SYS_ioctl]);
+    for pages in [1, 16, 64, 200] {
+        soil(&d, pages);
+        d.reset().unwrap();
+        assert_like_new(&d, &format!("{pages} pages of each"));
+    }
+}
+
+#[test]
+fn a_window_is_like_new_where_the_kernel_tells_no_more() {
+    support::in_child("a_window_is_like_new_where_the_kernel_tells_no_more", || {
+        untold(true);
+    });
+}
+
+#[test]
+fn a_window_is_like_new_where_the_kernel_never_told() {
+    support::in_child("a_window_is_like_new_where_the_kernel_never_told", || {
+        untold(false);
+    });
+}

@@ -360,3 +360,66 @@ fn nothing_of_one_domain_gets_into_the_image() {
     });
     check(&snapshot.instantiate(imports()).unwrap(), "a new one");
 }
+
+/// A module that knows how snapshots are made leaves words that look like pointers and are none. In a new window they are other words,
+/// and nothing else.
+#[test]
+fn bent_words_are_wrong_values_of_the_modules_own() {
+    let upper = |d: &Domain| d.as_ref().base() >> 32;
+    let own = |d: &Domain, name: &str| d.symbol(name).expect("an object");
+    // Of each: what both runs leave in `mixed`.
+    type Bent = fn(u64) -> u64;
+    let values: [Bent; 5] = [
+        |base| base | base << 32,
+        |base| base << 32 | 0xFFFF_FFFF,
+        |base| base << 32 | 0x0002_0008,
+        |base| base,
+        |base| base << 32 | 0x4000_0001,
+    ];
+    for value in values {
+        let snapshot = Snapshot::new(make, |d| {
+            init(d)?;
+            call(d, "keep", &[value(upper(d))])?;
+            // A list goes on where it says.
+            let node = d.as_ref().alloc(64, 16).expect("memory");
+            call(d, "push", &[node, 5])?;
+            d.as_ref()
+                .write(node, &value(upper(d)).to_le_bytes())
+                .expect("memory");
+            Ok::<(), CallError>(())
+        })
+        .unwrap();
+        let (mine, neighbour) = (snapshot.instantiate(imports()).unwrap(), make().unwrap());
+        init(&neighbour).unwrap();
+        let mut word = [0; 8];
+        mine.as_ref().read(own(&mine, "mixed"), &mut word).unwrap();
+        assert_eq!(
+            u64::from_le_bytes(word),
+            value(upper(&mine)),
+            "moved as a pointer would be"
+        );
+        // It follows them: to a fault, or through its own memory until its time is up.
+        mine.set_time_limit(Some(std::time::Duration::from_millis(10)));
+        let walked = call(&mine, "sum", &[]);
+        assert!(matches!(walked, Ok(_) | Err(CallError::Fault(_))), "{walked:?}");
+        check(&neighbour, "a neighbour");
+        mine.set_time_limit(None);
+        mine.reset().unwrap();
+        assert_eq!(
+            call(&mine, "apply", &[21]).unwrap(),
+            42,
+            "its text is the module's"
+        );
+        assert_eq!(mine.as_ref().base() % (1 << 32), 0);
+    }
+    // One that no two windows' bases explain is refused.
+    let count = AtomicU64::new(0);
+    let refused = Snapshot::new(make, |d| {
+        let more = count.fetch_add(1, Ordering::Relaxed);
+        call(d, "keep", &[(upper(d) + more) << 32]).map(drop)
+    });
+    assert!(
+        matches!(refused, Err(SnapshotError::Differs { .. })),
+        "{refused:?}"
+    );
+}
