@@ -101,7 +101,7 @@ impl Domain {
             numbers: DomainOptions::TABLE.iter().map(|row| row.of(options)).collect(),
             modules: modules
                 .iter()
-                .map(|m| (m.name().to_owned(), m.original().to_vec()))
+                .map(|m| (m.name().to_owned(), m.original()))
                 .collect(),
             allow_integrity: modules.iter().any(|m| m.isolation() == Isolation::Integrity),
             imports,
@@ -109,6 +109,7 @@ impl Domain {
             on_limit: given.on_limit.is_some(),
             spin: spin.0.as_nanos() as u64,
         };
+        let setup = setup.write()?;
         let channels = Channels::map(file.as_raw_fd(), shared::CHANNELS_AT)
             .map_err(os("mapping memory for the domain's process"))?;
         let file = KeptFile::new(file)?;
@@ -129,7 +130,7 @@ impl Domain {
             spawned: AtomicU32::new(0),
             taken: Mutex::default(),
             first: Mutex::default(),
-            setup: setup.write(),
+            setup,
             file,
             twin,
             socket: Mutex::default(),

@@ -2,16 +2,17 @@
 
 use crate::wire::{Reader, Writer};
 use ringfence_core::DomainOptions;
+use ringfence_core::error::HostError;
 
 /// Both sides are of one build.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Setup {
+pub(crate) struct Setup<'a> {
     /// Options by their place in the table.
     pub numbers: Vec<Option<u64>>,
-    /// Names and files.
-    pub modules: Vec<(String, Vec<u8>)>,
+    /// Names and files, which are as large as their authors like: nobody copies them but into the memory file.
+    pub modules: Vec<(String, &'a [u8])>,
     pub allow_integrity: bool,
     /// Names of host functions, by their numbers.
     pub imports: Vec<String>,
@@ -23,7 +24,7 @@ pub(crate) struct Setup {
     pub base: u64,
 }
 
-impl Setup {
+impl<'a> Setup<'a> {
     pub(crate) fn options(&self) -> DomainOptions {
         let mut options = DomainOptions::default();
         for (row, number) in DomainOptions::TABLE.iter().zip(&self.numbers) {
@@ -36,8 +37,20 @@ impl Setup {
         options
     }
 
-    pub(crate) fn write(&self) -> Vec<u8> {
-        let mut w = Writer::default();
+    /// # Errors
+    /// [`HostError::NoMemory`]: what is written is as large as the modules' files.
+    pub(crate) fn write(&self) -> Result<Vec<u8>, HostError> {
+        let names = self
+            .imports
+            .iter()
+            .chain(self.modules.iter().map(|(name, _)| name));
+        let names: usize = names.map(|name| name.len() + 16).sum();
+        let files: usize = self.modules.iter().map(|(_, bytes)| bytes.len()).sum();
+        let mut room = Vec::new();
+        // Once: growing would ask for the files' size again.
+        room.try_reserve_exact(files + names + 16 * self.numbers.len() + 256)
+            .map_err(|_| HostError::NoMemory)?;
+        let mut w = Writer(room);
         w.text(VERSION).number(self.numbers.len() as u64);
         for n in &self.numbers {
             w.number(u64::from(n.is_some())).number(n.unwrap_or(0));
@@ -55,10 +68,10 @@ impl Setup {
             .number(self.on_limit.into())
             .number(self.spin)
             .number(self.base);
-        w.0
+        Ok(w.0)
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Result<Setup, String> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Setup<'a>, String> {
         let mut r = Reader(bytes);
         let version = r.text();
         if version != VERSION {
@@ -66,7 +79,7 @@ impl Setup {
                 "the worker is of version {VERSION}, the library of {version}"
             ));
         }
-        let list = |r: &mut Reader<'_>| 0..r.number().min(1 << 20);
+        let list = |r: &mut Reader<'a>| 0..r.number().min(1 << 20);
         Ok(Setup {
             numbers: list(&mut r)
                 .map(|_| {
@@ -75,7 +88,7 @@ impl Setup {
                     there.then_some(n)
                 })
                 .collect(),
-            modules: list(&mut r).map(|_| (r.text(), r.bytes().to_vec())).collect(),
+            modules: list(&mut r).map(|_| (r.text(), r.bytes())).collect(),
             imports: list(&mut r).map(|_| r.text()).collect(),
             allow_integrity: r.number() != 0,
             policy: r.number() != 0,
@@ -94,7 +107,7 @@ mod tests {
     fn a_setup_comes_back() {
         let setup = Setup {
             numbers: vec![None, Some(7)],
-            modules: vec![("m".into(), vec![1, 2, 3])],
+            modules: vec![("m".into(), &[1, 2, 3])],
             allow_integrity: true,
             imports: vec!["a".into(), "b".into()],
             policy: false,
@@ -102,7 +115,8 @@ mod tests {
             spin: 5,
             base: 6 << 32,
         };
-        assert_eq!(Setup::read(&setup.write()), Ok(setup));
+        let written = setup.write().unwrap();
+        assert_eq!(Setup::read(&written), Ok(setup));
         assert!(Setup::read(b"").is_err());
     }
 }

@@ -256,7 +256,7 @@ fn on_limit(domain: &DomainRef<'_>, hit: &LimitHit) -> OnLimit {
     }
 }
 
-fn make(setup: &Setup) -> Result<Domain, DomainError> {
+fn make(setup: &Setup<'_>) -> Result<Domain, DomainError> {
     let mut load = LoadOptions::default();
     load.allow_integrity = setup.allow_integrity;
     load.max_file_size = u32::MAX.into();
@@ -338,7 +338,6 @@ pub fn worker() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let setup = Setup::read(&bytes);
-    drop(bytes);
     // SAFETY: standard output is the file that is shared, and nobody else's.
     let file = unsafe { OwnedFd::from_raw_fd(1) };
     if let Ok(setup) = &setup
@@ -371,6 +370,9 @@ pub fn worker() -> ExitCode {
             reason: reason.clone(),
         }),
     };
+    // It is as large as the modules' files.
+    drop(setup);
+    drop(bytes);
     let mut w = Writer::default();
     match made {
         Ok(domain) => {
