@@ -8,7 +8,7 @@ use ringfence_runtime::{
     LoadOptions, Module, Signature, domain as runtime,
 };
 use std::time::{Duration, Instant};
-use support::{call, domain, domain_with, fault, forked, imports, in_child, module, wait_until_begun};
+use support::{call, domain, fault, forked, imports, in_child, module, out_of_time, wait_until_begun};
 
 #[test]
 fn every_kind_of_fault() {
@@ -216,12 +216,10 @@ fn backtraces_show_the_fenced_frames() {
 
 #[test]
 fn time_limits_hold() {
-    let mut options = DomainOptions::default();
-    options.time_limit = Some(Duration::from_millis(20));
-    let d = domain_with(&options);
+    let d = domain();
     for _ in 0..3 {
         let start = Instant::now();
-        let f = fault(&d, "forever", &[]);
+        let f = out_of_time(&d, "forever");
         let took = start.elapsed();
         assert_eq!(f.kind, FaultKind::TimeLimit);
         assert_eq!(f.backtrace()[0].function.as_deref(), Some("forever"));
@@ -232,12 +230,16 @@ fn time_limits_hold() {
     }
     // Short calls are not in danger, however many, but one that is kept from the processor for so long.
     let mut ended = 0;
+    let limit = Some(Duration::from_millis(20));
+    d.set_time_limit(limit);
     for _ in 0..300_000 {
         match call(&d, "add", &[1, 2]) {
             Ok(sum) => assert_eq!(sum, 3),
             Err(CallError::Fault(f)) => {
                 assert_eq!(f.kind, FaultKind::TimeLimit);
+                d.set_time_limit(None);
                 d.reset().unwrap();
+                d.set_time_limit(limit);
                 ended += 1;
             }
             Err(e) => panic!("{e}"),
@@ -246,12 +248,11 @@ fn time_limits_hold() {
     assert!(ended < 1000, "{ended} of 300,000 were ended");
     // After a long sleep of the watchdog too.
     std::thread::sleep(Duration::from_millis(150));
-    assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+    assert_eq!(out_of_time(&d, "forever").kind, FaultKind::TimeLimit);
     d.reset().unwrap();
     // The same for code that is mostly in the gate.
-    assert_eq!(fault(&d, "out_forever", &[]).kind, FaultKind::TimeLimit);
+    assert_eq!(out_of_time(&d, "out_forever").kind, FaultKind::TimeLimit);
     d.reset().unwrap();
-    d.set_time_limit(None);
     assert_eq!(call(&d, "spin", &[100_000_000]).unwrap(), 100_000_000);
 }
 
@@ -324,10 +325,7 @@ fn children_have_windows_of_their_own() {
     in_child("children_have_windows_of_their_own", || {
         let d = domain();
         let limited = || {
-            d.set_time_limit(Some(Duration::from_millis(20)));
-            assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
-            // A busy machine makes short calls long.
-            d.set_time_limit(None);
+            assert_eq!(out_of_time(&d, "forever").kind, FaultKind::TimeLimit);
             d.reset().unwrap();
         };
         limited();

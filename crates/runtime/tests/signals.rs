@@ -2,17 +2,10 @@
 
 mod support;
 
-use ringfence_runtime::{Cancel, Domain, DomainOptions, FaultKind, HostError, InitOptions, init};
+use ringfence_runtime::{Cancel, DomainOptions, FaultKind, HostError, InitOptions, init};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::time::Duration;
-use support::{call, domain_with, fault, in_child};
-
-fn limited() -> Domain {
-    let mut options = DomainOptions::default();
-    options.time_limit = Some(Duration::from_millis(5));
-    domain_with(&options)
-}
+use support::{call, domain, domain_with, fault, in_child, out_of_time};
 
 fn with_tick(signal: i32) -> Result<(), HostError> {
     let mut options = InitOptions::default();
@@ -46,9 +39,9 @@ fn handle(signal: i32, handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut li
 /// In a process of its own: a choice is for ever.
 fn ends_calls(signal: i32) {
     with_tick(signal).unwrap();
-    let d = limited();
+    let d = domain();
     for _ in 0..3 {
-        assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+        assert_eq!(out_of_time(&d, "forever").kind, FaultKind::TimeLimit);
         d.reset().unwrap();
     }
     assert_ne!(handler_of(signal), 0);
@@ -149,7 +142,7 @@ fn block_tick() {
 fn a_blocked_signal_is_told_and_later_calls_take_it_back() {
     in_child("a_blocked_signal_is_told_and_later_calls_take_it_back", || {
         handle(libc::SIGUSR1, lets_go);
-        let d = limited();
+        let d = domain();
         assert_eq!(call(&d, "add", &[2, 3]).unwrap(), 5);
         assert_eq!(d.usage().blocked, 0);
         // As `siglongjmp` out of an error may do.
@@ -164,7 +157,7 @@ fn a_blocked_signal_is_told_and_later_calls_take_it_back() {
                 // SAFETY: the thread lives as long as the scope.
                 unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
             });
-            assert_eq!(fault(&d, "forever", &[]).kind, FaultKind::TimeLimit);
+            assert_eq!(out_of_time(&d, "forever").kind, FaultKind::TimeLimit);
         });
         assert_eq!(d.usage().blocked, 0);
     });

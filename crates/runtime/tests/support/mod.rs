@@ -128,6 +128,15 @@ pub fn fault(domain: &Domain, name: &str, args: &[u64]) -> Box<Fault> {
     }
 }
 
+/// What a call that never ends by itself ends with, by a limit of time. Nothing else has the limit: what keeps a busy machine's processor
+/// from a short call, a constructor or a reset would end these, too.
+pub fn out_of_time(domain: &Domain, name: &str) -> Box<Fault> {
+    domain.set_time_limit(Some(std::time::Duration::from_millis(20)));
+    let fault = fault(domain, name, &[]);
+    domain.set_time_limit(None);
+    fault
+}
+
 /// Waits until a thread is in `announced` or `out_announced`. Only once after a reset.
 pub fn wait_until_begun(domain: &Domain) {
     let begun = domain.symbol("begun").expect("the module has it");
