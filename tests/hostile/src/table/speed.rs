@@ -1,8 +1,8 @@
-//! What calls, faults and resets cost beside what an earlier revision's cost, in turn: figures of the runtime's example `call_cost`.
+//! What calls, faults and resets cost beside what an earlier revision's cost, in turn: figures of the runtime's example `paired_cost`.
 
 use std::process::Command;
 
-/// A program `call_cost` with its module.
+/// A program `paired_cost` with its module.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The program.
@@ -11,7 +11,7 @@ pub struct Program {
     pub module: String,
 }
 
-/// What is compared, as `call_cost` names it.
+/// What is compared, as `paired_cost` names it.
 pub const NAMES: [&str; 4] = [
     "call into a domain",
     "call with a plain callback",
@@ -20,7 +20,7 @@ pub const NAMES: [&str; 4] = [
 ];
 
 /// Rounds: each runs every program once.
-const ROUNDS: u32 = 5;
+const ROUNDS: u32 = 15;
 
 /// The best of all rounds, in nanoseconds, of each name, for each program.
 ///
