@@ -154,6 +154,8 @@ if ((soak)); then
         step "hostile-$kind" cargo run --release --quiet --package ringfence-hostile -- \
             --kind "$kind" --seconds 1800 --seed "$(date +%s)"
     done
+    # every place of every operation where an allocation can fail
+    step hostile-places cargo run --release --quiet --package ringfence-hostile -- --kind places --cases 0
     for attack in step gates fuzz files calls races; do
         step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
     done

@@ -121,6 +121,30 @@ impl Kept {
         }
     }
 
+    /// How much more of each there is than there was.
+    #[must_use]
+    pub fn since(&self, before: &Kept) -> Kept {
+        Kept {
+            descriptors: self.descriptors.saturating_sub(before.descriptors),
+            threads: self.threads.saturating_sub(before.threads),
+            mappings: self.mappings.saturating_sub(before.mappings),
+            heap: (self.heap - before.heap).max(0),
+            reserve: self.reserve.saturating_sub(before.reserve),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(&self, more: &Kept) -> Kept {
+        Kept {
+            descriptors: self.descriptors + more.descriptors,
+            threads: self.threads + more.threads,
+            mappings: self.mappings + more.mappings,
+            heap: self.heap + more.heap,
+            reserve: self.reserve + more.reserve,
+        }
+    }
+
     /// What there is more now than there was.
     #[must_use]
     pub fn leaked(&self, before: &Kept) -> Option<String> {

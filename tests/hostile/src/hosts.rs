@@ -355,6 +355,11 @@ static SHOWN: AtomicUsize = AtomicUsize::new(0);
 fn take_descriptors() -> Option<()> {
     // SAFETY: what a host does that knows no better; this program has no descriptors that it needs. The map stays.
     unsafe {
+        // Where no file may be so long, making one would be this program's own end.
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) != 0 || limit.rlim_cur < TAKEN as u64 {
+            return None;
+        }
         NUMBERED.store(0, Relaxed);
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
         let file = libc::memfd_create(c"taken".as_ptr(), 0);

@@ -65,7 +65,7 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "memory",
         shapes: failing::SHAPES,
-        most: 1,
+        most: 4,
         batch: 4,
         run: failing::run,
         kept: include_str!("../corpus/memory.txt"),

@@ -16,7 +16,7 @@ hostile try KIND 'CASE'
 hostile show KIND [--seed N] [--cases N]
     prints the cases of a seed
 hostile table [--smoke] [--json FILE] [--speed PROGRAM MODULE] [--base PROGRAM MODULE]
-    measures the bounds: target beside figure (make bench-bounds); the programs are call_cost of this
+    measures the bounds: target beside figure (make bench-bounds); the programs are paired_cost of this
     and of an earlier revision";
 
 struct Options {
@@ -139,10 +139,10 @@ fn made(kind: &Kind, seed: u64, n: u64) -> Case {
 }
 
 fn hunt(options: &Options) -> ExitCode {
-    let kinds: Vec<&Kind> = KINDS
-        .iter()
-        .filter(|k| options.kind.is_none_or(|only| only.name == k.name))
-        .collect();
+    let kinds: Vec<&Kind> = match options.kind {
+        Some(kind) => vec![kind],
+        None => KINDS.iter().collect(),
+    };
     let share = Duration::from_secs(options.seconds) / kinds.len().max(1) as u32;
     let (mut passed, mut failed) = (0, 0);
     for kind in kinds {

@@ -37,10 +37,10 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "places",
         shapes: failing::SHAPES,
-        most: 0,
+        most: 4,
         batch: 1,
         run: failing::run,
-        kept: "",
+        kept: include_str!("../../corpus/places.txt"),
     },
 ];
 
@@ -75,7 +75,7 @@ pub struct Table {
 pub struct Options {
     /// A few cases of each, and no judgement of times.
     pub smoke: bool,
-    /// This revision's `call_cost`.
+    /// This revision's `paired_cost`.
     pub speed: Option<speed::Program>,
     /// An earlier one's.
     pub base: Option<speed::Program>,
@@ -375,7 +375,7 @@ impl Run<'_> {
     }
 
     fn memory(&mut self) -> Result<(), String> {
-        let mut cases = kind("memory").ok_or("no such kind")?.corpus()?;
+        let mut cases = kind("places").ok_or("no such kind")?.corpus()?;
         if self.options.smoke {
             cases.truncate(2);
         }
