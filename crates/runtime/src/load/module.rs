@@ -15,6 +15,7 @@ use ringfence_core::work::Budget;
 use ringfence_isa::{Addressing, Isolation};
 use ringfence_verify::Report;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A verified image, ready to become domains. Cheap to clone.
@@ -29,6 +30,7 @@ pub(crate) struct Inner {
     pub original: Vec<u8>,
     /// The whole image, for resets to copy from.
     image: OnceLock<Option<View>>,
+    places: Places,
 }
 
 impl std::ops::Deref for Inner {
@@ -97,6 +99,7 @@ impl Module {
             loaded,
             original: bytes,
             image: OnceLock::new(),
+            places: Places::default(),
         })))
     }
 
@@ -237,9 +240,11 @@ impl Inner {
 
     /// What is known of an instruction: its depth, and its function's tail calls.
     pub(crate) fn place_at(&self, offset: u32) -> Option<Place> {
-        Some(Place {
-            depth: self.report.depth_at(offset)?,
-            tail_calls: self.report.function_at(offset)?.tail_calls,
+        self.places.at(offset, || {
+            Some(Place {
+                depth: self.report.depth_at(offset)?,
+                tail_calls: self.report.function_at(offset)?.tail_calls,
+            })
         })
     }
 
@@ -256,4 +261,56 @@ pub(crate) struct Place {
     pub depth: u32,
     /// Whether its function leaves by a tail call anywhere.
     pub tail_calls: bool,
+}
+
+/// Answers that were given before: programs call `setjmp` in few places. Each is one word, which holds the place's offset too, so threads
+/// see all of it or nothing; and no answer ages, for text and what the verifier found never change.
+#[derive(Default)]
+struct Places([AtomicU64; 16]);
+
+impl Places {
+    /// Bits of a word besides the offset, which is the upper half, and the depth: that it is one, and whether there are tail calls.
+    const KNOWN: u64 = 1 << 31;
+    const TAIL_CALLS: u64 = 1;
+
+    fn at(&self, offset: u32, look: impl FnOnce() -> Option<Place>) -> Option<Place> {
+        let word = &self.0[(offset ^ offset >> 4) as usize % 16];
+        let known = word.load(Ordering::Relaxed);
+        if known >> 32 == offset.into() && known & Self::KNOWN != 0 {
+            return Some(Place {
+                // A multiple of 8, far below that bit.
+                depth: (known & (Self::KNOWN - 8)) as u32,
+                tail_calls: known & Self::TAIL_CALLS != 0,
+            });
+        }
+        let place = look()?;
+        let told = u64::from(place.depth) & (Self::KNOWN - 8) | u64::from(place.tail_calls);
+        word.store(u64::from(offset) << 32 | Self::KNOWN | told, Ordering::Relaxed);
+        Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_as_they_were_found() {
+        let places = Places::default();
+        let of = |offset: u32| {
+            (offset % 3 != 0).then_some(Place {
+                depth: offset % 513 * 8,
+                tail_calls: offset % 2 == 0,
+            })
+        };
+        for offset in (0..4000).chain(0..40).chain([u32::MAX, 0, u32::MAX]) {
+            for _ in 0..2 {
+                assert_eq!(places.at(offset, || of(offset)), of(offset), "{offset}");
+            }
+            if of(offset).is_some() {
+                let again = places.at(offset, || panic!("known"));
+                assert_eq!(again, of(offset), "{offset}");
+            }
+        }
+    }
 }
