@@ -73,6 +73,11 @@ pub(crate) struct Family {
 }
 
 impl Family {
+    /// Whether the window's header is in a file.
+    pub(super) fn has_header(&self) -> bool {
+        self.header.is_some()
+    }
+
     fn index(&self, added: &Arc<Added>) -> Option<usize> {
         self.members.iter().position(|m| Arc::ptr_eq(&m.added, added))
     }

@@ -54,6 +54,7 @@ fn pieces(parsed: &Parsed, relocated: bool) -> Vec<Piece> {
         }),
     };
     let relro = parsed.relro.filter(|_| relocated || !relro_is_written(parsed));
+    let settles = settling(parsed).filter(|_| !relocated);
     for load in &parsed.loads {
         let (start, file_end, end) = (load.page_start(), file_mapped_end(load), load.page_end());
         let mut both = |from: u32, to: u32, prot: i32| {
@@ -62,6 +63,9 @@ fn pieces(parsed: &Parsed, relocated: bool) -> Vec<Piece> {
         };
         match (load.kind, relro) {
             (SegmentKind::Text, _) => both(start, end, libc::PROT_READ | libc::PROT_EXEC),
+            (SegmentKind::ReadOnly, _) if settles.is_some_and(|(first, _)| first == start) => {
+                both(start, end, libc::PROT_READ | libc::PROT_WRITE)
+            }
             (SegmentKind::ReadOnly, _) => both(start, end, libc::PROT_READ),
             (SegmentKind::Data, Some((a, b))) if a >= start && b <= end => {
                 both(start, a, libc::PROT_READ | libc::PROT_WRITE);
@@ -79,6 +83,16 @@ fn relro_is_written(parsed: &Parsed) -> bool {
     let (start, end) = parsed.relro.unwrap_or_default();
     let mut relocations = parsed.relocations.iter();
     relocations.any(|r| r.offset < end && r.offset + 8 > start)
+}
+
+/// What is writable until relocations are written and read-only afterwards. A read-only segment right before the pages that they
+/// write is of it: the two and the data behind them are one mapping then, and get their rights in one step.
+fn settling(parsed: &Parsed) -> Option<(u32, u32)> {
+    let (start, end) = parsed.relro.filter(|(start, end)| end > start)?;
+    let in_front =
+        |l: &&Load| l.kind == SegmentKind::ReadOnly && l.page_end() == start && file_mapped_end(l) == start;
+    let first = parsed.loads.iter().find(in_front).map_or(start, Load::page_start);
+    relro_is_written(parsed).then_some((first, end))
 }
 
 /// How many mappings an image needs, what is inaccessible in it and behind it included.
@@ -155,14 +169,13 @@ fn map_piece(p: &relocate::Placed, file: BorrowedFd<'_>, base: u64, piece: &Piec
 
 /// Makes read-only what relocations have written and nobody may write afterwards.
 pub(super) fn protect_relocated(p: &relocate::Placed, base: u64) -> Result<(), HostError> {
-    let parsed = &p.module.0.parsed;
-    match parsed.relro {
-        Some((start, end)) if end > start && relro_is_written(parsed) => {
+    match settling(&p.module.0.parsed) {
+        Some((start, end)) => {
             let at = base + u64::from(p.offset) + u64::from(start);
             // SAFETY: whole pages of the module's data, nobody inside.
             unsafe { sys::protect(at, (end - start).into(), libc::PROT_READ) }
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

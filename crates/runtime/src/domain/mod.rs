@@ -338,6 +338,7 @@ impl Domain {
     /// A domain whose constructors have not run.
     fn prepare(modules: &[Module], imports: Imports, options: &DomainOptions) -> Result<Domain, DomainError> {
         options.check()?;
+        let _looked = sys::Looked::now()?;
         host::begin()?;
         fork::install()?;
         signal::install()?;

@@ -3,7 +3,9 @@
 use super::{Domain, Inner};
 use crate::lanes::lane::attention;
 use crate::lanes::{watchdog, world};
+use crate::load::stubs;
 use crate::os::host;
+use ringfence_isa::window;
 use std::mem::ManuallyDrop;
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
@@ -50,6 +52,12 @@ impl Domain {
 }
 
 impl Inner {
+    /// Whether the header's mapping is as every window with few imports has it.
+    fn has_plain_header(&mut self) -> bool {
+        let few = stubs::start(self.used.len()) == window::STUBS_END - stubs::LEAD;
+        few && self.words.is_none() && !self.family.get_mut().has_header()
+    }
+
     /// Gives back what is shared with other domains. False if a thread is inside.
     fn retire(&mut self) -> bool {
         for thunk in self.thunks.get_mut().values() {
@@ -93,6 +101,9 @@ impl Inner {
         }
         for berth in &set.free {
             berth.unmap_control();
+        }
+        if self.has_plain_header() {
+            self.window.keep_header();
         }
         world.give_index(self.index);
         drop(world);

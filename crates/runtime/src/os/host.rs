@@ -25,11 +25,7 @@ const HOST_MAPPINGS: u64 = 4096;
 
 pub(crate) fn check() -> Result<Host, HostError> {
     static HOST: OnceLock<Host> = OnceLock::new();
-    // SAFETY: personality with this argument only asks.
-    let personality = unsafe { libc::personality(0xFFFF_FFFF) };
-    if personality & libc::READ_IMPLIES_EXEC != 0 {
-        return Err(HostError::ReadImpliesExec);
-    }
+    sys::plain_personality()?;
     if let Some(host) = HOST.get() {
         return Ok(*host);
     }

@@ -3,7 +3,9 @@
 use crate::os::backed;
 use ringfence_core::KeptFile;
 use ringfence_core::error::HostError;
+use std::cell::Cell;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
@@ -23,9 +25,17 @@ use crate::os::refusals::refused;
 
 /// Whether memory gets the rights that are asked for, and no others. A thread with `READ_IMPLIES_EXEC` would get what it may read as
 /// executable, from `mmap` and from `mprotect`: memory that a domain writes must never be that. The flag belongs to the thread, so it
-/// is looked at here each time.
+/// is looked at here each time, but where the thread has [`Looked`].
 pub(crate) fn exact(prot: i32) -> Result<(), HostError> {
     if prot & libc::PROT_READ == 0 || prot & libc::PROT_EXEC != 0 {
+        return Ok(());
+    }
+    plain_personality()
+}
+
+/// Whether the calling thread has no `READ_IMPLIES_EXEC`.
+pub(crate) fn plain_personality() -> Result<(), HostError> {
+    if LOOKED.get() != 0 {
         return Ok(());
     }
     // SAFETY: with this argument it only asks.
@@ -33,6 +43,30 @@ pub(crate) fn exact(prot: i32) -> Result<(), HostError> {
     match personality & libc::READ_IMPLIES_EXEC {
         0 => Ok(()),
         _ => Err(HostError::ReadImpliesExec),
+    }
+}
+
+thread_local! {
+    /// How many [`Looked`] the thread has.
+    static LOOKED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The thread's personality was looked at when this was made, and none of the host's code runs on the thread while it lives: so
+/// mappings that one operation makes cost one look.
+pub(crate) struct Looked(PhantomData<*const ()>);
+
+impl Looked {
+    /// Looks.
+    pub(crate) fn now() -> Result<Looked, HostError> {
+        plain_personality()?;
+        LOOKED.set(LOOKED.get() + 1);
+        Ok(Looked(PhantomData))
+    }
+}
+
+impl Drop for Looked {
+    fn drop(&mut self) {
+        LOOKED.set(LOOKED.get() - 1);
     }
 }
 

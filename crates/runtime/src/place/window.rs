@@ -1,5 +1,6 @@
 //! Windows: 4 GiB of reserved address space each.
 
+use crate::load::stubs;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::{backed, host, sys};
 use crate::place::header::{self, Listed};
@@ -28,6 +29,10 @@ const MAPPINGS: u64 = 1;
 /// Where windows of the words mode are looked for: each with as much again above it, where the view of its arena is.
 const WIDE: (u64, u64) = (0x5000_0000_0000, 0x5400_0000_0000);
 
+/// Windows in which a header waits for the next domain. It is a page, its tables of pages, and two mappings, which nobody counts: the
+/// program's own share is larger by far.
+const MOST_HEADERS: usize = 16;
+
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 struct Pool {
@@ -38,6 +43,8 @@ struct Pool {
     guarded: bool,
     /// Windows that were given back. They stay reserved for ever: nobody else's memory may come to lie above another window.
     kept: Vec<u64>,
+    /// Windows that were given back with their header: see [`Window::keep_header`]. [`MOST_HEADERS`] at most.
+    headers: Vec<u64>,
     /// The next window with as much again above it, and those that were given back.
     next_wide: u64,
     kept_wide: Vec<u64>,
@@ -50,6 +57,7 @@ static POOL: Lock<Pool> = Lock::new(
         next: ROWS[0].0,
         guarded: false,
         kept: Vec::new(),
+        headers: Vec::new(),
         next_wide: WIDE.0,
         kept_wide: Vec::new(),
     },
@@ -59,19 +67,40 @@ static POOL: Lock<Pool> = Lock::new(
 pub(crate) struct Window {
     base: u64,
     wide: bool,
+    /// Whether its header stays when it is given back.
+    keep: bool,
 }
+
+/// From the header to the first stub of windows with few imports: what is left of the header's mapping there.
+const SHORT: u64 = header::LEN - stubs::LEAD as u64;
 
 impl Window {
     /// `images` are what the header lists.
     pub(crate) fn new(processors: u32, images: &[Listed]) -> Result<Window, HostError> {
-        Self::with_header(
-            Window {
-                base: take()?,
-                wide: false,
-            },
-            processors,
-            images,
-        )
+        let window = |base| Window {
+            base,
+            wide: false,
+            keep: false,
+        };
+        if let Some(window) = take_with_header().map(window) {
+            let header = window.base + u64::from(window::HEADER);
+            // SAFETY: a mapping of ours in a window that nobody uses yet.
+            unsafe {
+                sys::protect(header, SHORT, libc::PROT_READ | libc::PROT_WRITE)?;
+                (header as *mut u8).write_bytes(0, sys::PAGE);
+                header::fill(header, window.base, processors, images)?;
+                sys::protect(header, SHORT, libc::PROT_READ)?;
+            }
+            return Ok(window);
+        }
+        Self::with_header(window(take()?), processors, images)
+    }
+
+    /// The window is given back with its header in place, if the pool has not too many such: the next domain there writes it anew, and
+    /// saves a mapping, a page fault and the tables for it. The mapping is as it was made, but for stubs that begin in its last
+    /// [`LEAD`](stubs::LEAD) bytes.
+    pub(crate) fn keep_header(&mut self) {
+        self.keep = !self.wide;
     }
 
     /// One of the words mode, of [`words::SIZE`].
@@ -79,7 +108,15 @@ impl Window {
         host::take_mappings(MAPPINGS + WIDE_MAPPINGS)?;
         let base = reserve_wide().inspect_err(|_| host::give_mappings(MAPPINGS + WIDE_MAPPINGS))?;
         LIVE.fetch_add(1, Ordering::Relaxed);
-        Self::with_header(Window { base, wide: true }, processors, images)
+        Self::with_header(
+            Window {
+                base,
+                wide: true,
+                keep: false,
+            },
+            processors,
+            images,
+        )
     }
 
     fn with_header(window: Window, processors: u32, images: &[Listed]) -> Result<Window, HostError> {
@@ -102,6 +139,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         match self.wide {
+            false if self.keep => give_back_with_header(self.base),
             false => give_back(self.base),
             true => give_back_wide(self.base),
         }
@@ -161,6 +199,44 @@ pub(super) fn give_back(base: u64) {
     }
 }
 
+/// The same, but for the header, which nobody has been able to write.
+fn give_back_with_header(base: u64) {
+    if backed::covers(base) || lock().headers.len() >= MOST_HEADERS {
+        return give_back(base);
+    }
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    host::give_mappings(MAPPINGS);
+    let behind = u64::from(window::HEADER) + SHORT;
+    let mut pool = lock();
+    // SAFETY: as above. In front of the header nothing is ever accessible.
+    let emptied = unsafe { sys::map_anonymous(base + behind, window::SIZE - behind, libc::PROT_NONE, true) };
+    if emptied.is_ok() {
+        pool.headers.push(base);
+    }
+}
+
+/// A window with a header, which is to be written.
+fn take_with_header() -> Option<u64> {
+    host::take_mappings(MAPPINGS).ok()?;
+    let base = lock().headers.pop();
+    match base {
+        Some(_) => LIVE.fetch_add(1, Ordering::Relaxed),
+        None => {
+            host::give_mappings(MAPPINGS);
+            return None;
+        }
+    };
+    base
+}
+
+/// Takes a header away, and the window for any use.
+fn without_header(pool: &mut Pool) -> Option<u64> {
+    let base = pool.headers.pop()?;
+    // SAFETY: a window that nobody uses.
+    let emptied = unsafe { sys::map_anonymous(base, window::SIZE, libc::PROT_NONE, true) };
+    emptied.ok().map(|_| base)
+}
+
 /// A bit for each 4 GiB of the 47-bit address space: whether they were ever a window of this runtime. They are for ever, since windows
 /// stay reserved.
 static WINDOWS: [AtomicU64; 1 << (47 - 32 - 6)] = [const { AtomicU64::new(0) }; 1 << (47 - 32 - 6)];
@@ -213,7 +289,7 @@ fn reserve() -> Result<u64, HostError> {
         remember(base);
         return Ok(base);
     }
-    if let Some(base) = pool.kept.pop() {
+    if let Some(base) = pool.kept.pop().or_else(|| without_header(&mut pool)) {
         return Ok(base);
     }
     while let Some(&(_, end)) = ROWS.get(pool.row) {
@@ -367,6 +443,70 @@ mod tests {
             base + window::SIZE + u64::from(window::NULL_END)
         ));
         rows.iter().for_each(|w| guarded(w.base()));
+    }
+
+    fn page(window: &Window) -> &[u8] {
+        let header = window.base() + u64::from(window::HEADER);
+        // SAFETY: the header is mapped readable while the window lives.
+        unsafe { std::slice::from_raw_parts(header as *const u8, sys::PAGE) }
+    }
+
+    #[test]
+    fn a_header_that_stays_tells_the_next_domain_nothing_of_the_last() {
+        let listed = |n: u32| Listed {
+            offset: 0x10_0000 * (n + 1),
+            len: 0x3000,
+            frames: 0x10_0040 * (n + 1),
+        };
+        let many: Vec<Listed> = (0..8).map(listed).collect();
+        // Those before may be other tests'.
+        for _ in 0..2 * MOST_HEADERS {
+            let mut last = Window::new(7, &many).expect("window");
+            last.keep_header();
+            let base = last.base();
+            drop(last);
+            let stayed = lock().headers.contains(&base);
+            let next = Window::new(2, &many[..1]).expect("window");
+            let fresh = Window::with_header(
+                Window {
+                    base: take().expect("window"),
+                    wide: false,
+                    keep: false,
+                },
+                2,
+                &many[..1],
+            )
+            .expect("window");
+            assert_eq!(page(&next)[..8], next.base().to_le_bytes());
+            assert_eq!(page(&next)[8..], page(&fresh)[8..]);
+            if stayed && next.base() == base {
+                let header = base + u64::from(window::HEADER);
+                assert!(inaccessible(base, header));
+                assert!(inaccessible(header + SHORT, base + u64::from(window::LANES_END)));
+            }
+        }
+    }
+
+    #[test]
+    fn few_headers_stay_and_their_windows_serve_for_anything() {
+        let mut windows: Vec<Window> = (0..2 * MOST_HEADERS)
+            .map(|_| Window::new(1, &[]).expect("window"))
+            .collect();
+        windows.iter_mut().for_each(Window::keep_header);
+        drop(windows);
+        let mut pool = lock();
+        assert!(pool.headers.len() <= MOST_HEADERS);
+        // No other test takes one meanwhile.
+        let bases = pool.headers.clone();
+        for _ in &bases {
+            let base = without_header(&mut pool).expect("a window");
+            assert!(inaccessible(
+                base,
+                base + window::SIZE + u64::from(window::NULL_END)
+            ));
+            pool.kept.push(base);
+        }
+        assert!(pool.headers.is_empty());
     }
 
     #[test]
