@@ -10,26 +10,33 @@ out=${STOCK_OUT:-$("$here/tree.sh" out)/stock}
 ringfence=${RINGFENCE:-${RINGFENCE_PREFIX:-$(dirname "$out")/prefix}/bin/ringfence}
 src=$out/source
 known=(expires headers setenvif env alias dir mime autoindex actions allowmethods vhost_alias speling imagemap cern_meta usertrack
-    authz_host authz_user authn_anon authn_file negotiation)
+    authz_host authz_user authn_anon authn_file negotiation authz_core authn_core auth_basic rewrite filter deflate include status
+    authz_groupfile)
 
 # What of the libraries goes into modules.
 parts=(
-    apr/strings/{apr_strings,apr_cstr,apr_cpystrn,apr_strtok,apr_strnatcmp,apr_fnmatch,apr_snprintf}.c
+    apr/strings/{apr_strings,apr_cstr,apr_cpystrn,apr_strtok,apr_strnatcmp,apr_fnmatch,apr_snprintf}.c apr/encoding/apr_escape.c
     apr/tables/apr_hash.c apr/time/unix/{time,timestr}.c
-    apr/locks/unix/{thread_mutex,thread_cond}.c apr/threadproc/unix/thread.c apr/misc/unix/{start,errorcodes}.c
+    apr/locks/unix/{thread_mutex,thread_cond,thread_rwlock}.c apr/threadproc/unix/thread.c apr/misc/unix/{start,errorcodes}.c
     apr/network_io/unix/{sockaddr,inet_ntop,inet_pton}.c
     apr/file_io/unix/{buffer,dir,fileacc,filepath,filestat,fullrw,open,readwrite,seek}.c
+    apr-util/buckets/{apr_brigade,apr_buckets,apr_buckets_eos,apr_buckets_file,apr_buckets_flush,apr_buckets_heap}.c
+    apr-util/buckets/{apr_buckets_mmap,apr_buckets_pool,apr_buckets_refcount,apr_buckets_simple}.c
     apr-util/strmatch/apr_strmatch.c apr-util/uri/apr_uri.c apr-util/encoding/apr_base64.c
-    apr-util/crypto/{apr_passwd,apr_md5,apr_sha1,crypt_blowfish}.c apache2/server/{util,util_pcre,util_script}.c
+    apr-util/crypto/{apr_passwd,apr_md5,apr_sha1,crypt_blowfish}.c
+    apache2/server/{util,util_pcre,util_script,util_md5,util_time,util_expr_parse,util_expr_scan}.c
     pcre2/src/pcre2_{auto_possess,compile,config,context,error,extuni,find_bracket,match,match_data,newline,ord2utf}.c
+    zlib/{adler32,crc32,deflate,inffast,inflate,inftrees,trees,zutil}.c
     pcre2/src/pcre2_{pattern_info,script_run,string_utils,study,substring,tables,ucd,valid_utf,xclass,jit_compile}.c
 )
 includes=(-I"$out/generated" -I"$here/stock" -I"$here/include" -I"$src/apr" -I"$src/apr/include/arch/unix" -I"$src/apr/include"
-    -I"$src/apr-util/crypto" -I"$src/pcre2/src" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" -I"$(apxs -q INCLUDEDIR)")
-# The server's own flags, as its headers expect them; these two functions are questions to the server (stock/core.c).
+    -I"$src/apr-util/crypto" -I"$src/apr/include/private" -I"$src/pcre2/src" -I"$src/apache2"
+    -I"$src/apache2/server" -I"$src/zlib" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" -I"$(apxs -q INCLUDEDIR)")
+# The server's own flags, as its headers expect them; the functions that are
+# named otherwise are questions to the server (stock/server.c), or lack something here (stock/system.c).
 flags=(-O2 -g -w -D_GNU_SOURCE -DLINUX -D_REENTRANT -ffunction-sections -fdata-sections)
 library=(-fvisibility=hidden -DHAVE_PCRE2 -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_UNICODE -DHAVE_CONFIG_H
-    -Dap_get_sload=util_get_sload -Dap_get_loadavg=util_get_loadavg)
+    -Dap_get_sload=util_get_sload -Dap_get_loadavg=util_get_loadavg -Dstrftime=stock_strftime)
 
 fetch() {
     mkdir -p "$src"
@@ -38,7 +45,8 @@ fetch() {
     done <<<"apache2 apache2-bin
 apr libapr1
 apr-util libaprutil1
-pcre2 libpcre2-8-0"
+pcre2 libpcre2-8-0
+zlib zlib1g"
 }
 
 # What their own builds would generate.
@@ -46,9 +54,17 @@ generate() {
     mkdir -p "$out/generated" "$out/objects" "$out/modules"
     gcc -O1 -w -D_GNU_SOURCE "${includes[@]}" -o "$out/generated/gen_test_char" "$src/apache2/server/gen_test_char.c"
     "$out/generated/gen_test_char" >"$out/generated/test_char.h"
+    gcc -O1 -w -D_GNU_SOURCE "${includes[@]}" -o "$out/generated/gen_escapes" "$src/apr/tools/gen_test_char.c"
+    "$out/generated/gen_escapes" >"$out/generated/apr_escape_test_char.h"
     cp "$src/pcre2/src/config.h.generic" "$out/generated/config.h"
     cp "$src/pcre2/src/pcre2.h.generic" "$out/generated/pcre2.h"
     cp "$src/pcre2/src/pcre2_chartables.c.dist" "$out/generated/pcre2_chartables.c"
+}
+
+is_newer() { # FILE THAN...
+    local file=$1 than
+    shift
+    for than; do [[ $file -nt $than ]] || return 1; done
 }
 
 build_library() {
@@ -63,29 +79,43 @@ build_library() {
     for part in "$here"/stock/*.c; do
         object=$out/objects/$(basename "$part" .c).o
         flag=-Wall
+        if is_newer "$object" "$ringfence" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
         # They include sources of APR's.
-        if [[ $part == */table.c || $part == */pool.c ]]; then flag=-w; fi
+        if [[ $part == */table.c || $part == */pool.c || $part == */expression.c ]]; then flag=-w; fi
         "$ringfence" cc "${flags[@]/-w/$flag}" -fvisibility=hidden "${includes[@]}" -c "$part" -o "$object"
     done
+    if is_newer "$out/libstock.a" "$out"/objects/*.o; then return; fi
     rm -f "$out/libstock.a"
     find "$out/objects" -name '*.o' ! -name enter.o -print0 | xargs -0 ar rcs "$out/libstock.a"
 }
 
-build() { # NAME...
-    local name source
+build_module() { # NAME or FILE
+    local source=$1 name
     local -a dirs=()
+
+    if [[ $1 != *.c ]]; then source=$(find "$src/apache2/modules" -name "mod_$1.c"); fi
+    [[ -n $source ]] || { echo "stock.sh: the server has no module $1" >&2; return 1; }
+    for name in "$src"/apache2/modules/*/; do dirs+=(-I"$name"); done
+    # shellcheck disable=SC2086 # several flags
+    "$ringfence" cc "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}" -shared "$source" "$out/objects/enter.o" -L"$out" -lstock \
+        -Wl,--gc-sections -o "$out/modules/$(basename "$source" .c).rf"
+}
+
+build() { # NAME...
+    local name
+    local -a running=()
 
     [[ -d $src/apache2 ]] || { echo "stock.sh: no sources: run stock.sh fetch" >&2; exit 1; }
     build_library
-    for name in "$src"/apache2/modules/*/; do dirs+=(-I"$name"); done
     for name; do
-        source=$name
-        if [[ $name != *.c ]]; then source=$(find "$src/apache2/modules" -name "mod_$name.c"); fi
-        [[ -n $source ]] || { echo "stock.sh: the server has no module $name" >&2; exit 1; }
-        # shellcheck disable=SC2086 # several flags
-        "$ringfence" cc "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}" -shared "$source" "$out/objects/enter.o" -L"$out" -lstock \
-            -Wl,--gc-sections -o "$out/modules/$(basename "$source" .c).rf"
+        build_module "$name" &
+        running+=($!)
+        if ((${#running[@]} == $(nproc))); then
+            wait "${running[0]}"
+            running=("${running[@]:1}")
+        fi
     done
+    for name in "${running[@]}"; do wait "$name"; done
     echo "$out/modules"
 }
 

@@ -291,6 +291,7 @@ static void hooks(apr_pool_t *pool)
     ap_hook_handler(mf_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(mf_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     mf_status_register(pool);
+    mf_stock_hooks();
 }
 
 module AP_MODULE_DECLARE_DATA fenced_module = { STANDARD20_MODULE_STUFF,

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for each */, MF_STOCK_FILTERS = 8, MF_STOCK_EXPRESSIONS = 4096, MF_STOCK_PIECES = 16 };
+enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for each */, MF_STOCK_FILTERS = 8, MF_STOCK_PIECES = 16, MF_STOCK_VECTORS = 256 /* configurations that a module makes */ };
 
 /* What has become of a module, in all processes of the server. In shared memory: changed with atomic additions. */
 typedef struct mf_stock_counters {
@@ -45,11 +45,13 @@ typedef struct mf_stock {
     int has[STOCK_CONFIGS];
     mf_stock_hook hooks[MF_STOCK_HOOKS], server_hooks[MF_STOCK_HOOKS];
     unsigned hook_count, server_hook_count;
-    ap_filter_rec_t *filters[MF_STOCK_FILTERS];
-    apr_uint64_t filter_functions[MF_STOCK_FILTERS];
+    ap_filter_rec_t *filters[MF_STOCK_FILTERS], made[MF_STOCK_FILTERS]; /* the second: for those that it makes itself */
+    apr_uint64_t filter_records[MF_STOCK_FILTERS];
     unsigned filter_count;
-    apr_array_header_t *expressions; /* of ap_expr_info_t * */
-    pthread_mutex_t lock;            /* of the next three, and of resets */
+    apr_array_header_t *configs;     /* of ap_conf_vector_t *: that it has made */
+    struct mf_stock_line *lines;     /* what others' providers have made of its Require lines */
+    apr_uint64_t last_line;
+    pthread_mutex_t lock;            /* of the lines and the next three, and of resets */
     mf_stock_frame *frames;
     unsigned generation; /* of the domain's memory: another one after each reset */
     int ready;           /* the state that it is reset to has been kept */
@@ -95,6 +97,8 @@ typedef struct mf_stock_request {
     unsigned piece_count;
 } mf_stock_request;
 
+typedef struct mf_stock_brigade mf_stock_brigade;
+
 /* A call of a module that is in progress on this thread. */
 typedef struct mf_stock_call {
     struct mf_stock_call *up;
@@ -103,8 +107,9 @@ typedef struct mf_stock_call {
     cmd_parms *cmd;
     apr_pool_t *pool;
     server_rec *server;
-    ap_filter_t *filter; /* and the brigade that it was given, until it has passed it on */
-    apr_bucket_brigade *brigade;
+    ap_filter_t *filter; /* and the brigade that it was given */
+    mf_stock_brigade *buckets;
+    int reads;   /* it is an input filter */
     int changes; /* what of the request the hook may change */
     int hooking; /* it registers hooks */
 } mf_stock_call;
@@ -120,6 +125,7 @@ extern const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char 
 apr_array_header_t *mf_stocks(void); /* of mf_stock *; NULL if there are none */
 int mf_stock_post_config(apr_pool_t *pool, server_rec *s);
 void mf_stock_child_init(apr_pool_t *pool, server_rec *s);
+void mf_stock_hooks(void);
 
 /* stock_call.c */
 mf_stock_call *mf_stock_current(void);
@@ -142,7 +148,7 @@ mf_stock_request *mf_stock_request_of(request_rec *r);
 request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number);
 apr_uint64_t mf_stock_record_of(const mf_stock *m, request_rec *r);
 int mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
-int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u);
+int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends);
 apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which);
 int mf_stock_is_list(const request_rec *r, apr_table_t *const *table, const char *key);
 int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key);
@@ -158,16 +164,25 @@ void *mf_stock_configure(unsigned number, stock_config what, apr_pool_t *pool, c
 /* stock_hook.c */
 void mf_stock_register_hooks(unsigned number, apr_pool_t *pool);
 int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
-int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r);
+int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const char *text);
 int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s);
-apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade);
 void mf_stock_fail(request_rec *r);
 int mf_stock_failed(request_rec *r);
+
+/* stock_filter.c */
+apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade);
+apr_status_t mf_stock_input_filter(ap_filter_t *f, apr_bucket_brigade *to, ap_input_mode_t mode, apr_read_type_e block, apr_off_t wanted);
+int mf_stock_filter_begin(ap_filter_t *f);
 int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context);
+int mf_stock_add_made(mf_stock_call *call, apr_uint64_t record, const char *context, const char *how);
 
 /* stock_provider.c */
 int mf_stock_add_provider(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
+int mf_stock_add_function(mf_stock *m, stock_unpack *u);
 void mf_stock_providers_end(mf_stock *m);
+apr_uint64_t mf_stock_keep_line(mf_stock *m, const void *provider, const void *made, apr_pool_t *pool);
+int mf_stock_find_line(mf_stock *m, apr_uint64_t number, const void *provider, const request_rec *r, const void **made);
+ap_conf_vector_t *mf_stock_config(const mf_stock *m, apr_uint64_t number);
 
 /* stock_ask.c */
 void mf_stock_ask(rf_caller *caller, void *module);
@@ -181,6 +196,7 @@ typedef struct mf_stock_trampoline {
     void (*register_hooks)(apr_pool_t *);
     int (*hooks[MF_STOCK_HOOKS])(request_rec *);
     void (*void_hooks[MF_STOCK_HOOKS])(request_rec *);
+    int (*text_hooks[MF_STOCK_HOOKS])(request_rec *, const char *);
 } mf_stock_trampoline;
 extern const mf_stock_trampoline mf_stock_trampolines[MF_STOCK_MOST];
 

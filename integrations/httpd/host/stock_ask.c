@@ -1,21 +1,11 @@
 /* What fenced stock modules ask the server for. All that is in a question is the module's to choose. */
-#include "stock.h"
+#include "stock_ask.h"
 
-#include "ap_expr.h"
 #include "ap_mpm.h"
 #include "http_ssl.h"
+#include "http_vhost.h"
 #include "mod_core.h"
 #include "util_script.h"
-
-
-/* A question. */
-typedef struct {
-    mf_stock *m;
-    mf_stock_call *call;
-    stock_unpack in;
-    stock_pack out;
-    const char *refused; /* the module's call ends, with this */
-} ask;
 
 /* The rest of an answer that the module had no room for, until it asks again. */
 static __thread struct {
@@ -23,7 +13,7 @@ static __thread struct {
     apr_size_t length;
 } rest;
 
-static request_rec *asked_request(ask *a)
+request_rec *mf_stock_asked_request(mf_stock_question *a)
 {
     request_rec *r = mf_stock_find(a->call, stock_get(&a->in));
 
@@ -33,21 +23,21 @@ static request_rec *asked_request(ask *a)
 }
 
 /* The request of the call itself. */
-static request_rec *own_request(ask *a)
+request_rec *mf_stock_own_request(mf_stock_question *a)
 {
-    request_rec *r = asked_request(a);
+    request_rec *r = mf_stock_asked_request(a);
 
     if (r && r != a->call->r)
         a->refused = "it asks for something of a request that it was not called for";
     return a->refused ? NULL : r;
 }
 
-static void op_FETCH(ask *a)
+void mf_stock_op_FETCH(mf_stock_question *a)
 {
     a->refused = "it fetches nothing";
 }
 
-static void op_HOOK(ask *a)
+void mf_stock_op_HOOK(mf_stock_question *a)
 {
     if (!a->call || !a->call->hooking || !mf_stock_add_hook(a->m, &a->in, a->call->pool))
         a->refused = "it registers a hook that cannot be";
@@ -55,7 +45,7 @@ static void op_HOOK(ask *a)
 
 /* ------------------------------------------------------------------------------------------------------- start and log */
 
-static void op_LOG(ask *a)
+void mf_stock_op_LOG(mf_stock_question *a)
 {
     int level = (int)stock_get(&a->in), line;
     apr_status_t status = (apr_status_t)stock_get(&a->in);
@@ -75,7 +65,7 @@ static void op_LOG(ask *a)
                       text);
 }
 
-static void op_CONTEXT(ask *a)
+void mf_stock_op_CONTEXT(mf_stock_question *a)
 {
     unsigned forbidden = (unsigned)stock_get(&a->in);
 
@@ -85,58 +75,7 @@ static void op_CONTEXT(ask *a)
         stock_put_text(&a->out, ap_check_cmd_context(a->call->cmd, forbidden));
 }
 
-/* Expressions never read files for a module (AP_EXPR_FLAG_RESTRICTED), nor look up what modules add to the language. */
-static void op_EXPRESSION(ask *a)
-{
-    const char *text = stock_get_text(&a->in), *error = NULL;
-    unsigned flags = (unsigned)stock_get(&a->in) & (AP_EXPR_FLAG_SSL_EXPR_COMPAT | AP_EXPR_FLAG_DONT_VARY | AP_EXPR_FLAG_STRING_RESULT);
-    ap_expr_info_t *expression;
-
-    if (!a->call || !a->call->cmd || a->m->ready || !text || a->m->expressions->nelts == MF_STOCK_EXPRESSIONS) {
-        a->refused = "it makes an expression outside of the configuration, or too many";
-        return;
-    }
-    expression = ap_expr_parse_cmd_mi(a->call->cmd, text, flags | AP_EXPR_FLAG_RESTRICTED, &error, NULL, a->m->host.module_index);
-    if (expression && !error)
-        APR_ARRAY_PUSH(a->m->expressions, ap_expr_info_t *) = expression;
-    stock_put(&a->out, expression && !error ? (apr_uint64_t)a->m->expressions->nelts : 0);
-    stock_put_text(&a->out, error);
-}
-
-static void op_EVALUATE(ask *a)
-{
-    request_rec *r = own_request(a);
-    apr_uint64_t which = stock_get(&a->in), as_text = stock_get(&a->in), groups = stock_get(&a->in);
-    const char *subject = stock_get_text(&a->in), *error = NULL;
-    ap_regmatch_t matches[AP_MAX_REG_MATCH];
-    ap_expr_info_t *expression;
-
-    if (!r)
-        return;
-    if (which == 0 || which > (apr_uint64_t)a->m->expressions->nelts || groups > AP_MAX_REG_MATCH) {
-        a->refused = "it asks for an expression that it has not made";
-        return;
-    }
-    expression = APR_ARRAY_IDX(a->m->expressions, (int)which - 1, ap_expr_info_t *);
-    if (as_text) {
-        stock_put_text(&a->out, ap_expr_str_exec(r, expression, &error));
-        stock_put_text(&a->out, error);
-        return;
-    }
-    memset(matches, -1, sizeof matches);
-    if (groups)
-        stock_put(&a->out, (apr_uint64_t)ap_expr_exec_re(r, expression, (apr_size_t)groups, matches, &subject, &error));
-    else
-        stock_put(&a->out, (apr_uint64_t)ap_expr_exec(r, expression, &error));
-    stock_put_text(&a->out, error);
-    stock_put_text(&a->out, groups ? subject : NULL);
-    for (apr_uint64_t i = 0; i < groups; i++) {
-        stock_put(&a->out, (apr_uint64_t)matches[i].rm_so);
-        stock_put(&a->out, (apr_uint64_t)matches[i].rm_eo);
-    }
-}
-
-static void op_ROOT_RELATIVE(ask *a)
+void mf_stock_op_ROOT_RELATIVE(mf_stock_question *a)
 {
     const char *text = stock_get_text(&a->in);
 
@@ -146,26 +85,15 @@ static void op_ROOT_RELATIVE(ask *a)
         stock_put_text(&a->out, ap_server_root_relative(a->call->pool, text));
 }
 
-static void op_DEFINED(ask *a)
+void mf_stock_op_DEFINED(mf_stock_question *a)
 {
     const char *text = stock_get_text(&a->in);
 
     stock_put(&a->out, text && ap_exists_config_define(text));
 }
 
-static void op_LOAD(ask *a)
-{
-    ap_sload_t load = { 0 };
-    ap_loadavg_t average = { 0 };
-
-    ap_get_sload(&load);
-    ap_get_loadavg(&average);
-    stock_put_bytes(&a->out, &load, sizeof load);
-    stock_put_bytes(&a->out, &average, sizeof average);
-}
-
 /* The number of a method; unknown ones are registered for a directive that says so. */
-static void op_METHOD(ask *a)
+void mf_stock_op_METHOD(mf_stock_question *a)
 {
     const char *name = stock_get_text(&a->in);
     apr_uint64_t add = stock_get(&a->in);
@@ -176,69 +104,15 @@ static void op_METHOD(ask *a)
         stock_put(&a->out, (apr_uint64_t)(add ? ap_method_register(a->call->cmd->pool, name) : ap_method_number_of(name)));
 }
 
-static void op_REGISTER_PROVIDER(ask *a)
-{
-    if (!a->call || !a->call->hooking || !mf_stock_add_provider(a->m, &a->in, a->call->pool))
-        a->refused = "it registers a provider that cannot be";
-}
-
-/* -------------------------------------------------------------------------------------------------------------- filters */
-
-static void op_REGISTER_FILTER(ask *a)
-{
-    mf_stock *m = a->m;
-    const char *name = stock_get_text(&a->in);
-    apr_uint64_t type = stock_get(&a->in), function = stock_get(&a->in);
-
-    if (!a->call || !a->call->hooking || !name || m->filter_count == MF_STOCK_FILTERS || type > AP_FTYPE_NETWORK) {
-        a->refused = "it registers a filter that cannot be";
-        return;
-    }
-    m->filter_functions[m->filter_count] = function;
-    m->filters[m->filter_count++] =
-        ap_register_output_filter(apr_pstrdup(a->call->pool, name), mf_stock_filter, NULL, (ap_filter_type)type);
-}
-
-/* Of the server's own, and of others: they get nothing from this module. */
-static void op_ADD_FILTER(ask *a)
-{
-    request_rec *r = own_request(a);
-    const char *name = stock_get_text(&a->in);
-    ap_filter_rec_t *rec = name ? ap_get_output_filter_handle(name) : NULL;
-
-    if (r)
-        stock_put(&a->out, rec && ap_add_output_filter_handle(rec, NULL, r, r->connection));
-}
-
-static void op_ADD_INPUT_FILTER(ask *a)
-{
-    request_rec *r = own_request(a);
-    const char *name = stock_get_text(&a->in);
-
-    if (r)
-        stock_put(&a->out, name && ap_get_input_filter_handle(name) && ap_add_input_filter(name, NULL, r, r->connection));
-}
-
-static void op_PASS_BRIGADE(ask *a)
-{
-    apr_bucket_brigade *brigade = a->call ? a->call->brigade : NULL;
-
-    if (!brigade) {
-        a->refused = "it passes on what it was not given, or not any more";
-        return;
-    }
-    a->call->brigade = NULL;
-    stock_put(&a->out, (apr_uint64_t)ap_pass_brigade(a->call->filter->next, brigade));
-}
-
 /* ------------------------------------------------------------------------------------------------------------- requests */
 
 /* A request within the request. Its number, and what the module is to see of it. */
-static void op_SUBREQUEST(ask *a)
+void mf_stock_op_SUBREQUEST(mf_stock_question *a)
 {
-    request_rec *r = own_request(a), *sub;
+    request_rec *r = mf_stock_own_request(a), *sub;
     apr_uint64_t by_file = stock_get(&a->in), filtered = stock_get(&a->in);
     const char *name = stock_get_text(&a->in);
+    ap_filter_t *next;
     mf_stock_call view;
 
     if (!r)
@@ -247,8 +121,8 @@ static void op_SUBREQUEST(ask *a)
         a->refused = "it looks up nothing";
         return;
     }
-    sub = by_file ? ap_sub_req_lookup_file(name, r, filtered ? r->output_filters : NULL)
-                  : ap_sub_req_lookup_uri(name, r, filtered ? r->output_filters : NULL);
+    next = !filtered ? NULL : a->call->filter ? a->call->filter->next : r->output_filters;
+    sub = by_file ? ap_sub_req_lookup_file(name, r, next) : ap_sub_req_lookup_uri(name, r, next);
     view = *a->call;
     view.r = sub;
     if (!mf_stock_pack_request(&view, &a->out))
@@ -256,9 +130,9 @@ static void op_SUBREQUEST(ask *a)
 }
 
 /* One that was made for the request of the call. */
-static request_rec *asked_subrequest(ask *a)
+static request_rec *asked_subrequest(mf_stock_question *a)
 {
-    request_rec *sub = asked_request(a);
+    request_rec *sub = mf_stock_asked_request(a);
 
     if (sub && (sub == a->call->r || sub->main != a->call->r))
         a->refused = "it names a request that is none within its own";
@@ -266,21 +140,22 @@ static request_rec *asked_subrequest(ask *a)
 }
 
 /* What it writes comes behind what its request has written. */
-static void op_RUN_SUBREQUEST(ask *a)
+void mf_stock_op_RUN_SUBREQUEST(mf_stock_question *a)
 {
     request_rec *sub = asked_subrequest(a);
     ap_filter_t *f = sub ? sub->output_filters : NULL;
 
     if (!sub)
         return;
-    while (f && f->frec != ap_subreq_core_filter_handle)
+    /* Those of requests around it stay as they are. */
+    while (f && f->r == sub && f->frec != ap_subreq_core_filter_handle)
         f = f->next;
-    if (f)
+    if (f && f->r == sub && !a->call->filter)
         f->next = a->call->r->output_filters;
     stock_put(&a->out, (apr_uint64_t)ap_run_sub_req(sub));
 }
 
-static void op_END_SUBREQUEST(ask *a)
+void mf_stock_op_END_SUBREQUEST(mf_stock_question *a)
 {
     request_rec *sub = asked_subrequest(a);
 
@@ -288,25 +163,25 @@ static void op_END_SUBREQUEST(ask *a)
         ap_destroy_sub_req(sub);
 }
 
-static void op_REDIRECT(ask *a)
+void mf_stock_op_REDIRECT(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
     const char *uri = stock_get_text(&a->in);
 
     if (r && uri)
         ap_internal_redirect(apr_pstrdup(r->pool, uri), r);
 }
 
-static void op_HANDLER_REDIRECT(ask *a)
+void mf_stock_op_HANDLER_REDIRECT(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
     const char *uri = stock_get_text(&a->in);
 
     if (r && uri)
         ap_internal_redirect_handler(apr_pstrdup(r->pool, uri), r);
 }
 
-static void op_FAST_REDIRECT(ask *a)
+void mf_stock_op_FAST_REDIRECT(mf_stock_question *a)
 {
     request_rec *sub = asked_subrequest(a);
 
@@ -314,27 +189,27 @@ static void op_FAST_REDIRECT(ask *a)
         ap_internal_fast_redirect(sub, a->call->r);
 }
 
-static void op_CONTEXT_INFO(ask *a)
+void mf_stock_op_CONTEXT_INFO(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
     const char *prefix = stock_get_text(&a->in), *root = stock_get_text(&a->in);
 
     if (r)
         ap_set_context_info(r, apr_pstrdup(r->pool, prefix), apr_pstrdup(r->pool, root));
 }
 
-static void op_DOCUMENT_ROOT(ask *a)
+void mf_stock_op_DOCUMENT_ROOT(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
     const char *root = stock_get_text(&a->in);
 
     if (r && root)
         ap_set_document_root(r, apr_pstrdup(r->pool, root));
 }
 
-static void op_WRITE(ask *a)
+void mf_stock_op_WRITE(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
     apr_size_t length;
     const char *bytes = stock_get_bytes(&a->in, &length);
 
@@ -342,25 +217,45 @@ static void op_WRITE(ask *a)
         stock_put(&a->out, (apr_uint64_t)(bytes ? ap_rwrite(bytes, (int)length, r) : 0));
 }
 
-static void op_DISCARD_BODY(ask *a)
+void mf_stock_op_CORE_TRANSLATE(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
+
+    if (!r)
+        return;
+    if (a->call->changes & STOCK_CHANGES_NAME)
+        stock_put(&a->out, (apr_uint64_t)ap_core_translate(r));
+    else
+        a->refused = "it translates a name that is settled";
+}
+
+void mf_stock_op_NOTE_AUTH_FAILURE(mf_stock_question *a)
+{
+    request_rec *r = mf_stock_own_request(a);
+
+    if (r)
+        ap_note_auth_failure(r);
+}
+
+void mf_stock_op_DISCARD_BODY(mf_stock_question *a)
+{
+    request_rec *r = mf_stock_own_request(a);
 
     if (r)
         stock_put(&a->out, (apr_uint64_t)ap_discard_request_body(r));
 }
 
-static void op_MEETS_CONDITIONS(ask *a)
+void mf_stock_op_MEETS_CONDITIONS(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
 
     if (r)
         stock_put(&a->out, (apr_uint64_t)ap_meets_conditions(r));
 }
 
-static void op_ASK_TEXT(ask *a)
+void mf_stock_op_ASK_TEXT(mf_stock_question *a)
 {
-    request_rec *r = asked_request(a);
+    request_rec *r = mf_stock_asked_request(a);
     apr_uint64_t which = stock_get(&a->in), number = stock_get(&a->in);
     const char *text = stock_get_text(&a->in);
 
@@ -369,7 +264,10 @@ static void op_ASK_TEXT(ask *a)
     switch ((stock_text)which) {
     case STOCK_TEXT_URL: text = text ? ap_construct_url(r->pool, text, r) : NULL; break;
     case STOCK_TEXT_SERVER_NAME: text = ap_get_server_name(r); break;
-    case STOCK_TEXT_REMOTE_HOST: text = ap_get_useragent_host(r, (int)number, NULL); break;
+    /* with a text: of the connection */
+    case STOCK_TEXT_REMOTE_HOST:
+        text = text ? ap_get_remote_host(r->connection, r->per_dir_config, (int)number, NULL) : ap_get_useragent_host(r, (int)number, NULL);
+        break;
     case STOCK_TEXT_AUTH_NAME: text = ap_auth_name(r); break;
     case STOCK_TEXT_AUTH_TYPE: text = ap_auth_type(r); break;
     case STOCK_TEXT_SSL: text = text ? ap_ssl_var_lookup(r->pool, r->server, r->connection, r, (char *)(apr_uintptr_t)text) : NULL; break;
@@ -377,14 +275,24 @@ static void op_ASK_TEXT(ask *a)
     case STOCK_TEXT_ETAG: text = ap_make_etag(r, number != 0); break;
     case STOCK_TEXT_PORT: text = apr_itoa(r->pool, ap_get_server_port(r)); break;
     case STOCK_TEXT_OPTIONS: text = apr_itoa(r->pool, ap_allow_options(r)); break;
+    case STOCK_TEXT_URL_NAME: text = ap_get_server_name_for_url(r); break;
+    case STOCK_TEXT_DOCUMENT_ROOT: text = ap_document_root(r); break;
+    case STOCK_TEXT_CONTEXT_PREFIX: text = ap_context_prefix(r); break;
+    case STOCK_TEXT_CONTEXT_ROOT: text = ap_context_document_root(r); break;
+    case STOCK_TEXT_LOGNAME: text = ap_get_remote_logname(r); break;
+    case STOCK_TEXT_SCHEME: text = ap_run_http_scheme(r); break;
+    case STOCK_TEXT_DEFAULT_PORT: text = apr_itoa(r->pool, ap_run_default_port(r)); break;
+    case STOCK_TEXT_IS_SSL: text = apr_itoa(r->pool, ap_ssl_conn_is_ssl(r->connection)); break;
+    case STOCK_TEXT_BODY_LIMIT: text = apr_off_t_toa(r->pool, ap_get_limit_req_body(r)); break;
+    case STOCK_TEXT_MATCHES_HOST: text = apr_itoa(r->pool, text && ap_matches_request_vhost(r, text, (apr_port_t)number)); break;
     default: text = NULL;
     }
     stock_put_text(&a->out, text);
 }
 
-static void op_SET_NUMBER(ask *a)
+void mf_stock_op_SET_NUMBER(mf_stock_question *a)
 {
-    request_rec *r = own_request(a);
+    request_rec *r = mf_stock_own_request(a);
     apr_uint64_t which = stock_get(&a->in), value = stock_get(&a->in);
 
     if (!r)
@@ -401,19 +309,20 @@ static void op_SET_NUMBER(ask *a)
 
 /* ------------------------------------------------------------------------------------------------------------- crossing */
 
-typedef void op_function(ask *);
-#define OP(name) [STOCK_ASK_##name] = op_##name,
+typedef void op_function(mf_stock_question *);
+#define OP(name) [STOCK_ASK_##name] = mf_stock_op_##name,
 static op_function *const ops[STOCK_OPS] = { STOCK_PLAIN_OPS(OP) STOCK_SYNCED_OPS(OP) };
 
 /* Those that may take as long as the client likes. */
 static int waits(apr_uint64_t op)
 {
     return op == STOCK_ASK_PASS_BRIGADE || op == STOCK_ASK_WRITE || op == STOCK_ASK_REDIRECT || op == STOCK_ASK_HANDLER_REDIRECT ||
-           op == STOCK_ASK_RUN_SUBREQUEST || op == STOCK_ASK_DISCARD_BODY;
+           op == STOCK_ASK_RUN_SUBREQUEST || op == STOCK_ASK_DISCARD_BODY || op == STOCK_ASK_CALL_FILTER || op == STOCK_ASK_READ_BUCKET ||
+           op == STOCK_ASK_GET_BRIGADE;
 }
 
 /* Gives the module what it has room for, and keeps the rest. */
-static void reply(rf_caller *caller, ask *a, char *to, apr_uint64_t capacity)
+static void reply(rf_caller *caller, mf_stock_question *a, char *to, apr_uint64_t capacity)
 {
     free(rest.bytes);
     rest.bytes = NULL;
@@ -450,7 +359,7 @@ void mf_stock_ask(rf_caller *caller, void *module)
     mf_stock *m = module;
     apr_uint64_t op = rf_caller_arg_int(caller, 0), length = rf_caller_arg_int(caller, 2);
     const void *from = (const void *)(apr_uintptr_t)rf_caller_arg_int(caller, 1);
-    ask a = { .m = m, .call = mf_stock_current() };
+    mf_stock_question a = { .m = m, .call = mf_stock_current() };
     char first[1024], *message = first;
 
     __atomic_fetch_add(&m->counters->out, 1, __ATOMIC_RELAXED);
@@ -468,7 +377,7 @@ void mf_stock_ask(rf_caller *caller, void *module)
     a.in = (stock_unpack){ message, length, 0 };
     if (rf_memory_read(m->domain, from, message, length) != RF_OK)
         a.refused = "stock_ask: the address of the question is not the module's";
-    else if (op > STOCK_LAST_PLAIN_ && (!a.call || !mf_stock_unpack_request(a.call, &a.in)))
+    else if (op > STOCK_LAST_PLAIN_ && (!a.call || !mf_stock_unpack_request(a.call, &a.in, 0)))
         a.refused = "stock_ask: what it has changed of the request makes no sense";
     if (!a.refused) {
         int pauses = waits(op) && rf_domain_pause_time(m->domain) == RF_OK;

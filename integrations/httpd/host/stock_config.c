@@ -22,6 +22,7 @@ void mf_stock_pack_directive(mf_stock *m, stock_pack *p, cmd_parms *cmd)
     stock_put_text(p, cmd->directive ? cmd->directive->args : NULL);
     stock_put_text(p, cmd->directive ? cmd->directive->filename : NULL);
     stock_put(p, cmd->directive ? (apr_uint64_t)cmd->directive->line_num : 0);
+    stock_put(p, cmd->pool == cmd->temp_pool);
 }
 
 static const char *run(cmd_parms *cmd, void *record, unsigned count, const char *const words[], int flag)

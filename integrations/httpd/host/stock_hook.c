@@ -1,16 +1,12 @@
-/* Hooks and output filters of fenced stock modules. */
+/* Hooks of fenced stock modules. */
 #include "stock.h"
 
 #include "ap_mpm.h"
 #include "http_connection.h"
+#include "http_request.h"
+#include "scoreboard.h"
 
 enum { NAMES = 16 /* of modules that a hook comes before or after */ };
-
-/* What a filter of a module keeps: its own address for it. */
-typedef struct {
-    apr_uint64_t address;
-    unsigned generation;
-} kept;
 
 static mf_stock *stock(unsigned number)
 {
@@ -73,10 +69,13 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
     case STOCK_HOOK_##name: ap_hook_##name(own->hooks[k], pre, succ, order, type); break;
 #define NOTHING(name, changes)                                                                                                              \
     case STOCK_HOOK_##name: ap_hook_##name(own->void_hooks[k], pre, succ, order); break;
+#define TEXT(name, changes)                                                                                                                 \
+    case STOCK_HOOK_##name: ap_hook_##name(own->text_hooks[k], pre, succ, order); break;
     switch ((stock_hook)kind) {
         STOCK_REQUEST_HOOKS(PLAIN)
         STOCK_ACCESS_HOOKS(TYPED)
         STOCK_VOID_HOOKS(NOTHING)
+        STOCK_TEXT_HOOKS(TEXT)
     default: return 0;
     }
     return 1;
@@ -87,7 +86,8 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
 static int changes_of(stock_hook hook)
 {
 #define CHANGES(name, changes) [STOCK_HOOK_##name] = changes,
-    static const int all[STOCK_HOOK_COUNT] = { STOCK_REQUEST_HOOKS(CHANGES) STOCK_ACCESS_HOOKS(CHANGES) STOCK_VOID_HOOKS(CHANGES) };
+    static const int all[STOCK_HOOK_COUNT] = { STOCK_REQUEST_HOOKS(CHANGES) STOCK_ACCESS_HOOKS(CHANGES) STOCK_VOID_HOOKS(CHANGES)
+                                               STOCK_TEXT_HOOKS(CHANGES) };
 
     return all[hook];
 }
@@ -107,8 +107,8 @@ int mf_stock_failed(request_rec *r)
     return q && q->r == r && q->failed;
 }
 
-/* The call by a message, for a request that names others. */
-static int enter(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer *answer, int *result)
+/* The call by a message, for a request that names others, and for hooks that get a text. */
+static int enter(mf_stock_call *call, const mf_stock_hook *hook, const char *text, mf_stock_answer *answer, int *result)
 {
     stock_pack message;
 
@@ -120,13 +120,14 @@ static int enter(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer
     }
     stock_put(&message, hook->hook);
     stock_put(&message, hook->function);
+    stock_put_text(&message, text);
     if (!mf_stock_enter(call, STOCK_REQUEST_HOOK, &message, answer))
         return 0;
     *result = (int)stock_get(&answer->u);
     return 1;
 }
 
-int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
+int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const char *text)
 {
     mf_stock *m = stock(number);
     const mf_stock_hook *hook = &m->hooks[which];
@@ -136,8 +137,8 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
 
     if (mf_stock_failed(r) && hook->hook != STOCK_HOOK_log_transaction)
         return HTTP_INTERNAL_SERVER_ERROR;
-    if (r->main || r->prev || r->next || m->down)
-        good = enter(&call, hook, &answer, &result);
+    if (r->main || r->prev || r->next || m->down || text)
+        good = enter(&call, hook, text, &answer, &result);
     else
         good = mf_stock_image_update(mf_stock_request_of(r)) && mf_stock_run(&call, hook, &answer, &result);
     if (!good) {
@@ -149,7 +150,7 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     if (answer.u.left)
-        good = mf_stock_unpack_request(&call, &answer.u);
+        good = mf_stock_unpack_request(&call, &answer.u, 1);
     mf_stock_answer_end(&answer);
     if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: its answer makes no sense", m->name);
@@ -172,6 +173,7 @@ static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *p
     stock_put(&message, hook->hook);
     stock_put(&message, hook->function);
     stock_put(&message, (apr_uint64_t)ap_state_query(AP_SQ_MAIN_STATE));
+    stock_put(&message, (apr_uint64_t)ap_extended_status);
     for (server_rec *s = first; s; s = s->next)
         count++;
     stock_put(&message, count);
@@ -180,6 +182,9 @@ static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *p
     if (!mf_stock_enter(&call, STOCK_SERVER_HOOK, &message, &answer))
         return HTTP_INTERNAL_SERVER_ERROR;
     result = (int)stock_get(&answer.u);
+    /* mod_status sets it before the configuration is read. */
+    if (stock_get(&answer.u) && hook->hook == STOCK_HOOK_pre_config)
+        ap_extended_status = 1;
     mf_stock_answer_end(&answer);
     return result == OK || result == DECLINED ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -201,79 +206,4 @@ int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s)
                 result = run_server_hook(m, &m->server_hooks[k], pool, s);
     }
     return result;
-}
-
-/* ----------------------------------------------------------------------------------------------------------------- filters */
-
-/* The module whose filter that is, and which of its filters. */
-static mf_stock *owner(const ap_filter_rec_t *rec, unsigned *which)
-{
-    const apr_array_header_t *all = mf_stocks();
-
-    for (int i = 0; all && i < all->nelts; i++) {
-        mf_stock *m = APR_ARRAY_IDX(all, i, mf_stock *);
-
-        for (*which = 0; *which < m->filter_count; ++*which)
-            if (m->filters[*which] == rec)
-                return m;
-    }
-    return NULL;
-}
-
-apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
-{
-    kept *k = f->ctx;
-    unsigned which = 0;
-    mf_stock *m = owner(f->frec, &which);
-    mf_stock_call call = { .m = m, .r = f->r, .pool = f->r->pool, .filter = f, .brigade = brigade };
-    mf_stock_answer answer;
-    stock_pack message;
-    apr_status_t status;
-    int good;
-
-    if (!k) {
-        /* Directives such as SetOutputFilter add filters, too. */
-        k = f->ctx = apr_pcalloc(f->r->pool, sizeof *k);
-        k->generation = m->generation;
-    }
-    /* The page that tells of a failure goes past the filters that have failed. */
-    if (mf_stock_failed(f->r) && f->r->status >= HTTP_INTERNAL_SERVER_ERROR) {
-        ap_remove_output_filter(f);
-        return ap_pass_brigade(f->next, brigade);
-    }
-    if (mf_stock_failed(f->r) || k->generation != m->generation || !mf_stock_begin(&call, &message)) {
-        mf_stock_fail(f->r);
-        apr_brigade_cleanup(brigade);
-        return APR_EGENERAL;
-    }
-    good = mf_stock_pack_request(&call, &message);
-    stock_put(&message, m->filter_functions[which]);
-    stock_put(&message, k->address);
-    if (!good)
-        stock_pack_end(&message);
-    if (!good || !mf_stock_enter(&call, STOCK_FILTER, &message, &answer)) {
-        mf_stock_fail(f->r);
-        apr_brigade_cleanup(brigade);
-        return APR_EGENERAL;
-    }
-    status = (apr_status_t)stock_get(&answer.u);
-    k->address = stock_get(&answer.u);
-    if (!mf_stock_unpack_request(&call, &answer.u))
-        status = APR_EGENERAL;
-    mf_stock_answer_end(&answer);
-    return status;
-}
-
-/* Adds one of the module's own filters to the request. 0: it has none of that name. */
-int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context)
-{
-    mf_stock *m = call->m;
-    const ap_filter_rec_t *rec = ap_get_output_filter_handle(name);
-    kept *k = apr_pcalloc(call->r->pool, sizeof *k);
-
-    *k = (kept){ context, m->generation };
-    for (unsigned i = 0; i < m->filter_count; i++)
-        if (m->filters[i] == rec)
-            return ap_add_output_filter_handle(m->filters[i], k, call->r, call->r->connection) != NULL;
-    return 0;
 }

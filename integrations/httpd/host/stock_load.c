@@ -2,6 +2,7 @@
 #include "stock.h"
 
 #include "ap_mpm.h"
+#include "mod_so.h"
 
 /* Of the present configuration: in its pool. */
 static apr_array_header_t *stocks;
@@ -142,7 +143,7 @@ const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const 
     m->generation = 1;
     m->host.module_index = -1;
     m->counters = &m->own;
-    m->expressions = apr_array_make(cmd->pool, 16, sizeof(ap_expr_info_t *));
+    m->configs = apr_array_make(cmd->pool, 4, sizeof(ap_conf_vector_t *));
     if (!m->path)
         return apr_psprintf(cmd->pool, "FencedLoadModule %s: '%s' is no path", m->name, words[1]);
     pthread_mutex_init(&m->lock, NULL);
@@ -192,4 +193,21 @@ void mf_stock_child_init(apr_pool_t *pool, server_rec *s)
         return;
     for (int i = 0; i < stocks->nelts; i++)
         mf_stock_keep(APR_ARRAY_IDX(stocks, i, mf_stock *), s);
+}
+
+/* What LogLevel asks for a module by its symbol: those of mod_so, and fenced ones. */
+static APR_OPTIONAL_FN_TYPE(ap_find_loaded_module_symbol) *find_loaded;
+
+static module *find_symbol(server_rec *s, const char *name)
+{
+    for (int i = 0; stocks && i < stocks->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(stocks, i, mf_stock *)->name, name) == 0)
+            return &APR_ARRAY_IDX(stocks, i, mf_stock *)->host;
+    return find_loaded ? find_loaded(s, name) : NULL;
+}
+
+void mf_stock_hooks(void)
+{
+    find_loaded = APR_RETRIEVE_OPTIONAL_FN(ap_find_loaded_module_symbol);
+    apr_dynamic_fn_register("ap_find_loaded_module_symbol", (apr_opt_fn_t *)find_symbol);
 }

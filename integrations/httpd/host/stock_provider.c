@@ -1,10 +1,11 @@
-/* Providers of fenced stock modules: what the server's own modules ask to authorize and to authenticate. */
+/* Providers of fenced stock modules: what the server's own modules ask to authorize and to authenticate; optional functions; and what others'
+ * providers have made for fenced modules. */
 #include "stock.h"
 
 #include "ap_provider.h"
 #include "mod_auth.h"
 
-enum { PROVIDERS = 16 /* of all modules */ };
+enum { PROVIDERS = 64 /* of all modules */ };
 
 /* A provider that a module has registered. The server calls its functions without saying whose they are: each has a place here. */
 static struct {
@@ -18,11 +19,23 @@ typedef struct {
     unsigned generation;
 } parsed;
 
+enum { FUNCTIONS_CALLED = 3 };
+
+/* Those that the server calls: their types are known by their names. */
+static const char *const names[FUNCTIONS_CALLED] = { "authn_ap_auth_type", "authn_ap_auth_name", "authz_some_auth_required" };
+static struct {
+    mf_stock *m;
+    apr_uint64_t address;
+} functions[FUNCTIONS_CALLED];
+
 void mf_stock_providers_end(mf_stock *m)
 {
     for (int i = 0; i < PROVIDERS; i++)
         if (all[i].m == m)
             all[i].m = NULL;
+    for (int i = 0; i < FUNCTIONS_CALLED; i++)
+        if (functions[i].m == m)
+            functions[i].m = NULL;
 }
 
 static const char *parse(int k, cmd_parms *cmd, const char *line, const void **result)
@@ -83,7 +96,7 @@ static int check(int k, stock_provide what, request_rec *r, const char *one, con
         *text = apr_pstrdup(r->pool, stock_get_text(&answer.u));
     else
         stock_get_text(&answer.u);
-    if (!mf_stock_unpack_request(&call, &answer.u) || result < 0 || result > most)
+    if (!mf_stock_unpack_request(&call, &answer.u, 1) || result < 0 || result > most)
         result = -1;
     mf_stock_answer_end(&answer);
     return result;
@@ -110,7 +123,8 @@ static authn_status find_hash(int k, request_rec *r, const char *user, const cha
     return result < 0 ? AUTH_GENERAL_ERROR : (authn_status)result;
 }
 
-#define ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define ROW(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
+#define ALL(X) ROW(X, 0) ROW(X, 01) ROW(X, 02) ROW(X, 03) ROW(X, 04) ROW(X, 05) ROW(X, 06) ROW(X, 07) /* octal */
 #define FUNCTIONS(k)                                                                                                                        \
     static const char *parse_##k(cmd_parms *cmd, const char *line, const void **made)                                                       \
     {                                                                                                                                       \
@@ -159,4 +173,149 @@ int mf_stock_add_provider(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
     all[k].address = address;
     return ap_register_auth_provider(pool, apr_pstrdup(pool, group), apr_pstrdup(pool, name), apr_pstrdup(pool, version), functions,
                                      (int)type) == APR_SUCCESS;
+}
+
+/* ---------------------------------------------------------------------------------------------------- optional functions */
+
+static int ask_function(int which, stock_provide what, request_rec *r, const char **text)
+{
+    mf_stock *m = functions[which].m;
+    mf_stock_call call = { .m = m, .r = r, .pool = r->pool };
+    mf_stock_answer answer;
+    stock_pack message;
+    int result;
+
+    if (!m || mf_stock_failed(r) || !mf_stock_begin(&call, &message)) {
+        mf_stock_fail(r);
+        return 1;
+    }
+    stock_put(&message, what);
+    stock_put(&message, functions[which].address);
+    if (!mf_stock_pack_request(&call, &message)) {
+        stock_pack_end(&message);
+        mf_stock_fail(r);
+        return 1;
+    }
+    stock_put_text(&message, NULL);
+    stock_put_text(&message, NULL);
+    stock_put(&message, 0);
+    if (!mf_stock_enter(&call, STOCK_PROVIDER, &message, &answer)) {
+        mf_stock_fail(r);
+        return 1;
+    }
+    result = (int)stock_get(&answer.u) != 0;
+    *text = apr_pstrdup(r->pool, stock_get_text(&answer.u));
+    if (!mf_stock_unpack_request(&call, &answer.u, 1))
+        mf_stock_fail(r);
+    mf_stock_answer_end(&answer);
+    return result;
+}
+
+static const char *auth_type(request_rec *r)
+{
+    const char *text = NULL;
+
+    ask_function(0, STOCK_TEXT_OF, r, &text);
+    return text;
+}
+
+static const char *auth_name(request_rec *r)
+{
+    const char *text = NULL;
+
+    ask_function(1, STOCK_TEXT_OF, r, &text);
+    return text;
+}
+
+/* Of a module that fails: yes. */
+static int some_auth_required(request_rec *r)
+{
+    const char *text;
+
+    return ask_function(2, STOCK_NUMBER_OF, r, &text);
+}
+
+/* Those of other names are for modules, which get none of each other's. 0: that cannot be. */
+int mf_stock_add_function(mf_stock *m, stock_unpack *u)
+{
+    const char *name = stock_get_text(u);
+    apr_uint64_t address = stock_get(u);
+    int which = 0;
+
+    if (u->bad || !name)
+        return 0;
+    while (which < FUNCTIONS_CALLED && strcmp(names[which], name) != 0)
+        which++;
+    if (which == FUNCTIONS_CALLED)
+        return 1;
+    functions[which].m = m;
+    functions[which].address = address;
+    if (which == 2)
+        apr_dynamic_fn_register(names[which], (apr_opt_fn_t *)some_auth_required);
+    else
+        apr_dynamic_fn_register(names[which], (apr_opt_fn_t *)(which ? auth_name : auth_type));
+    return 1;
+}
+
+/* -------------------------------------------------------------------------------------------------- lines of others */
+
+/* What a provider has made of a Require line of the module, as long as the memory that it was made in. */
+struct mf_stock_line {
+    struct mf_stock_line *next;
+    mf_stock *m;
+    apr_uint64_t number;
+    const void *provider, *made;
+    apr_pool_t *pool;
+    int stays; /* it is of the server's configuration */
+};
+
+static apr_status_t forget_line(void *line)
+{
+    struct mf_stock_line *gone = line, **at = &gone->m->lines;
+
+    pthread_mutex_lock(&gone->m->lock);
+    while (*at && *at != gone)
+        at = &(*at)->next;
+    if (*at)
+        *at = gone->next;
+    pthread_mutex_unlock(&gone->m->lock);
+    return APR_SUCCESS;
+}
+
+/* A number for it; 0, which is good for those that make nothing. */
+apr_uint64_t mf_stock_keep_line(mf_stock *m, const void *provider, const void *made, apr_pool_t *pool)
+{
+    struct mf_stock_line *line = made ? apr_pcalloc(pool, sizeof *line) : NULL;
+
+    if (!line)
+        return 0;
+    *line = (struct mf_stock_line){ NULL, m, 0, provider, made, pool, !m->ready };
+    pthread_mutex_lock(&m->lock);
+    line->number = ++m->last_line;
+    line->next = m->lines;
+    m->lines = line;
+    pthread_mutex_unlock(&m->lock);
+    apr_pool_cleanup_register(pool, line, forget_line, apr_pool_cleanup_null);
+    return line->number;
+}
+
+/* Of the configuration, or of a .htaccess file of this request, whose memory lives at least as long. 0: there is none. */
+int mf_stock_find_line(mf_stock *m, apr_uint64_t number, const void *provider, const request_rec *r, const void **made)
+{
+    const struct mf_stock_line *line;
+    int found;
+
+    pthread_mutex_lock(&m->lock);
+    for (line = m->lines; line && line->number != number; line = line->next)
+        ;
+    found = line && line->provider == provider && (line->stays || apr_pool_is_ancestor(line->pool, r->pool));
+    if (found)
+        *made = line->made;
+    pthread_mutex_unlock(&m->lock);
+    return found;
+}
+
+ap_conf_vector_t *mf_stock_config(const mf_stock *m, apr_uint64_t number)
+{
+    return number && number <= (apr_uint64_t)m->configs->nelts ? APR_ARRAY_IDX(m->configs, (int)number - 1, ap_conf_vector_t *) : NULL;
 }

@@ -121,10 +121,16 @@ static void take_number(mf_stock_call *call, unsigned i, apr_uint64_t value)
     stock_set_number(r, &numbers[i], value);
 }
 
+/* A name that is none of a file, and ends in a request that is decided on as any other: mod_rewrite leaves it for its handler. */
+static int is_redirect(unsigned i, const char *value)
+{
+    return texts[i].offset == offsetof(request_rec, filename) && value && strncmp(value, "redirect:/", 10) == 0;
+}
+
 static void take_text(mf_stock_call *call, unsigned i, const char *value)
 {
     /* The server relies on there being a URI. */
-    if ((texts[i].changes & (STOCK_CHANGES_ALWAYS | call->changes)) && (value || texts[i].offset != offsetof(request_rec, uri)))
+    if (((texts[i].changes & (STOCK_CHANGES_ALWAYS | call->changes)) || is_redirect(i, value)) && (value || texts[i].offset != offsetof(request_rec, uri)))
         *stock_text_of(call->r, &texts[i]) = apr_pstrdup(call->r->pool, value);
 }
 
@@ -132,8 +138,11 @@ static void take_text(mf_stock_call *call, unsigned i, const char *value)
  * texts, and those that begin with X-. */
 int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key)
 {
-    static const char *const texts_of_notes[] = { "alias-forced-type", "dir-index-names", "error-notes",
-                                                 "no-etag", "variant-list", "verbose-error-to" };
+    static const char *const texts_of_notes[] = {
+        "alias-forced-type",       "authn_provider_name",   "authz_provider_name",    "dir-index-names",         "error-notes",
+        "mod_rewrite_rewritten",   "mod_rewrite_uri_reduced", "no-etag",              "redirect-keeps-vary",     "rewrite-forced-handler",
+        "rewrite-forced-mimetype", "variant-list",          "verbose-error-to"
+    };
 
     if (table != &r->notes || strncasecmp(key, "X-", 2) == 0)
         return 1;
@@ -229,8 +238,11 @@ static int take_change(mf_stock_call *call, stock_unpack *u)
     case STOCK_CLEAR: return change_table(of, (stock_change)how, which, key, value);
     case STOCK_SET_TYPE: ap_set_content_type_ex(r, apr_pstrdup(r->pool, key), which != 0); return 1;
     case STOCK_ADD_OWN: return key && mf_stock_add_filter(call, key, which);
+    case STOCK_ADD_MADE: return key && value && mf_stock_add_made(call, which, key, value);
     case STOCK_REMOVE_FILTER:
-        if (call->filter)
+        if (call->filter && call->reads)
+            ap_remove_input_filter(call->filter);
+        else if (call->filter)
             ap_remove_output_filter(call->filter);
         return call->filter != NULL;
     default: return 0;
@@ -269,8 +281,8 @@ static int take_fields(mf_stock_call *call, stock_unpack *u)
     return !u->bad;
 }
 
-/* Takes over what the module has changed in the request of the call, as far as it may. 0: that makes no sense. */
-int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u)
+/* Takes over what the module has changed in the request of the call, as far as it may. `ends`: the call does. 0: that makes no sense. */
+int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends)
 {
     apr_uint64_t fields = stock_get(u), changed;
     int good = call->r && (!fields || take_fields(call, u));
@@ -283,8 +295,9 @@ int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u)
     for (unsigned i = 0; i < STOCK_TABLES; i++)
         if (changed >> i & 1)
             take_table(call->r, i, u);
-    /* What is not taken over is told again. */
-    mf_stock_request_of(call->r)->image->version++;
+    /* What is not taken over is told again when the call is over. Until then the module has what it has written. */
+    if (ends)
+        mf_stock_request_of(call->r)->image->version++;
     return !u->bad;
 }
 
@@ -330,4 +343,7 @@ void mf_stock_pack_server(mf_stock *m, stock_pack *p, const server_rec *s)
     stock_put(p, (apr_uint64_t)s->keep_alive_timeout);
     stock_put(p, (apr_uint64_t)s->keep_alive_max);
     stock_put(p, (apr_uint64_t)s->keep_alive);
+    stock_put(p, (apr_uint64_t)s->limit_req_line);
+    stock_put(p, (apr_uint64_t)s->limit_req_fieldsize);
+    stock_put(p, (apr_uint64_t)s->limit_req_fields);
 }

@@ -9,11 +9,15 @@
 #define HOOK(m, k)                                                                                                                          \
     static int hook_##m##_##k(request_rec *r)                                                                                               \
     {                                                                                                                                       \
-        return mf_stock_run_hook(m, k, r);                                                                                                  \
+        return mf_stock_run_hook(m, k, r, NULL);                                                                                                  \
     }                                                                                                                                       \
     static void void_hook_##m##_##k(request_rec *r)                                                                                         \
     {                                                                                                                                       \
-        mf_stock_run_hook(m, k, r);                                                                                                         \
+        mf_stock_run_hook(m, k, r, NULL);                                                                                                         \
+    }                                                                                                                                      \
+    static int text_hook_##m##_##k(request_rec *r, const char *text)                                                                       \
+    {                                                                                                                                      \
+        return mf_stock_run_hook(m, k, r, text);                                                                                           \
     }
 #define FUNCTIONS(m)                                                                                                                        \
     static void *create_dir_##m(apr_pool_t *p, char *dir)                                                                                   \
@@ -41,7 +45,8 @@ MODULES(FUNCTIONS)
 
 #define HOOK_NAME(m, k) hook_##m##_##k,
 #define VOID_HOOK_NAME(m, k) void_hook_##m##_##k,
+#define TEXT_HOOK_NAME(m, k) text_hook_##m##_##k,
 #define TRAMPOLINE(m)                                                                                                                       \
     { create_dir_##m,     merge_dir_##m,          create_server_##m,          merge_server_##m,                                             \
-      register_hooks_##m, { HOOKS(HOOK_NAME, m) }, { HOOKS(VOID_HOOK_NAME, m) } },
+      register_hooks_##m, { HOOKS(HOOK_NAME, m) }, { HOOKS(VOID_HOOK_NAME, m) }, { HOOKS(TEXT_HOOK_NAME, m) } },
 const mf_stock_trampoline mf_stock_trampolines[MF_STOCK_MOST] = { MODULES(TRAMPOLINE) };

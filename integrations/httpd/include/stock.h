@@ -25,7 +25,9 @@ typedef enum stock_kind {
     STOCK_COMMAND,      /* a directive */
     STOCK_SERVER_HOOK,  /* a hook of the server's start */
     STOCK_REQUEST_HOOK, /* a hook of a request */
-    STOCK_FILTER,       /* an output filter */
+    STOCK_FILTER,       /* an output filter, with a brigade */
+    STOCK_INPUT_FILTER, /* an input filter, for one */
+    STOCK_FILTER_BEGIN, /* a filter, before it is called for the first time */
     STOCK_PROVIDER,     /* a stock_provide: a function that authorizes or authenticates */
     STOCK_END_POOL,     /* memory of the server is gone, and what the module has had for it */
     STOCK_END_REQUEST,  /* the same, of a request */
@@ -34,17 +36,27 @@ typedef enum stock_kind {
 
 typedef enum stock_config { STOCK_CREATE_DIR, STOCK_MERGE_DIR, STOCK_CREATE_SERVER, STOCK_MERGE_SERVER, STOCK_CONFIGS } stock_config;
 
-/* What providers do. The first is asked for a directive, the others for a request. */
-typedef enum stock_provide { STOCK_PARSE_REQUIRE, STOCK_CHECK_AUTHORIZATION, STOCK_CHECK_PASSWORD, STOCK_REALM_HASH, STOCK_PROVIDES } stock_provide;
+/* What providers, and optional functions, do. The first is asked for a directive, the others for a request. */
+typedef enum stock_provide {
+    STOCK_PARSE_REQUIRE,
+    STOCK_CHECK_AUTHORIZATION,
+    STOCK_CHECK_PASSWORD,
+    STOCK_REALM_HASH,
+    STOCK_NUMBER_OF, /* an optional function of a request, whose result is a number */
+    STOCK_TEXT_OF,   /* the same, a text */
+    STOCK_PROVIDES
+} stock_provide;
 
 /* What a module asks for. What is in the second list sees and changes the request: the module's changes of it go with the question, the
  * server's come with the answer. */
 #define STOCK_PLAIN_OPS(X)                                                                                                                  \
-    X(FETCH) X(HOOK) X(LOG) X(CONTEXT) X(EXPRESSION) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)    \
-    X(REGISTER_PROVIDER) X(METHOD)
+    X(FETCH) X(HOOK) X(LOG) X(CONTEXT) X(WALK_CONFIG) X(NEW_CONFIG) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)               \
+    X(REGISTER_PROVIDER) X(FIND_PROVIDER) X(PARSE_REQUIRE) X(REGISTER_FUNCTION) X(METHOD) X(SERVER_TEXT) X(MPM_QUERY) X(WORKER) X(FIND_FILTER)
 #define STOCK_SYNCED_OPS(X)                                                                                                                 \
-    X(EVALUATE) X(ADD_FILTER) X(ADD_INPUT_FILTER) X(PASS_BRIGADE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) \
-    X(CONTEXT_INFO) X(DOCUMENT_ROOT) X(WRITE) X(DISCARD_BODY) X(MEETS_CONDITIONS) X(ASK_TEXT) X(SET_NUMBER)
+    X(ADD_FILTER) X(ADD_INPUT_FILTER) X(PASS_BRIGADE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) \
+    X(CONTEXT_INFO) X(DOCUMENT_ROOT) X(WRITE) X(DISCARD_BODY) X(MEETS_CONDITIONS) X(ASK_TEXT) X(SET_NUMBER)                \
+    X(CORE_TRANSLATE) X(NOTE_AUTH_FAILURE) X(CALL_PROVIDER) X(STATUS_HOOK) X(READ_BUCKET) X(GET_BRIGADE) X(BEGIN_FILTER)         \
+    X(CALL_FILTER)
 #define STOCK_OP_(name) STOCK_ASK_##name,
 typedef enum stock_op {
     STOCK_PLAIN_OPS(STOCK_OP_) STOCK_PLAIN_END_,
@@ -63,8 +75,34 @@ typedef enum stock_text {
     STOCK_TEXT_SIGNATURE, /* ap_psignature */
     STOCK_TEXT_ETAG,
     STOCK_TEXT_PORT,   /* ap_get_server_port, as a number in decimal */
-    STOCK_TEXT_OPTIONS /* ap_allow_options, the same */
+    STOCK_TEXT_OPTIONS, /* ap_allow_options, the same */
+    STOCK_TEXT_URL_NAME,       /* ap_get_server_name_for_url */
+    STOCK_TEXT_DOCUMENT_ROOT,
+    STOCK_TEXT_CONTEXT_PREFIX,
+    STOCK_TEXT_CONTEXT_ROOT,
+    STOCK_TEXT_LOGNAME,      /* ap_get_remote_logname */
+    STOCK_TEXT_SCHEME,       /* ap_run_http_scheme */
+    STOCK_TEXT_DEFAULT_PORT, /* ap_run_default_port, as a number */
+    STOCK_TEXT_IS_SSL,       /* ap_ssl_conn_is_ssl, the same */
+    STOCK_TEXT_BODY_LIMIT,   /* ap_get_limit_req_body, the same */
+    STOCK_TEXT_MATCHES_HOST  /* ap_matches_request_vhost, with a port: 0 or 1 */
 } stock_text;
+
+/* STOCK_ASK_WORKER: a record of the scoreboard, by process and thread; this in place of both: the whole, of a thread: the process. */
+enum { STOCK_WHOLE = -1 };
+
+/* STOCK_ASK_SERVER_TEXT: what the server says of itself. */
+typedef enum stock_server_text {
+    STOCK_SERVER_BANNER,
+    STOCK_SERVER_DESCRIPTION,
+    STOCK_SERVER_BUILT,
+    STOCK_SERVER_MPM,
+    STOCK_SERVER_MODULE, /* the name again, if there is such a module */
+    STOCK_SERVER_USER,   /* of a number in decimal */
+    STOCK_SERVER_GROUP,
+    STOCK_SERVER_HOME,    /* of a user */
+    STOCK_SERVER_RESPONSE /* ap_index_of_response, numbers in decimal */
+} stock_server_text;
 
 /* STOCK_ASK_SET_NUMBER */
 typedef enum stock_set { STOCK_SET_LENGTH, STOCK_SET_MTIME, STOCK_SET_ETAG, STOCK_SET_MODIFIED, STOCK_SET_RANGES } stock_set;
@@ -83,8 +121,20 @@ typedef enum stock_change {
     STOCK_CLEAR,
     STOCK_SET_TYPE,     /* ap_set_content_type_ex */
     STOCK_ADD_OWN,      /* one of the module's own output filters */
+    STOCK_ADD_MADE,     /* the same, which is not registered: its record, its context, its type and whether it begins */
     STOCK_REMOVE_FILTER /* the one that runs */
 } stock_change;
+
+/* What is in a brigade. From the server: the number of the first, the count, and a kind and a length (-1: unknown) of each. From a module: a
+ * kind each, and STOCK_BUCKETS_END; with data a number, a start and a length, with signs the same, with bytes these. */
+typedef enum stock_bucket {
+    STOCK_BUCKETS_END,
+    STOCK_BUCKET_DATA,
+    STOCK_BUCKET_SIGN, /* without bytes */
+    STOCK_BUCKET_EOS,
+    STOCK_BUCKET_FLUSH,
+    STOCK_BUCKET_BYTES
+} stock_bucket;
 
 /* What stock_run returns if there is no answer to read: the result, and these. An address is larger. */
 enum { STOCK_POOL_HELD = 1 << 16 /* the request's end matters to the module */ };
@@ -105,12 +155,15 @@ enum { STOCK_POOL_HELD = 1 << 16 /* the request's end matters to the module */ }
 /* The same of those that are registered with a type. */
 #define STOCK_ACCESS_HOOKS(X)                                                                                                               \
     X(check_access, 0) X(check_access_ex, 0) X(check_authn, STOCK_CHANGES_USER) X(check_authz, 0)
+/* Those that get a text besides. */
+#define STOCK_TEXT_HOOKS(X) X(note_auth_failure, 0)
 /* Those that return nothing. */
 #define STOCK_VOID_HOOKS(X) X(insert_filter, 0) X(insert_error_filter, 0)
 #define STOCK_SERVER_HOOKS(X) X(pre_config, 0) X(check_config, 0) X(open_logs, 0) X(post_config, 0) X(child_init, 0) X(optional_fn_retrieve, 0)
 #define STOCK_HOOK_(name, changes) STOCK_HOOK_##name,
 typedef enum stock_hook {
-    STOCK_REQUEST_HOOKS(STOCK_HOOK_) STOCK_ACCESS_HOOKS(STOCK_HOOK_) STOCK_VOID_HOOKS(STOCK_HOOK_) STOCK_SERVER_HOOKS(STOCK_HOOK_) STOCK_HOOK_COUNT
+    STOCK_REQUEST_HOOKS(STOCK_HOOK_) STOCK_ACCESS_HOOKS(STOCK_HOOK_) STOCK_VOID_HOOKS(STOCK_HOOK_) STOCK_TEXT_HOOKS(STOCK_HOOK_)
+    STOCK_SERVER_HOOKS(STOCK_HOOK_) STOCK_HOOK_COUNT
 } stock_hook;
 
 /* ---------------------------------------------------------------------------------------------------------------- requests */

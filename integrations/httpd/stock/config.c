@@ -1,7 +1,7 @@
 /* Directives, records of configuration, and servers. */
 #include "inside.h"
 
-enum { SERVERS = 4096, WORDS = 256 };
+enum { SERVERS = 4096, WORDS = 256, CONFIGS = 256 };
 
 /* A server of the host's. */
 typedef struct {
@@ -57,6 +57,9 @@ server_rec *stock_take_server(stock_unpack *u)
     s->keep_alive_timeout = (apr_interval_time_t)stock_get(u);
     s->keep_alive_max = (int)stock_get(u);
     s->keep_alive = (int)stock_get(u);
+    s->limit_req_line = (int)stock_get(u);
+    s->limit_req_fieldsize = (int)stock_get(u);
+    s->limit_req_fields = (int)stock_get(u);
     return s;
 }
 
@@ -133,6 +136,57 @@ static const char *call(const command_rec *c, cmd_parms *cmd, void *record, int 
     }
 }
 
+/* Directories' configurations that the module makes, and asks the server to fill: their numbers are the server's, plus 1. */
+static char configs[CONFIGS];
+
+ap_conf_vector_t *ap_create_per_dir_config(apr_pool_t *pool)
+{
+    uint64_t number;
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_NEW_CONFIG);
+    stock_ask_send(&q, STOCK_ASK_NEW_CONFIG);
+    number = stock_get(&q.in);
+    stock_ask_end(&q, STOCK_ASK_NEW_CONFIG);
+    if (number == 0 || number > CONFIGS)
+        abort();
+    return (ap_conf_vector_t *)(void *)&configs[number - 1];
+}
+
+static uint64_t number_of(const ap_conf_vector_t *config)
+{
+    uintptr_t at = (uintptr_t)config - (uintptr_t)configs;
+
+    return at < CONFIGS ? at + 1 : 0;
+}
+
+/* What a request has then is told with its next call of a provider: modules merge for nothing else. */
+ap_conf_vector_t *ap_merge_per_dir_configs(apr_pool_t *pool, ap_conf_vector_t *base, ap_conf_vector_t *more)
+{
+    return more;
+}
+
+uint64_t stock_other_config(const request_rec *r)
+{
+    return number_of(r->per_dir_config);
+}
+
+/* What the directive that is called has inside; `config`: the module's own, or that of the directive. */
+const char *ap_walk_config(ap_directive_t *first, cmd_parms *cmd, ap_conf_vector_t *config)
+{
+    const char *error;
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_WALK_CONFIG);
+    stock_put(&q.out, number_of(config));
+    stock_put(&q.out, (uint64_t)(unsigned)cmd->override);
+    stock_put(&q.out, (uint64_t)cmd->limited);
+    stock_ask_send(&q, STOCK_ASK_WALK_CONFIG);
+    error = apr_pstrdup(cmd->pool, stock_get_text(&q.in));
+    stock_ask_end(&q, STOCK_ASK_WALK_CONFIG);
+    return error;
+}
+
 void stock_take_directive(stock_unpack *u, cmd_parms *cmd, ap_directive_t *directive, apr_pool_t *pool)
 {
     cmd->server = stock_take_server(u);
@@ -144,7 +198,9 @@ void stock_take_directive(stock_unpack *u, cmd_parms *cmd, ap_directive_t *direc
     directive->filename = apr_pstrdup(pool, stock_get_text(u));
     directive->line_num = (int)stock_get(u);
     cmd->directive = directive;
-    cmd->pool = cmd->temp_pool = pool;
+    cmd->pool = pool;
+    /* Modules tell .htaccess files by that: there, both are one. */
+    cmd->temp_pool = stock_get(u) ? pool : stock_pool;
 }
 
 void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
@@ -165,6 +221,7 @@ void stock_command(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
         words[i] = apr_pstrdup(pool, stock_get_text(u));
     cmd.info = c->cmd_data;
     cmd.cmd = c;
+    cmd.context = (ap_conf_vector_t *)(void *)&cmd; /* the server's own: it stands for itself */
     now = &cmd;
     stock_put_text(p, call(c, &cmd, record, flag, count, words));
     now = before;

@@ -1,13 +1,8 @@
 /* Functions of the server that modules call, as questions to it; and those of its configuration that need no question. */
 #include "inside.h"
 
-#include "ap_mpm.h"
 #include "http_ssl.h"
-#include "mpm_common.h"
-#include "scoreboard.h"
 #include "util_script.h"
-
-#include <unistd.h>
 
 module core_module = { STANDARD20_MODULE_STUFF };
 server_rec *ap_server_conf;
@@ -146,79 +141,6 @@ int ap_exists_config_define(const char *name)
     return yes;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- expressions */
-
-ap_expr_info_t *ap_expr_parse_cmd_mi(const cmd_parms *cmd, const char *text, unsigned flags, const char **error, ap_expr_lookup_fn_t *look,
-                                     int index)
-{
-    ap_expr_info_t *made = apr_pcalloc(cmd->pool, sizeof *made);
-    question q;
-    uint64_t number;
-
-    stock_ask_begin(&q, STOCK_ASK_EXPRESSION);
-    stock_put_text(&q.out, text);
-    stock_put(&q.out, flags);
-    stock_ask_send(&q, STOCK_ASK_EXPRESSION);
-    number = stock_get(&q.in);
-    *error = apr_pstrdup(cmd->pool, stock_get_text(&q.in));
-    stock_ask_end(&q, STOCK_ASK_EXPRESSION);
-    made->root_node = (ap_expr_t *)(uintptr_t)number; /* the server's number for it */
-    made->filename = cmd->directive->filename;
-    made->line_number = (unsigned)cmd->directive->line_num;
-    made->flags = flags;
-    made->module_index = index;
-    return number ? made : NULL;
-}
-
-static void ask_expression(question *q, request_rec *r, const ap_expr_info_t *e, int as_text, size_t groups, const char *subject)
-{
-    stock_ask_begin(q, STOCK_ASK_EVALUATE);
-    stock_put(&q->out, stock_number(r));
-    stock_put(&q->out, (uintptr_t)e->root_node);
-    stock_put(&q->out, (uint64_t)as_text);
-    stock_put(&q->out, groups);
-    stock_put_text(&q->out, subject);
-    stock_ask_send(q, STOCK_ASK_EVALUATE);
-}
-
-const char *ap_expr_str_exec(request_rec *r, const ap_expr_info_t *e, const char **error)
-{
-    const char *text;
-    question q;
-
-    ask_expression(&q, r, e, 1, 0, NULL);
-    text = apr_pstrdup(r->pool, stock_get_text(&q.in));
-    *error = apr_pstrdup(r->pool, stock_get_text(&q.in));
-    stock_ask_end(&q, STOCK_ASK_EVALUATE);
-    return text;
-}
-
-int ap_expr_exec_re(request_rec *r, const ap_expr_info_t *e, apr_size_t groups, ap_regmatch_t *matches, const char **subject,
-                    const char **error)
-{
-    const char *text;
-    question q;
-    int result;
-
-    ask_expression(&q, r, e, 0, groups, subject ? *subject : NULL);
-    result = (int)stock_get(&q.in);
-    *error = apr_pstrdup(r->pool, stock_get_text(&q.in));
-    text = stock_get_text(&q.in);
-    if (subject)
-        *subject = apr_pstrdup(r->pool, text);
-    for (apr_size_t i = 0; i < groups; i++) {
-        matches[i].rm_so = (int)stock_get(&q.in);
-        matches[i].rm_eo = (int)stock_get(&q.in);
-    }
-    stock_ask_end(&q, STOCK_ASK_EVALUATE);
-    return result;
-}
-
-int ap_expr_exec(request_rec *r, const ap_expr_info_t *e, const char **error)
-{
-    return ap_expr_exec_re(r, e, 0, NULL, NULL, error);
-}
-
 /* ---------------------------------------------------------------------------------------------------------------- requests */
 
 void ap_set_content_type_ex(request_rec *r, const char *type, int trusted)
@@ -251,6 +173,11 @@ static request_rec *look_up(const request_rec *r, const char *name, int by_file,
 }
 
 request_rec *ap_sub_req_lookup_uri(const char *uri, const request_rec *r, ap_filter_t *next)
+{
+    return look_up(r, uri, 0, next != NULL);
+}
+
+request_rec *ap_sub_req_method_uri(const char *method, const char *uri, const request_rec *r, ap_filter_t *next)
 {
     return look_up(r, uri, 0, next != NULL);
 }
@@ -311,6 +238,21 @@ void ap_set_document_root(request_rec *r, const char *root)
     simple(STOCK_ASK_DOCUMENT_ROOT, r, root, 0);
 }
 
+int ap_core_translate(request_rec *r)
+{
+    return (int)simple(STOCK_ASK_CORE_TRANSLATE, r, NULL, 1);
+}
+
+void ap_note_auth_failure(request_rec *r)
+{
+    simple(STOCK_ASK_NOTE_AUTH_FAILURE, r, NULL, 0);
+}
+
+apr_status_t ap_stat_check(const char *path, apr_pool_t *pool)
+{
+    return APR_SUCCESS;
+}
+
 int ap_discard_request_body(request_rec *r)
 {
     return (int)simple(STOCK_ASK_DISCARD_BODY, r, NULL, 1);
@@ -321,7 +263,7 @@ int ap_meets_conditions(request_rec *r)
     return (int)simple(STOCK_ASK_MEETS_CONDITIONS, r, NULL, 1);
 }
 
-static const char *text_of(const request_rec *r, apr_pool_t *pool, stock_text which, int number, const char *about)
+const char *stock_text_from(const request_rec *r, apr_pool_t *pool, stock_text which, int number, const char *about)
 {
     const char *text;
     question q;
@@ -339,58 +281,121 @@ static const char *text_of(const request_rec *r, apr_pool_t *pool, stock_text wh
 
 char *ap_construct_url(apr_pool_t *pool, const char *uri, request_rec *r)
 {
-    return (char *)(uintptr_t)text_of(r, pool, STOCK_TEXT_URL, 0, uri);
+    return (char *)(uintptr_t)stock_text_from(r, pool, STOCK_TEXT_URL, 0, uri);
 }
 
 const char *ap_get_server_name(request_rec *r)
 {
-    return text_of(r, r->pool, STOCK_TEXT_SERVER_NAME, 0, NULL);
+    return stock_text_from(r, r->pool, STOCK_TEXT_SERVER_NAME, 0, NULL);
 }
 
 const char *ap_get_useragent_host(request_rec *r, int type, int *is_ip)
 {
     if (is_ip)
         *is_ip = 0;
-    return text_of(r, r->pool, STOCK_TEXT_REMOTE_HOST, type, NULL);
+    return stock_text_from(r, r->pool, STOCK_TEXT_REMOTE_HOST, type, NULL);
 }
 
 const char *ap_auth_name(request_rec *r)
 {
-    return text_of(r, r->pool, STOCK_TEXT_AUTH_NAME, 0, NULL);
+    return stock_text_from(r, r->pool, STOCK_TEXT_AUTH_NAME, 0, NULL);
 }
 
 const char *ap_auth_type(request_rec *r)
 {
-    return text_of(r, r->pool, STOCK_TEXT_AUTH_TYPE, 0, NULL);
+    return stock_text_from(r, r->pool, STOCK_TEXT_AUTH_TYPE, 0, NULL);
 }
 
 const char *ap_psignature(const char *prefix, request_rec *r)
 {
-    return text_of(r, r->pool, STOCK_TEXT_SIGNATURE, 0, prefix);
+    return stock_text_from(r, r->pool, STOCK_TEXT_SIGNATURE, 0, prefix);
 }
 
 const char *ap_ssl_var_lookup(apr_pool_t *pool, server_rec *s, conn_rec *c, request_rec *r, const char *name)
 {
-    return r ? text_of(r, pool, STOCK_TEXT_SSL, 0, name) : NULL;
+    return r ? stock_text_from(r, pool, STOCK_TEXT_SSL, 0, name) : NULL;
 }
 
 char *ap_make_etag(request_rec *r, int weak)
 {
-    return (char *)(uintptr_t)text_of(r, r->pool, STOCK_TEXT_ETAG, weak, NULL);
+    return (char *)(uintptr_t)stock_text_from(r, r->pool, STOCK_TEXT_ETAG, weak, NULL);
+}
+
+static apr_off_t number_from(const request_rec *r, stock_text which, int number, const char *about)
+{
+    const char *text = stock_text_from(r, r->pool, which, number, about);
+
+    return text ? apr_atoi64(text) : 0;
 }
 
 apr_port_t ap_get_server_port(const request_rec *r)
 {
-    const char *number = text_of(r, r->pool, STOCK_TEXT_PORT, 0, NULL);
-
-    return (apr_port_t)(number ? atoi(number) : 0);
+    return (apr_port_t)number_from(r, STOCK_TEXT_PORT, 0, NULL);
 }
 
 int ap_allow_options(request_rec *r)
 {
-    const char *number = text_of(r, r->pool, STOCK_TEXT_OPTIONS, 0, NULL);
+    return (int)number_from(r, STOCK_TEXT_OPTIONS, 0, NULL);
+}
 
-    return number ? atoi(number) : OPT_NONE;
+apr_port_t ap_run_default_port(const request_rec *r)
+{
+    return (apr_port_t)number_from(r, STOCK_TEXT_DEFAULT_PORT, 0, NULL);
+}
+
+/* Of the connection of the call's request. */
+int ap_ssl_conn_is_ssl(conn_rec *c)
+{
+    return stock_entry && stock_entry->t && number_from(&stock_entry->t->r, STOCK_TEXT_IS_SSL, 0, NULL);
+}
+
+apr_off_t ap_get_limit_req_body(const request_rec *r)
+{
+    return number_from(r, STOCK_TEXT_BODY_LIMIT, 0, NULL);
+}
+
+int ap_matches_request_vhost(request_rec *r, const char *host, apr_port_t port)
+{
+    return number_from(r, STOCK_TEXT_MATCHES_HOST, port, host) != 0;
+}
+
+const char *ap_run_http_scheme(const request_rec *r)
+{
+    return stock_text_from(r, r->pool, STOCK_TEXT_SCHEME, 0, NULL);
+}
+
+const char *ap_get_server_name_for_url(request_rec *r)
+{
+    return stock_text_from(r, r->pool, STOCK_TEXT_URL_NAME, 0, NULL);
+}
+
+const char *ap_document_root(request_rec *r)
+{
+    return stock_text_from(r, r->pool, STOCK_TEXT_DOCUMENT_ROOT, 0, NULL);
+}
+
+const char *ap_context_document_root(request_rec *r)
+{
+    return stock_text_from(r, r->pool, STOCK_TEXT_CONTEXT_ROOT, 0, NULL);
+}
+
+const char *ap_context_prefix(request_rec *r)
+{
+    return stock_text_from(r, r->pool, STOCK_TEXT_CONTEXT_PREFIX, 0, NULL);
+}
+
+const char *ap_get_remote_logname(request_rec *r)
+{
+    return stock_text_from(r, r->pool, STOCK_TEXT_LOGNAME, 0, NULL);
+}
+
+const char *ap_get_remote_host(conn_rec *c, void *dir_config, int type, int *is_ip)
+{
+    if (!stock_entry || !stock_entry->t)
+        return c->client_ip;
+    if (is_ip)
+        *is_ip = 0;
+    return stock_text_from(&stock_entry->t->r, stock_entry->t->r.pool, STOCK_TEXT_REMOTE_HOST, type, "");
 }
 
 static void set(request_rec *r, stock_set which, uint64_t value)
@@ -545,39 +550,4 @@ int ap_rvputs(request_rec *r, ...)
         sum += ap_rwrite(text, (int)strlen(text), r);
     va_end(list);
     return sum;
-}
-
-/* ------------------------------------------------------------------------------------------------------------------ server */
-
-void ap_random_insecure_bytes(void *bytes, apr_size_t size)
-{
-    if (getentropy(bytes, size < 256 ? size : 256) != 0)
-        abort();
-}
-
-static void load(ap_sload_t *busy, ap_loadavg_t *average)
-{
-    const char *bytes;
-    size_t length;
-    question q;
-
-    stock_ask_begin(&q, STOCK_ASK_LOAD);
-    stock_ask_send(&q, STOCK_ASK_LOAD);
-    bytes = stock_get_bytes(&q.in, &length);
-    if (busy && bytes && length == sizeof *busy)
-        memcpy(busy, bytes, length);
-    bytes = stock_get_bytes(&q.in, &length);
-    if (average && bytes && length == sizeof *average)
-        memcpy(average, bytes, length);
-    stock_ask_end(&q, STOCK_ASK_LOAD);
-}
-
-void ap_get_sload(ap_sload_t *busy)
-{
-    load(busy, NULL);
-}
-
-void ap_get_loadavg(ap_loadavg_t *average)
-{
-    load(NULL, average);
 }

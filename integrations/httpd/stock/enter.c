@@ -111,6 +111,8 @@ RF_EXPORT uint64_t stock_enter(int kind, const void *message, uint64_t length)
     case STOCK_REQUEST_HOOK: stock_request_hook(&u, &p); break;
     case STOCK_PROVIDER: stock_provider(&u, &p, e.pool); break;
     case STOCK_FILTER: stock_filter(&u, &p); break;
+    case STOCK_INPUT_FILTER: stock_input_filter(&u, &p); break;
+    case STOCK_FILTER_BEGIN: stock_filter_begin(&u, &p); break;
     default: abort();
     }
     if (u.bad)

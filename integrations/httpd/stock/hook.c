@@ -4,6 +4,7 @@
 #include "ap_mpm.h"
 #include "http_connection.h"
 #include "mpm_common.h"
+#include "scoreboard.h"
 
 static void put_names(stock_pack *p, const char *const *names)
 {
@@ -44,6 +45,7 @@ static void add(stock_hook hook, uintptr_t function, const char *const *pre, con
     }
 STOCK_REQUEST_HOOKS(PLAIN)
 STOCK_VOID_HOOKS(PLAIN)
+STOCK_TEXT_HOOKS(PLAIN)
 STOCK_SERVER_HOOKS(PLAIN)
 TYPED(check_access, access_checker)
 TYPED(check_access_ex, access_checker_ex)
@@ -64,12 +66,17 @@ void stock_request_hook(stock_unpack *u, stock_pack *p)
     twin *t = stock_take_requests(u);
     stock_hook hook = (stock_hook)stock_get(u);
     uintptr_t function = stock_get(u);
+    int result;
 
     if (!t)
         abort();
     stock_entry->t = t;
     stock_entry->pool = t->pool;
-    stock_put(p, (uint64_t)(int64_t)stock_call_hook(hook, function, &t->r));
+    if (hook == STOCK_HOOK_note_auth_failure)
+        result = ((ap_HOOK_note_auth_failure_t *)function)(&t->r, apr_pstrdup(t->pool, stock_get_text(u)));
+    else
+        result = stock_call_hook(hook, function, &t->r);
+    stock_put(p, (uint64_t)(int64_t)result);
     stock_tell_changes(p);
 }
 
@@ -101,6 +108,7 @@ void stock_server_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
     uint64_t count;
 
     main_state = (int)stock_get(u);
+    ap_extended_status = (int)stock_get(u);
     for (count = stock_get(u); count && !u->bad; count--) {
         server_rec *s = stock_take_server(u);
 
@@ -113,4 +121,5 @@ void stock_server_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool)
     if (last)
         last->next = NULL;
     stock_put(p, (uint64_t)(int64_t)(function ? call(hook, function, pool, first) : OK));
+    stock_put(p, (uint64_t)ap_extended_status);
 }

@@ -51,7 +51,6 @@ typedef struct entry {
     twin *t;                     /* of the request that it is for; NULL: none */
     apr_pool_t *pool;
     ap_filter_t *filter;
-    apr_bucket_brigade *brigade;
     int allocates; /* it has used a pool */
 } entry;
 extern __thread entry *stock_entry;
@@ -104,6 +103,11 @@ void stock_take_directive(stock_unpack *u, cmd_parms *cmd, ap_directive_t *direc
 void stock_configure(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 cmd_parms *stock_command_now(void);
 
+uint64_t stock_other_config(const request_rec *r);
+
+/* core.c */
+const char *stock_text_from(const request_rec *r, apr_pool_t *pool, stock_text which, int number, const char *about);
+
 /* hook.c */
 void stock_server_hook(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 void stock_request_hook(stock_unpack *u, stock_pack *p);
@@ -112,7 +116,15 @@ int stock_call_hook(stock_hook hook, uintptr_t function, request_rec *r);
 /* provider.c */
 void stock_provider(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 
+/* bucket.c */
+extern apr_bucket_alloc_t stock_bucket_alloc;
+void stock_take_brigade(stock_unpack *u, apr_bucket_brigade *to);
+int stock_is_whole(const apr_bucket_brigade *brigade, uint64_t first, uint64_t count, const uint64_t *lengths);
+apr_status_t stock_put_brigade(stock_pack *p, apr_bucket_brigade *brigade);
+
 /* filter.c */
 void stock_filter(stock_unpack *u, stock_pack *p);
+void stock_input_filter(stock_unpack *u, stock_pack *p);
+void stock_filter_begin(stock_unpack *u, stock_pack *p);
 
 #endif

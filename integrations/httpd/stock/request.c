@@ -10,6 +10,9 @@ static const stock_field numbers[] = { STOCK_NUMBERS(STOCK_FIELD_) };
 
 #define PLACE(name) &t->r.name,
 
+/* In place of where the server has a text: the module has told it. */
+#define TOLD (~(uint32_t)0)
+
 size_t stock_twin_index(const twin *t)
 {
     return (size_t)(t - twins);
@@ -95,6 +98,7 @@ OFTEN static void begin(twin *t, const stock_image *i)
     t->core_filter.frec = ap_subreq_core_filter_handle;
     t->r.output_filters = t->r.proto_output_filters = &t->core_filter;
     t->r.log = t->c.log = &t->log;
+    t->c.bucket_alloc = &stock_bucket_alloc;
     t->c.id = (long)i->connection;
     t->c.client_ip = (char *)(uintptr_t)stock_at(i->client_ip);
     t->c.local_ip = (char *)(uintptr_t)stock_at(i->local_ip);
@@ -268,10 +272,16 @@ OFTEN static inline int differ(const void *a, const void *b, size_t size)
     return all != 0;
 }
 
+/* Whether a text is another one than the server has. One that was told in this call may have been changed since, or not taken over. */
+static int has_changed(twin *t, int k)
+{
+    return t->texts[k].at == TOLD || !is_same(*stock_text_of(&t->r, &texts[k]), stock_at(t->texts[k].at));
+}
+
 OFTEN static int texts_have_changed(twin *t)
 {
     for (int k = 0; k < STOCK_TEXT_COUNT; k++)
-        if (texts[k].changes & STOCK_IN_PLACE && !is_same(*stock_text_of(&t->r, &texts[k]), stock_at(t->texts[k].at)))
+        if (texts[k].changes & STOCK_IN_PLACE && has_changed(t, k))
             return 1;
     return 0;
 }
@@ -306,7 +316,7 @@ static void tell_texts(stock_pack *p, twin *t)
     uint64_t changed = 0;
 
     for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (!is_same(*stock_text_of(&t->r, &texts[i]), stock_at(t->texts[i].at)))
+        if (has_changed(t, i))
             changed |= (uint64_t)1 << i;
     if (t->r.content_languages != t->taken.content_languages ||
         (t->r.content_languages && t->r.content_languages->nelts != t->language_count))
@@ -315,7 +325,8 @@ static void tell_texts(stock_pack *p, twin *t)
     for (int i = 0; i < STOCK_TEXT_COUNT; i++)
         if (changed >> i & 1) {
             stock_put_text(p, *stock_text_of(&t->r, &texts[i]));
-            t->texts[i].at = ~(uint32_t)0; /* whatever the server makes of it is new */
+            t->texts[i].at = TOLD; /* whatever the server makes of it is new */
+            t->elsewhere = 1;
         }
     if (changed & STOCK_LANGUAGES_CHANGED) {
         const apr_array_header_t *all = t->r.content_languages;

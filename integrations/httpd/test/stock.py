@@ -5,6 +5,7 @@
 """
 
 import base64
+import gzip
 import hashlib
 import http.client
 import os
@@ -21,6 +22,7 @@ from server import MODULES, Server  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = HERE / "stock"
 CONFIG = (PAGES / "httpd.conf").read_text()
+LETTERS = str.maketrans("0123456789", "ghijklmnop")  # ports are no part of them
 FILES = {
     "index.html": "<h1>index</h1>\n",
     "a.txt": "text\n" * 10,
@@ -58,6 +60,33 @@ FILES = {
     "multi/other.unknown.html": "<p>other</p>\n",
     "map.var": "URI: map\n\nURI: multi/page.html.de\nContent-type: text/html\nContent-language: de\n\n"
     "URI: multi/page.html.en\nContent-type: text/html; qs=0.5\nContent-language: en\n",
+    "pages.map": "one a.txt\ntwo page.html\n",
+    "below/new.txt": "new\n",
+    "below/ht/.htaccess": "RewriteEngine On\nRewriteCond %{REQUEST_URI} txt$\nRewriteRule ^gone(.*) ../new$1 [L]\nRequire all granted\n",
+    "zip/a.txt": "text to be packed\n" * 4000,
+    "zip/page.html": "<p>packed</p>\n" * 100,
+    "zip/none.txt": "",
+    "zip/large.txt": "".join(hashlib.sha1(b"%d" % i).hexdigest().translate(LETTERS) + "\n" for i in range(20000)),
+    "smart/a.txt": "text\n" * 500,
+    "smart/page.html": "<p>page</p>\n" * 500,
+    "smart/some.tar": "not packed\n" * 500,
+    "unzip/a.txt.gz": "",
+    "ssi/a.shtml": "<!--#set var='x' value='1 & 2' --><!--#echo var='x' --> <!--#echo encoding='none' var='QUERY_STRING' -->\n"
+    "<!--#include virtual='/a.txt' -->|<!--#include file='b.shtml' -->|<!--#fsize file='b.shtml' --> <!--#flastmod virtual='/a.txt' -->\n"
+    "<!--#if expr='v(\"x\") == \"1 & 2\" && %{REQUEST_METHOD} == \"GET\"' -->yes<!--#else -->no<!--#endif -->\n"
+    "<!--#config sizefmt='bytes' timefmt='%Y' errmsg='[wrong]' --><!--#fsize file='b.shtml' --> <!--#flastmod file='b.shtml' --> <!--#bad -->\n"
+    "<!--#include virtual='/none' --><!--#include virtual='/sub/' --><!--#include file='../a.txt' --><!--#echo var='HTTP_USER_AGENT' -->\n",
+    "ssi/b.shtml": "inner <!--#echo var='x' --> <!--#echo var='DOCUMENT_NAME' --> <!--#echo var='DOCUMENT_URI' -->",
+    "ssi/large.shtml": ("line\n" * 3000 + "<!--#echo var='REQUEST_URI' -->") * 20,
+    "ssi/old/a.shtml": "<!--#if expr='\"$QUERY_STRING\" = /b=(.)/' -->c is $1: <!--#echo var='1' --><!--#elif expr='! $none' -->none<!--#endif -->",
+    "ssi/loop.shtml": "<!--#include virtual='loop.shtml' -->",
+    "ssi/cut.shtml": "text <!--#echo var=",
+    "both/a.txt": "both\n",
+    "either/a.txt": "either\n",
+    "merged/a.txt": "merged\n",
+    "bad/a.txt": "bad\n",
+    "others": "carol:{SHA}" + base64.b64encode(hashlib.sha1(b"sing").digest()).decode() + "\nmallory:{SHA}"
+    + base64.b64encode(hashlib.sha1(b"bad").digest()).decode() + "\n",
     "users": "alice:{SHA}" + base64.b64encode(hashlib.sha1(b"wonder").digest()).decode() + "\nbob:{SHA}none\n",
 }
 # What is asked for: method, path, headers.
@@ -103,6 +132,35 @@ REQUESTS += [
     for path in ("/secret/a.txt", "/valid/a.txt", "/valid/none")
     for user in ("", "alice:wonder", "alice:wrong", "bob:none", "nobody:x", "guest:me@example.org", "guest:nothing")
 ]
+REQUESTS += [
+    ("GET", path, headers)
+    for path in [
+        *["/rw/a.txt", "/rw/none", "/rw/sub", "/rr/a%20b?c=d", "/rf/x", "/rg/x", "/r405/x", "/rc/a.txt", "/rc/page.html?x", "/rm/one", "/rm/two"],
+        *["/rm/three", "/rs/A.TXT", "/rt/x", "/rl/a.txt", "/rl/none", "/rd/x", "/ralias/a.txt", "/rw/sub/../a.txt", "/rw/a%0ab"],
+        *["/below/old.txt", "/below/old.txt?x=y", "/below/up/a.txt", "/below/up/none", "/below/out", "/below/no", "/below/typed", "/below/ht/gone.txt"],
+    ]
+    for headers in [{}, {"User-Agent": "Probe/1.0"}, {"Referer": "http://elsewhere/x"}]
+]
+REQUESTS += [
+    (method, path, headers)
+    for path in ["/zip/a.txt", "/zip/page.html", "/zip/none.txt", "/zip/large.txt", "/zip/none", "/smart/a.txt", "/smart/page.html", "/smart/some.tar"]
+    for method in ("GET", "HEAD", "POST")
+    for headers in [{}, {"Accept-Encoding": "gzip"}, {"Accept-Encoding": "gzip", "Range": "bytes=0-99"}, {"Accept-Encoding": "deflate"}]
+]
+REQUESTS += [("GET", "/unzip/a.txt.gz", headers) for headers in ({}, {"Accept-Encoding": "gzip"})]
+REQUESTS += [
+    (method, path, headers)
+    for path in ["/ssi/a.shtml?a=<b", "/ssi/b.shtml", "/ssi/large.shtml", "/ssi/old/a.shtml?b=c", "/ssi/old/a.shtml", "/ssi/loop.shtml", "/ssi/cut.shtml"]
+    for method in ("GET", "HEAD")
+    for headers in [{}, {"Accept-Encoding": "gzip", "User-Agent": "Probe/1.0"}, {"If-Modified-Since": "Mon, 01 Jan 2029 00:00:00 GMT"}]
+]
+REQUESTS += [
+    (method, path, {"Authorization": "Basic " + base64.b64encode(user.encode()).decode(), "User-Agent": agent} if user else {"User-Agent": agent})
+    for path in ("/both/a.txt", "/either/a.txt", "/merged/a.txt", "/bad/a.txt")
+    for method in ("GET", "OPTIONS")
+    for user in ("", "alice:wonder", "carol:sing", "carol:wrong", "mallory:bad", "nobody", "a:b:c")
+    for agent in ("", "Probe/1.0")
+] + [("GET", "/both/a.txt", {"Authorization": value}) for value in ("Digest x", "Basic", "Basic ====", "")]
 TESTS = []
 
 
@@ -137,8 +195,9 @@ def plain(answer, server, without):
 def fill(server):
     for name, text in FILES.items():
         path = server.dir / "docs" / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
+    (server.dir / "docs/unzip/a.txt.gz").write_bytes(gzip.compress(b"packed\n" * 1000, mtime=0))
     # The server's tags tell of what is younger than a second: of files, and of folders whose variants are negotiated.
     for path in [server.dir / "docs", *(server.dir / "docs").rglob("*")]:
         os.utime(path, (1_700_000_000, 1_700_000_000))
@@ -149,7 +208,7 @@ class Pair:
 
     def __init__(self, mpm, files, extra=(), size=None):
         names = [path.stem[4:] for path in files]
-        more = ["authn_core", "auth_basic", *(name for name in names if name not in MODULES)]
+        more = [name for name in names if name not in MODULES]
         native = [name for name in more if name not in extra]
         self.bare = Server(f"bare-{mpm}", mpm, CONFIG, size, more=native)
         fill(self.bare)
@@ -188,6 +247,27 @@ def answers_are_the_same(pair):
 
 
 @test
+def the_status_is_told(pair):
+    """The page of mod_status, but for numbers, times and processes, which differ."""
+    pages = []
+    for server in (pair.bare, pair.fenced):
+        status, headers, body = ask(server, "GET", "/server-status?auto", {})
+        assert status == 200, (status, server.log()[-2000:])
+        pages.append([line.split(":")[0] for line in body.decode().splitlines() if not line.startswith(("fenced.", "127.0.0.1", "localhost"))])
+        page = ask(server, "GET", "/server-status", {})[2]
+        assert b"<h1>Apache Server Status" in page and b"requests currently being processed" in page, page
+    assert pages[0] == pages[1], pages
+
+
+@test
+def the_log_level_of_a_fenced_module(pair):
+    """A module is found by its symbol, too."""
+    text = pair.fenced.config + "\nLogLevel rewrite:trace1 headers_module:info\n"
+    server = Server("level", pair.fenced.mpm, text, more=pair.fenced.more, fenced=pair.fenced.fenced)
+    assert server.check()[0] == 0, server.check()
+
+
+@test
 def at_once(pair):
     """From many threads, which meet in the modules' domains."""
     wrong = []
@@ -216,13 +296,16 @@ def crossings_are_counted(pair):
     for name in ("headers", "setenvif", "expires"):
         calls = after[f"{name}_module.calls"] - before[f"{name}_module.calls"]
         questions = after[f"{name}_module.questions"] - before[f"{name}_module.questions"]
-        assert calls >= 10 and questions >= 10, (name, calls, questions)
+        # Two pass brigades on; what the third needs is in its domain.
+        assert calls >= 10 and (questions == 0 if name == "setenvif" else questions >= 10), (name, calls, questions)
         assert after[f"{name}_module.faults"] == 0, name
 
 
 @test
 def a_module_that_fails_costs_its_request(pair):
-    for query in "crash stack status op from length hook memory scribble image filter-crash insert-crash".split():
+    crashes = "crash stack status op from length hook memory scribble image filter-crash insert-crash"
+    forgeries = "filter-bucket filter-part bucket pass input begin line vector section"
+    for query in f"{crashes} {forgeries}".split():
         status, _, body = ask(pair.fenced, "GET", f"/a.txt?{query}", {})
         assert status == 500 and b"text\n" not in body, (query, status, pair.fenced.log()[-2000:])
         pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})

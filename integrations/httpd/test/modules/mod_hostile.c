@@ -6,13 +6,43 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "mod_auth.h"
 #include "util_filter.h"
+
+#include "stock_image.h"
 
 module AP_MODULE_DECLARE_DATA hostile_module;
 extern apr_uint64_t stock_ask(int, const void *, apr_uint64_t, void *, apr_uint64_t);
 
 static request_rec *kept;
 static apr_pool_t *stay;
+
+extern apr_uint64_t stock_number(const request_rec *);
+
+/* A question that is well-formed. */
+static void forge(stock_op op, request_rec *r, int count, const apr_uint64_t *numbers)
+{
+    static char answer[1 << 17];
+    stock_pack p;
+
+    stock_pack_begin(&p);
+    if (op > STOCK_LAST_PLAIN_) {
+        stock_put(&p, 0); /* no changes */
+        stock_put(&p, 0);
+    }
+    if (op == STOCK_ASK_CALL_PROVIDER) {
+        stock_put(&p, stock_number(r));
+        stock_put(&p, STOCK_CHECK_AUTHORIZATION);
+        stock_put_text(&p, AUTHZ_PROVIDER_GROUP);
+        stock_put_text(&p, "ip");
+        stock_put_text(&p, "10.0.0.0/8");
+        stock_put_text(&p, NULL);
+    }
+    for (int i = 0; i < count; i++)
+        stock_put(&p, numbers[i]);
+    stock_ask(op, p.bytes, p.length, answer, sizeof answer);
+    stock_pack_end(&p);
+}
 
 static int asks(request_rec *r, const char *what)
 {
@@ -23,6 +53,14 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
     if (asks(f->r, "filter-crash"))
         *(volatile int *)8 = 1;
+    if (asks(f->r, "filter-bucket"))
+        forge(STOCK_ASK_READ_BUCKET, f->r, 4, (apr_uint64_t[]){ 3, 0, 1 << 16, 0 });
+    if (asks(f->r, "filter-part")) {
+        /* more than there is of its first bucket */
+        apr_bucket *first = APR_BRIGADE_FIRST(brigade);
+
+        first->length += 4096;
+    }
     if (asks(f->r, "filter-twice"))
         ap_pass_brigade(f->next, brigade);
     ap_remove_output_filter(f);
@@ -73,6 +111,20 @@ static int fixups(request_rec *r)
         stock_ask(4, all, ~(apr_uint64_t)0, all, sizeof all);
     if (asks(r, "hook"))
         ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    if (asks(r, "bucket"))
+        forge(STOCK_ASK_READ_BUCKET, r, 4, (apr_uint64_t[]){ 1, 0, 1 << 16, 0 });
+    if (asks(r, "pass"))
+        forge(STOCK_ASK_PASS_BRIGADE, r, 3, (apr_uint64_t[]){ 0, 0, 1 });
+    if (asks(r, "input"))
+        forge(STOCK_ASK_GET_BRIGADE, r, 3, (apr_uint64_t[]){ AP_MODE_READBYTES, APR_BLOCK_READ, 8192 });
+    if (asks(r, "begin"))
+        forge(STOCK_ASK_BEGIN_FILTER, r, 1, (apr_uint64_t[]){ 0 });
+    if (asks(r, "line"))
+        forge(STOCK_ASK_CALL_PROVIDER, r, 2, (apr_uint64_t[]){ 1, 0 });
+    if (asks(r, "vector"))
+        forge(STOCK_ASK_CALL_PROVIDER, r, 2, (apr_uint64_t[]){ 0, 77 });
+    if (asks(r, "section"))
+        forge(STOCK_ASK_WALK_CONFIG, r, 3, (apr_uint64_t[]){ 0, ~0u, 0 });
     if (asks(r, "image"))
         ((char *)r->hostname)[0] = 'X'; /* where all modules read it */
     if (asks(r, "cleanup"))
