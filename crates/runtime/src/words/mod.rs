@@ -178,7 +178,11 @@ impl Arena {
     pub fn free(&self, actor: Party, address: u64) -> Result<(), WordsError> {
         let mut state = self.0.state.lock();
         let at = self.offset(address).filter(|at| at.is_multiple_of(GRAIN));
-        let object = at.and_then(|at| state.words.object(at / WORD));
+        let beginning = |at: u32| {
+            let object = state.words.object(at / WORD)?;
+            (object.words.start == at / WORD).then_some(object)
+        };
+        let object = at.and_then(beginning);
         let object = object.ok_or(WordsError::NoObject { address })?;
         let freed = state.words.free(actor, object.words.start);
         freed.map_err(|e| self.told(e))?;
