@@ -156,7 +156,7 @@ if ((soak)); then
     done
     # every place of every operation where an allocation can fail
     step hostile-places cargo run --release --quiet --package ringfence-hostile -- --kind places --cases 0
-    for attack in step gates fuzz files calls races; do
+    for attack in step gates fuzz words files calls races; do
         step "attack-$attack" cargo run --release --quiet --package ringfence-attack -- "$attack" --seconds 3600 --stride 1
     done
     step attack-holes cargo run --profile holes --features holes --quiet --package ringfence-attack -- \

@@ -471,7 +471,8 @@ fn incremental(
     let (plain, words) = (plain?, words?);
     let run = |f: Work, at: u64, step: u32| {
         // The step before this measurement may have left other rights.
-        domain.give_words(place, bytes, Rights::Write).map_err(text)?;
+        let before = if step == 1 { Rights::Write } else { Rights::None };
+        domain.give_words(place, bytes, before).map_err(text)?;
         let mut host = Host::new();
         let start = thread_seconds();
         for first in (0..count).step_by(POLL as usize) {

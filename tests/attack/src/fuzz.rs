@@ -2,9 +2,10 @@
 
 use crate::elf::{self, Builder, DATA, DATA_LEN, TEXT};
 use crate::host;
+use crate::objects::Objects;
 use crate::program::{self, Pool, Program};
 use crate::rng::Rng;
-use ringfence_isa::window;
+use ringfence_isa::{Isolation, note, window, words};
 use ringfence_runtime::domain::{last_status, take_error};
 use ringfence_runtime::{
     Call, CallError, Domain, DomainError, DomainOptions, EndCall, Entry, FaultKind, Imports, LoadOptions,
@@ -13,6 +14,7 @@ use ringfence_runtime::{
 use ringfence_verify::{Image, Rules, Segment, SegmentKind, identifiers, verify};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,8 @@ pub struct Options {
     pub programs: u64,
     /// How many encodings to draw for the grammar.
     pub draws: u64,
+    /// Programs of the words mode, beside objects that they have rights to.
+    pub words: bool,
     /// Prints each seed of a batch before it runs, so that a crash can be replayed.
     pub trace: bool,
 }
@@ -50,6 +54,8 @@ pub struct Outcome {
     pub forms: (usize, usize),
     /// Operands through `r14` in accepted programs.
     pub through_r14: u64,
+    /// Operands behind the window in accepted programs, and programs of which each was told in advance.
+    pub views: (u64, u64),
     /// Calls from domains to host functions.
     pub host_calls: u64,
     /// Anything wrong; must be empty.
@@ -107,13 +113,14 @@ pub fn run(options: Options) -> Outcome {
         ..Outcome::default()
     };
     let mut seen = vec![false; pool.forms()];
+    let mut objects = options.words.then(Objects::new);
     let end = Instant::now() + options.limit;
     while Instant::now() < end && outcome.accepted < options.programs && outcome.violations.is_empty() {
         let seed = rng.bits();
         if options.trace {
             eprintln!("batch {seed:#x}");
         }
-        batch(seed, &pool, &mut outcome, &mut seen, end);
+        batch(seed, &pool, &mut objects, &mut outcome, &mut seen, end);
     }
     outcome.forms.0 = seen.iter().filter(|s| **s).count();
     outcome.host_calls = HOST_CALLS.load(Ordering::Relaxed);
@@ -141,7 +148,7 @@ fn segments(text: usize) -> [Segment; 3] {
 }
 
 /// Offsets of rejected instructions, or nothing.
-fn rejections(text: &[u8]) -> Vec<u32> {
+fn rejections(text: &[u8], words: bool) -> Vec<u32> {
     let segments = segments(text.len());
     let image = Image {
         text,
@@ -149,7 +156,11 @@ fn rejections(text: &[u8]) -> Vec<u32> {
         segments: &segments,
         image_offset: None,
     };
-    match verify(&image, &[TEXT], &Rules::default()) {
+    let mut rules = Rules::default();
+    if words {
+        rules.isolation = Isolation::Words;
+    }
+    match verify(&image, &[TEXT], &rules) {
         Ok(_) => Vec::new(),
         Err(rejected) => rejected
             .rejections
@@ -200,7 +211,15 @@ fn policy() -> std::sync::Arc<ringfence_policy::Monitor> {
         .expect("a policy")
 }
 
-fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: Instant) {
+fn batch(
+    seed: u64,
+    pool: &Pool,
+    objects: &mut Option<Objects>,
+    outcome: &mut Outcome,
+    seen: &mut [bool],
+    end: Instant,
+) {
+    let words = objects.is_some();
     let mut rng = Rng::new(seed);
     let mut labels = 0u16;
     let mut text = dispatcher();
@@ -209,7 +228,13 @@ fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: 
     while programs.len() < BATCH && text.len() < BATCH_BYTES && labels < 60_000 && tries < 20 * BATCH {
         tries += 1;
         let hostility = if rng.one_in(4) { 12 } else { 0 };
-        let mut p = program::make(pool, &mut rng, &mut labels, hostility);
+        let mut p = program::make(
+            pool,
+            &mut rng,
+            &mut labels,
+            hostility,
+            objects.as_ref().map(Objects::range),
+        );
         while !p.text.len().is_multiple_of(16) {
             p.text.push(0xCC);
         }
@@ -223,7 +248,7 @@ fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: 
         }
         outcome.made += 1;
         outcome.bent += u64::from(p.mutated || p.hostile);
-        if rejections(&p.text).is_empty() && !stray_marker(&p.text) {
+        if rejections(&p.text, words).is_empty() && !stray_marker(&p.text) {
             let at = text.len();
             text.extend(&p.text);
             programs.push((at, p));
@@ -234,7 +259,7 @@ fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: 
     }
     // In its place a program may have targets that it did not have alone.
     loop {
-        let bad = rejections(&text);
+        let bad = rejections(&text, words);
         if bad.is_empty() {
             break;
         }
@@ -246,12 +271,13 @@ fn batch(seed: u64, pool: &Pool, outcome: &mut Outcome, seen: &mut [bool], end: 
             text[start..start + p.text.len()].fill(0xCC);
         }
     }
-    execute(text, &programs, &mut rng, outcome, seen, end);
+    execute(text, &programs, objects, &mut rng, outcome, seen, end);
 }
 
 fn execute(
     text: Vec<u8>,
     programs: &[(usize, Program)],
+    objects: &mut Option<Objects>,
     rng: &mut Rng,
     outcome: &mut Outcome,
     seen: &mut [bool],
@@ -262,13 +288,16 @@ fn execute(
         data: vec![0; 0x1_0000],
         exports: vec![("run".into(), 0)],
         imports: vec!["plain".into(), "closure".into(), "nested".into(), "fails".into()],
+        flags: if objects.is_some() { note::flag::WORDS } else { 0 },
         ..Builder::default()
     };
     for byte in &mut builder.data[64..] {
         *byte = rng.bits() as u8;
     }
     let file = builder.build();
-    let module = match Module::from_bytes("fuzz", &file, &LoadOptions::default()) {
+    let mut load = LoadOptions::default();
+    load.allow_words = objects.is_some();
+    let module = match Module::from_bytes("fuzz", &file, &load) {
         Ok(module) => module,
         Err(e) => {
             return outcome
@@ -299,6 +328,10 @@ fn execute(
     // With a hole planted, system calls of the process are few, so that others tell of an escape.
     #[cfg(not(feature = "holes"))]
     let imports = imports.policy(policy());
+    let imports = match &*objects {
+        Some(objects) => imports.arena(objects.arena()),
+        None => imports,
+    };
     let mut options = DomainOptions::default();
     options.time_limit = Some(Duration::from_millis(20));
     options.memory_limit = 8 << 20;
@@ -318,10 +351,20 @@ fn execute(
 
     let mut canary = vec![MAGIC; CANARY_WORDS];
     let canary_at = canary.as_mut_ptr() as u64;
-    let sides = [base.wrapping_sub(4096), base + window::SIZE].map(Side::new);
+    if let Some(objects) = objects {
+        objects.fresh(rng);
+        objects.change(&domain, rng);
+    }
+    let room = objects.as_ref().map_or(window::SIZE, |_| words::SIZE);
+    let sides = [base.wrapping_sub(4096), base + room].map(Side::new);
     let idle = host_state();
     let mask = signal_mask();
-    let leaks = Leaks::new(canary_at);
+    // Such windows lie higher than others, and objects hold addresses of the arena.
+    let arena = objects.iter().map(Objects::addresses);
+    let told: Vec<_> = arena
+        .chain([base..base + room, canary_at..canary_at + 1])
+        .collect();
+    let leaks = Leaks::new(&told);
     // Now and then another thread runs programs of the same domain at the same time, on a lane of its own.
     let other = rng
         .one_in(8)
@@ -331,9 +374,9 @@ fn execute(
             break;
         }
         let entry = base + u64::from(window::IMAGES + TEXT) + *start as u64;
-        let other = programs[rng.below(programs.len() as u64) as usize].0;
+        let again = programs[rng.below(programs.len() as u64) as usize].0;
         TARGET.store(
-            base + u64::from(window::IMAGES + TEXT) + other as u64,
+            base + u64::from(window::IMAGES + TEXT) + again as u64,
             Ordering::Relaxed,
         );
         let mut arguments = [entry, 0, 0, 0, 0, 0];
@@ -341,6 +384,7 @@ fn execute(
             *argument = match rng.below(5) {
                 0 => rng.bits(),
                 1 => rng.bits() & 0xFF,
+                2 if objects.is_some() => objects.as_ref().map_or(0, |o| o.somewhere(rng)),
                 2 | 3 => canary_at + 8 * rng.below(CANARY_WORDS as u64 - 64),
                 _ => base + u64::from(window::IMAGES + DATA) + rng.below(0x1_0000),
             };
@@ -349,13 +393,22 @@ fn execute(
         let state = unsafe { host::call(thunk, &arguments) };
         outcome.accepted += 1;
         outcome.through_r14 += u64::from(p.through_r14);
+        outcome.views.0 += u64::from(p.views);
         outcome.accepted_bent += u64::from(p.mutated || p.hostile);
         for form in &p.forms {
             seen[*form as usize] = true;
         }
         let mut wrong = state.compare(&idle);
+        let told = (p.only_known && !p.mutated && other.is_none()).then_some(&p.known[..]);
+        outcome.views.1 += u64::from(told.is_some());
         if last_status() == 0 {
             outcome.returned += 1;
+            if let (Some(objects), Some(known)) = (&objects, told) {
+                wrong.extend(objects.judge(known, None));
+            }
+            if objects.is_some() && state.results().iter().any(|r| Objects::secret(*r)) {
+                wrong.push("a word was read that nobody may read".into());
+            }
             if state.results().contains(&MAGIC) {
                 wrong.push("host memory was read".into());
             }
@@ -367,13 +420,23 @@ fn execute(
             }
         } else {
             let error = take_error();
-            let (name, problem) = judge(error.as_ref(), base);
+            let (name, problem) = judge(error.as_ref(), base, room);
+            if let (Some(objects), Some(known), Some(CallError::Fault(fault))) = (&objects, told, &error) {
+                wrong.extend(objects.judge(known, Some(&fault.kind)));
+            }
             *outcome.ends.entry(name).or_default() += 1;
             wrong.extend(problem);
             if domain.faulted()
                 && let Err(e) = reset(&domain)
             {
                 wrong.push(format!("reset: {e}"));
+            }
+        }
+        if let Some(objects) = objects {
+            wrong.extend(objects.wrong());
+            // An access of another thread's may still come that was allowed before.
+            if other.is_none() && rng.one_in(4) {
+                objects.change(&domain, rng);
             }
         }
         if signal_mask() != mask {
@@ -417,8 +480,8 @@ fn reset(domain: &Domain) -> Result<(), DomainError> {
 struct Leaks(Vec<(u64, u64)>);
 
 impl Leaks {
-    /// `known` was told.
-    fn new(known: u64) -> Leaks {
+    /// What is in `known` was told, as the window's own addresses are.
+    fn new(known: &[Range<u64>]) -> Leaks {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();
         let ranges = maps.lines().filter_map(|line| {
@@ -426,7 +489,8 @@ impl Leaks {
             let (start, end) = range.split_once('-')?;
             let (start, end) = (hex(start)?, hex(end)?);
             let reserved = rest.starts_with("---");
-            (!reserved && !(start..end).contains(&known)).then_some((start, end))
+            let told = known.iter().any(|k| k.start < end && start < k.end);
+            (!reserved && !told).then_some((start, end))
         });
         // Windows are below, and small numbers are no addresses.
         Leaks(ranges.filter(|r| r.0 > 0x5000_0000_0000).collect())
@@ -481,8 +545,8 @@ impl Drop for Other {
 }
 
 /// What kind of end a call had, and what is wrong about it.
-fn judge(error: Option<&CallError>, base: u64) -> (&'static str, Option<String>) {
-    let inside = |address: u64| address.wrapping_sub(base) < window::SIZE + window::HELD_REACH as u64 + 64;
+fn judge(error: Option<&CallError>, base: u64, room: u64) -> (&'static str, Option<String>) {
+    let inside = |address: u64| address.wrapping_sub(base) < room + window::HELD_REACH as u64 + 64;
     match error {
         None => ("no error", Some("a failed call without an error".into())),
         Some(CallError::Exit(_)) => ("exit", None),
@@ -493,6 +557,7 @@ fn judge(error: Option<&CallError>, base: u64) -> (&'static str, Option<String>)
                     let problem = (!fine).then(|| format!("access to {address:#x}"));
                     return ("bad access", problem);
                 }
+                FaultKind::Denied { .. } => "denied",
                 FaultKind::BadTarget => "bad target",
                 FaultKind::Division => "division",
                 FaultKind::FloatingPoint => "floating point",
@@ -642,7 +707,7 @@ impl Watch {
         let mut wrong = state.compare(&self.idle);
         if !returned {
             let error = take_error();
-            wrong.extend(judge(error.as_ref(), domain.as_ref().base()).1);
+            wrong.extend(judge(error.as_ref(), domain.as_ref().base(), window::SIZE).1);
             if domain.faulted() {
                 // Constructors that a mutation broke may fail again and again.
                 let _ = domain.reset();

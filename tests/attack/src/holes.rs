@@ -43,6 +43,7 @@ pub fn try_one(hole: u32, seed: u64, limit: Duration) -> Found {
             programs: u64::MAX,
             draws: 1_000_000,
             trace: false,
+            words: false,
         };
         jail::enter().expect("a filter");
         ringfence_mistakes::plant(hole);

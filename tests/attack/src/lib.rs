@@ -19,6 +19,7 @@ pub mod gates;
 pub mod holes;
 pub mod host;
 pub mod jail;
+pub mod objects;
 pub mod program;
 pub mod races;
 pub mod rng;

@@ -10,6 +10,8 @@ attack step [--seconds N] [--stride N] [--seed N]
     executes accepted encodings one by one and compares with the decoder
 attack fuzz [--seconds N] [--programs N] [--seed N] [--trace 1]
     executes programs that the verifier accepts in domains and looks at the host
+attack words [--seconds N] [--programs N] [--seed N] [--trace 1]
+    the same for the words mode, beside objects of the host's; a model tells which accesses are allowed
 attack gates [--stride N] [--event 0..10] [--kind 0..8] [--first N]
     makes something happen at every instruction of a call in, out, back and back
 attack files [--seconds N] [--seed N] FILE...
@@ -87,7 +89,8 @@ fn main() -> ExitCode {
     };
     let (passed, failed) = match command.as_str() {
         "step" => steps(&options),
-        "fuzz" => programs(&options),
+        "fuzz" => programs(&options, false),
+        "words" => programs(&options, true),
         "files" => bent_files(&options),
         "gates" => gate_steps(&options),
         "calls" => system_calls(&options),
@@ -151,7 +154,7 @@ fn steps(options: &Options) -> Tally {
     (outcome.accepted, outcome.violations.len() as u64)
 }
 
-fn programs(options: &Options) -> Tally {
+fn programs(options: &Options, words: bool) -> Tally {
     let started = std::time::Instant::now();
     let outcome = fuzz::run(fuzz::Options {
         seed: options.seed,
@@ -159,6 +162,7 @@ fn programs(options: &Options) -> Tally {
         programs: options.programs,
         draws: 4_000_000,
         trace: options.trace,
+        words,
     });
     let seconds = started.elapsed().as_secs_f64();
     println!(
@@ -176,6 +180,12 @@ fn programs(options: &Options) -> Tally {
         "{} of {} forms of instructions executed, {} operands through r14, {} calls of host functions",
         outcome.forms.0, outcome.forms.1, outcome.through_r14, outcome.host_calls
     );
+    if words {
+        println!(
+            "{} operands behind the window, {} programs whose accesses were all compared with the model",
+            outcome.views.0, outcome.views.1
+        );
+    }
     for (end, count) in &outcome.ends {
         println!("  {end}: {count}");
     }

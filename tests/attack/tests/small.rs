@@ -31,10 +31,31 @@ fn accepted_programs_leave_the_host_alone() {
             programs: 1000,
             draws: 300_000,
             trace: false,
+            words: false,
         });
         assert_eq!(outcome.violations, Vec::<String>::new());
         assert!(outcome.returned > 100, "{outcome:?}");
         assert!(outcome.through_r14 > 500, "{outcome:?}");
+    });
+}
+
+#[test]
+fn programs_of_the_words_mode_reach_what_they_were_given() {
+    in_child(|| {
+        let outcome = fuzz::run(fuzz::Options {
+            seed: 11,
+            limit: Duration::from_secs(20),
+            programs: 1000,
+            draws: 300_000,
+            trace: false,
+            words: true,
+        });
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.views.0 > 1000 && outcome.views.1 > 100, "{outcome:?}");
+        assert!(
+            outcome.ends.get("denied").is_some_and(|&n| n > 100),
+            "{outcome:?}"
+        );
     });
 }
 

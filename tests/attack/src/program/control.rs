@@ -13,6 +13,11 @@ impl Maker<'_> {
         self.put(&identifier::marker(identifier::FUNCTION));
         self.depth = 0;
         self.function = number;
+        if let Some(arena) = self.arena.clone().filter(|_| self.out.only_known) {
+            self.views(&arena);
+            self.put(&[0xC3]);
+            return start;
+        }
         if number == 0 {
             for _ in 0..self.rng.below(6) {
                 self.constant();

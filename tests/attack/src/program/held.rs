@@ -7,7 +7,12 @@ use ringfence_isa::{identifier, sequence, window};
 use ringfence_verify::{Memory, decode};
 
 /// A confined instruction with its operand at `reach(%r14,%r11)` instead.
-fn through_r14(encoding: Encoded, reach: u32, rng: &mut Rng) -> Option<([u8; 15], usize)> {
+pub(super) fn through_r14(
+    encoding: Encoded,
+    reach: u32,
+    memory: Memory,
+    rng: &mut Rng,
+) -> Option<([u8; 15], usize)> {
     let (old, len, modrm) = (encoding.0, usize::from(encoding.1), usize::from(encoding.2));
     let wide = match old[modrm] >> 6 {
         0 => usize::from(old[modrm] & 7 == 4 && old[modrm + 1] & 7 == 5) * 4,
@@ -54,7 +59,7 @@ fn through_r14(encoding: Encoded, reach: u32, rng: &mut Rng) -> Option<([u8; 15]
     let mut bytes = [0; 15];
     bytes.get_mut(..new.len())?.copy_from_slice(&new);
     // Some had a byte register without REX, which is another one with it.
-    let good = decode(&bytes).is_ok_and(|i| i.memory == Memory::Held && usize::from(i.len) == new.len());
+    let good = decode(&bytes).is_ok_and(|i| i.memory == memory && usize::from(i.len) == new.len());
     let spoils = decode(&bytes).is_ok_and(|i| i.written.contains(14) || i.written.contains(15));
     (good && !spoils).then_some((bytes, new.len()))
 }
@@ -120,7 +125,7 @@ impl Maker<'_> {
             let Some((form, encoding, i)) = self.pick(|i| i.memory == Memory::Confined) else {
                 break;
             };
-            let Some((bytes, len)) = through_r14(encoding, reach, self.rng) else {
+            let Some((bytes, len)) = through_r14(encoding, reach, Memory::Held, self.rng) else {
                 continue;
             };
             self.out.forms.push(form as u32);

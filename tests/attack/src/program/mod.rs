@@ -6,11 +6,14 @@ mod gates;
 mod held;
 mod pool;
 mod straight;
+mod view;
 
 pub use pool::Pool;
+pub use view::Known;
 
 use crate::rng::Rng;
 use forbidden::FORBIDDEN;
+use std::ops::Range;
 
 /// A program: functions one behind the other, the first one to be called.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +24,12 @@ pub struct Program {
     pub forms: Vec<u32>,
     /// How many operands through `r14` it was made with.
     pub through_r14: u32,
+    /// How many operands behind the window it was made with, in the words mode.
+    pub views: u32,
+    /// Those whose places are known; all that it does, in this order, if [`Program::only_known`].
+    pub known: Vec<Known>,
+    /// Whether it does nothing else.
+    pub only_known: bool,
     /// Whether it was mutated after it was made.
     pub mutated: bool,
     /// Whether something forbidden was put into it.
@@ -38,6 +47,8 @@ struct Maker<'a> {
     labels: u16,
     nesting: u32,
     hostility: u64,
+    /// The offsets of the host's objects, in the words mode.
+    arena: Option<Range<u32>>,
     /// Labels so far: identifier, place, function.
     markers: Vec<(u32, usize, usize)>,
     /// The function in hand ends without a return.
@@ -45,20 +56,32 @@ struct Maker<'a> {
     function: usize,
 }
 
-/// Makes a program. Label numbers are taken from `labels` upwards. One in `hostility` statements is forbidden.
+/// Makes a program. Label numbers are taken from `labels` upwards. One in `hostility` statements is forbidden. With an arena it is one
+/// of the words mode.
 #[must_use]
-pub fn make(pool: &Pool, rng: &mut Rng, labels: &mut u16, hostility: u64) -> Program {
-    let functions = 1 + rng.below(4) as usize;
+pub fn make(
+    pool: &Pool,
+    rng: &mut Rng,
+    labels: &mut u16,
+    hostility: u64,
+    arena: Option<Range<u32>>,
+) -> Program {
+    let only_known = arena.is_some() && hostility == 0 && rng.one_in(3);
+    let functions = if only_known { 1 } else { 1 + rng.below(4) as usize };
     let mut maker = Maker {
         pool,
         rng,
-        out: Program::default(),
+        out: Program {
+            only_known,
+            ..Program::default()
+        },
         depth: 0,
         calls: Vec::new(),
         functions,
         labels: *labels,
         nesting: 0,
         hostility,
+        arena,
         markers: Vec::new(),
         open_end: false,
         function: 0,
@@ -139,6 +162,9 @@ impl Maker<'_> {
     fn statement(&mut self, number: usize) {
         if self.hostility != 0 && self.rng.one_in(self.hostility) {
             self.out.hostile = true;
+            if let Some(arena) = self.arena.clone().filter(|_| self.rng.one_in(2)) {
+                return self.view(&arena, true);
+            }
             match self.rng.below(8) {
                 0 | 1 => return self.trick(number),
                 2 => return self.broken_line(number),
@@ -147,6 +173,9 @@ impl Maker<'_> {
             let piece = self.rng.pick(FORBIDDEN);
             self.put(piece);
             return;
+        }
+        if let Some(arena) = self.arena.clone().filter(|_| self.rng.one_in(3)) {
+            return self.view(&arena, false);
         }
         match self.rng.below(100) {
             0..=51 => self.instruction(),
