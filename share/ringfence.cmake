@@ -37,8 +37,15 @@ endif()
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RINGFENCE_WRAPPER)
 if(RINGFENCE_WRAPPER)
   set(CMAKE_EXE_LINKER_FLAGS_INIT "--wrapper=${RINGFENCE_WRAPPER}")
-  # Starts the script.
-  set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env)
+  # Starts the script. Projects that write the emulator into their tests name programs as they lie below the directory of the test.
+  set(RINGFENCE_START "${CMAKE_BINARY_DIR}/CMakeFiles/ringfence-start.sh")
+  file(WRITE "${RINGFENCE_START}" [=[
+program=$1
+shift
+if [ -f "./$program" ] && [ -x "./$program" ]; then program=./$program; fi
+exec "$program" "$@"
+]=])
+  set(CMAKE_CROSSCOMPILING_EMULATOR /bin/sh "${RINGFENCE_START}")
 else()
   set(CMAKE_CROSSCOMPILING_EMULATOR "${RINGFENCE}" run)
 endif()

@@ -349,6 +349,8 @@ fn the_recipe_for_cmake() {
          include(CheckTypeSize)\ncheck_type_size(\"long double\" SIZE)\ninclude(TestBigEndian)\ntest_big_endian(BIG)\n\
          if(BIG OR NOT \"${SIZE} ${CMAKE_SIZEOF_VOID_P}\" STREQUAL \"16 8\")\nmessage(FATAL_ERROR \"sizes: ${SIZE} ${CMAKE_SIZEOF_VOID_P}\")\nendif()\n\
          add_test(NAME target COMMAND m x WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/t)\n\
+         add_test(NAME emulator COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} m)\n\
+         set_tests_properties(emulator PROPERTIES PASS_REGULAR_EXPRESSION \"^42 \")\n\
          add_test(NAME file COMMAND sh -c \"cd ${CMAKE_SOURCE_DIR}/t && $<TARGET_FILE:m> x | grep '^42 here$'\")\n",
     );
     d.write("src/x.cc", "extern \"C\" int *x(void) { return new int(7); }\n");
