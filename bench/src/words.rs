@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use ringfence_runtime::domain::take_error;
 use ringfence_runtime::{
-    Arena, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Rights, Signature,
+    Arena, Domain, DomainOptions, Entry, Imports, LoadOptions, Module, Party, Rights, Signature,
 };
 
 use crate::build::{Kitchen, Native};
@@ -202,7 +202,7 @@ fn parts(rounds: usize, scale: u64, sides: [&Side; 3], arena: &Arena, domain: &D
             m[3] / m[0],
             whole / m[0]
         );
-        arena.free(place).map_err(text)?;
+        arena.free(Party::Host, place).map_err(text)?;
     }
     println!();
     Ok(())
@@ -358,7 +358,7 @@ fn packets(
     }
     only(Rights::Write)?;
     println!();
-    arena.free(place).map_err(text)
+    arena.free(Party::Host, place).map_err(text)
 }
 
 /// Costs as grants grow, and the table's size.
@@ -433,7 +433,7 @@ fn grants(
             told[1].median - told[0].median,
             told[2].median
         );
-        arena.free(place).map_err(text)?;
+        arena.free(Party::Host, place).map_err(text)?;
     }
     println!();
     Ok(())
@@ -532,5 +532,5 @@ fn incremental(
         println!("| {row} | {:.1} | {more:.1} % | {seed} |", s.median);
     }
     println!();
-    arena.free(place).map_err(text)
+    arena.free(Party::Host, place).map_err(text)
 }

@@ -50,12 +50,12 @@ pub use lanes::last_error::LastCall;
 pub use lanes::unwind::{Mark, StaleMark, mark, unwind};
 pub use module::{Export, ExportKind, Import, LoadOptions, Module, Note, Segment};
 pub use ringfence_core::{
-    Access, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError,
-    DomainOptions, EndCall, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, HostCause,
-    HostError, HostFailure, InUse, KeptFile, LimitHit, LoadError, MOST_TEXT, MemoryError, ModuleError,
-    Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Registers, Returned, Rights,
-    Signature, SnapshotError, Syscall, SyscallHandler, Text, Unsupported, Usage, Width, WordsError, error,
-    policy, work,
+    Access, Backend, Bound, Budget, Call, CallError, Cancel, CodeError, Confinement, DomainError, DomainId,
+    DomainOptions, EndCall, Exceeded, Fault, FaultKind, Feature, Frame, FramesError, GrantError, Grantee,
+    GroupId, HostCause, HostError, HostFailure, InUse, KeptFile, LimitHit, LoadError, MOST_TEXT, MemoryError,
+    ModuleError, Narrow, NoPolicy, OnLimit, OptionRow, OptionUnit, OutFrame, Panic, Party, Registers,
+    Returned, Rights, Signature, SnapshotError, Syscall, SyscallHandler, Text, Unsupported, Usage, Width,
+    WordsError, error, policy, work,
 };
 pub use ringfence_isa::{Addressing, Isolation};
 pub use snapshot::Snapshot;

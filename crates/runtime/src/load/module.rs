@@ -298,9 +298,9 @@ mod tests {
     fn places_are_told_as_they_were_found() {
         let places = Places::default();
         let of = |offset: u32| {
-            (offset % 3 != 0).then_some(Place {
+            (!offset.is_multiple_of(3)).then_some(Place {
                 depth: offset % 513 * 8,
-                tail_calls: offset % 2 == 0,
+                tail_calls: offset.is_multiple_of(2),
             })
         };
         for offset in (0..4000).chain(0..40).chain([u32::MAX, 0, u32::MAX]) {
