@@ -7,7 +7,7 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 mod constant;
 mod notes;
@@ -33,6 +33,17 @@ pub struct Request {
     pub module: Option<PathBuf>,
     /// What gcc gets besides: `-I`, `-D`, `-include`.
     pub flags: Vec<String>,
+}
+
+impl Request {
+    /// The file that the binding opens if the program names no other: called as the module, or as the binding.
+    fn module_name(&self) -> String {
+        let file = self.module.as_deref().and_then(Path::file_name);
+        file.map_or_else(
+            || format!("{}.rf", self.name),
+            |file| file.to_string_lossy().into_owned(),
+        )
+    }
 }
 
 /// What came of it.

@@ -147,7 +147,7 @@ fn source(library: &Library<'_>) -> String {
     line!(
         out,
         "#ifndef RFB_MODULE\n#define RFB_MODULE {}\n#endif\n",
-        quote(&format!("{name}.rf"))
+        quote(&library.request.module_name())
     );
     line!(out, "#define RFB (&{name}_fence)\n");
     for (number, hook) in plan.hooks.iter().enumerate() {

@@ -9,10 +9,11 @@ use crate::types::{Function, Id, Record, Type, Types};
 
 pub(crate) fn write(library: &Library<'_>) -> Vec<(String, String)> {
     let name = &library.request.name;
+    let module = library.request.module_name();
     let mut out = String::new();
     line!(
         out,
-        "\"\"\"{name}, fenced: written by `ringfence bind`.\n\n    {name} = open(\"./lib{name}_fenced.so\", \"{name}.rf\")\n\n\
+        "\"\"\"{name}, fenced: written by `ringfence bind`.\n\n    {name} = open(\"./lib{name}_fenced.so\", \"{module}\")\n\n\
          The first is {name}_fenced.c, compiled: cc -shared -fPIC {name}_fenced.c -lringfence. A call that fails raises Failure.\"\"\"\n"
     );
     line!(out, "import ctypes\n");
