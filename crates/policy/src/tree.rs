@@ -26,6 +26,13 @@ const DOORS: [i64; 5] = [
 const LINKS: usize = 40;
 const COMPONENTS: usize = 256;
 
+/// A path one step further.
+struct Expanded {
+    path: Vec<u8>,
+    /// A link was replaced, rather than each `..` resolved.
+    by_link: bool,
+}
+
 /// A host directory in the domain's tree.
 #[derive(Debug)]
 pub struct Mount {
@@ -225,13 +232,18 @@ impl Tree {
             other => return other,
         }
         let mut path = path.to_vec();
+        let mut outside = libc::ENOENT;
         for _ in 0..LINKS {
             // Nothing that leads elsewhere: another file system, say.
-            path = self.expanded(&path)?.ok_or(libc::EACCES)?;
+            let next = self.expanded(&path)?.ok_or(libc::EACCES)?;
+            path = next.path;
             let parts = components(&path);
             let fixed = parts.iter().position(|c| *c == b"..").unwrap_or(parts.len());
-            // Out of all that was granted.
-            self.find(&parts[..fixed]).ok_or(libc::EACCES)?;
+            // Out of all that was granted: a name that is not there, or a link that is, and leads to none.
+            if next.by_link {
+                outside = libc::EACCES;
+            }
+            self.find(&parts[..fixed]).ok_or(outside)?;
             match attempt(&parts, fixed) {
                 Err(libc::EXDEV) => {}
                 other => return other,
@@ -242,7 +254,7 @@ impl Tree {
 
     /// `path` with its first symbolic link replaced by what that says. Without one, or if only the last name is one behind a `..`: with
     /// each `..` resolved. `None` if there is nothing to replace.
-    fn expanded(&self, path: &[u8]) -> Outcome<Option<Vec<u8>>> {
+    fn expanded(&self, path: &[u8]) -> Outcome<Option<Expanded>> {
         let parts = components(path);
         if parts.len() > COMPONENTS {
             return Err(libc::ELOOP);
@@ -263,15 +275,18 @@ impl Tree {
                 let from = join(done.into_iter());
                 let rest = parts[at + 1..].iter().copied();
                 let whole: Vec<&[u8]> = std::iter::once(&text[..]).chain(rest).collect();
-                let next = absolute(&from, &whole.join(&b'/'));
-                return if next.len() < PATH_MAX {
-                    Ok(Some(next))
+                let path = absolute(&from, &whole.join(&b'/'));
+                return if path.len() < PATH_MAX {
+                    Ok(Some(Expanded { path, by_link: true }))
                 } else {
                     Err(libc::ENAMETOOLONG)
                 };
             }
         }
-        Ok((done.len() < parts.len()).then(|| join(done.into_iter())))
+        Ok((done.len() < parts.len()).then(|| Expanded {
+            path: join(done.into_iter()),
+            by_link: false,
+        }))
     }
 
     /// What the symbolic link of this name says, if it is one.

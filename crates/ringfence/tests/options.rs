@@ -39,12 +39,12 @@ fn the_c_struct_has_the_rows_in_their_order() {
         .collect();
     let rows: Vec<&str> = DomainOptions::TABLE.iter().map(|row| row.name).collect();
     assert_eq!(named, rows);
-    // C++ has no designated initialisers: one value for each field, the size first, `cancel` last.
+    // C++ has no designated initialisers: one value for each field, the size first, `cancel` and `arena` last.
     let init = header
         .split("{ sizeof(rf_domain_options),")
         .nth(1)
         .and_then(|rest| rest.split('}').next());
-    assert_eq!(init.expect("the initialiser").split(',').count(), 8 + rows.len());
+    assert_eq!(init.expect("the initialiser").split(',').count(), 9 + rows.len());
 }
 
 #[test]
