@@ -105,6 +105,12 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// There is no memory for the supervisor's own tables.
+    #[error("there is no memory for the supervisor's tables: {needed} bytes")]
+    NoMemory {
+        /// How many bytes could not be had.
+        needed: usize,
+    },
     /// There is no memory for a domain's table.
     #[error("domain #{}: {why}", .domain.0)]
     Table {

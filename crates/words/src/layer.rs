@@ -47,6 +47,16 @@ impl Room {
         Ok(())
     }
 
+    /// Makes room for `more` elements, exactly, if the system has it; `bytes` of what was taken are given back if not.
+    pub fn grow<T>(&mut self, list: &mut Vec<T>, more: usize, bytes: usize) -> Result<(), Error> {
+        list.try_reserve_exact(more).map_err(|_| {
+            self.give_back(bytes);
+            Error::NoMemory {
+                needed: more * size_of::<T>(),
+            }
+        })
+    }
+
     pub fn give_back(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes);
     }

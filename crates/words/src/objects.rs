@@ -166,20 +166,24 @@ impl Objects {
         let (first, last) = (bucket(entry.start), bucket(entry.end - 1));
         let branches = first / BRANCH..=last / BRANCH;
         let missing = |n: &usize| self.root.get(*n).is_none_or(Option::is_none);
-        let new = branches.clone().filter(missing).count();
-        room.take(new * BRANCH * size_of::<Bucket>())?;
+        let mut bytes = branches.clone().filter(missing).count() * BRANCH * size_of::<Bucket>();
+        room.take(bytes)?;
         if self.root.len() <= *branches.end() {
+            let more = branches.end() + 1 - self.root.len();
+            room.grow(&mut self.root, more, bytes)?;
             self.root.resize_with(branches.end() + 1, || None);
         }
-        for branch in &mut self.root[branches] {
-            branch.get_or_insert_with(|| {
-                let empty = Bucket {
-                    before: NONE,
-                    ends: [0; BLOCKS],
-                    own: Vec::new(),
-                };
-                vec![empty; BRANCH]
-            });
+        for branch in self.root[branches].iter_mut().filter(|b| b.is_none()) {
+            let mut buckets = Vec::new();
+            room.grow(&mut buckets, BRANCH, bytes)?;
+            bytes -= BRANCH * size_of::<Bucket>();
+            let empty = Bucket {
+                before: NONE,
+                ends: [0; BLOCKS],
+                own: Vec::new(),
+            };
+            buckets.resize(BRANCH, empty);
+            *branch = Some(buckets);
         }
         let start = entry.start;
         let Some(here) = self.bucket_mut(first) else {
@@ -188,7 +192,7 @@ impl Objects {
         if here.own.len() == here.own.capacity() {
             let more = here.own.len().clamp(4, 64);
             room.take(more * size_of::<Entry>())?;
-            here.own.reserve_exact(more);
+            room.grow(&mut here.own, more, more * size_of::<Entry>())?;
         }
         here.insert(entry);
         self.count += 1;
