@@ -68,6 +68,7 @@ class DomainOptions(ctypes.Structure):
         ("on_limit_context", ctypes.c_void_p),
         *((name, ctypes.c_uint64) for name in LIMITS),
         ("cancel", ctypes.c_void_p),
+        ("arena", ctypes.c_void_p),
     ]
 
 
