@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ringfence::{Arena, HeldWords, Rights, WordsError, WordsGroup, WordsPolicy};
 
 use crate::arenas::{ARENAS, arena};
-use crate::arguments::{not_null, pointer, text};
+use crate::arguments::{bad_handle, not_null, number, pointer, text};
 use crate::error::{border, status};
 use crate::function::{self, Value};
 use crate::handles::Table;
-use crate::objects::{self, DomainObject};
+use crate::objects;
 use crate::region::{rights, write_out};
 use crate::status::{Failure, Status};
 
@@ -19,20 +19,16 @@ static GROUPS: Table<Arc<WordsGroup>> = Table::new(0x5AD);
 static POLICIES: Table<WordsPolicy> = Table::new(0x5AE);
 static CALLS: Table<Arc<HeldWords>> = Table::new(0x5AF);
 
-fn bad(what: &str) -> Failure {
-    Failure::new(Status::ERROR_HANDLE, format!("not an open {what} handle"))
-}
-
 fn group(handle: *const c_void) -> Result<Arc<WordsGroup>, Failure> {
-    GROUPS.get(handle as u64).map_err(|_| bad("group of an arena"))
+    GROUPS
+        .get(number(handle))
+        .map_err(|_| bad_handle("group of an arena", handle))
 }
 
 fn policy(handle: *const c_void) -> Result<WordsPolicy, Failure> {
-    POLICIES.get(handle as u64).map_err(|_| bad("policy of an arena"))
-}
-
-fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, Failure> {
-    (!handle.is_null()).then(|| objects::domain(handle)).transpose()
+    POLICIES
+        .get(number(handle))
+        .map_err(|_| bad_handle("policy of an arena", handle))
 }
 
 impl From<WordsError> for Failure {
@@ -56,30 +52,6 @@ impl From<WordsError> for Failure {
     }
 }
 
-/// Stores a new handle.
-///
-/// # Safety
-/// `to` is writable.
-unsafe fn hand_out<T: Clone>(
-    table: &'static Table<T>,
-    value: T,
-    to: *mut *mut c_void,
-) -> Result<(), Failure> {
-    let handle = table
-        .insert(value)
-        .map_err(|_| Failure::new(Status::ERROR_LIMIT, "too many open handles"))?;
-    // SAFETY: the caller's promise.
-    unsafe { *to = pointer(handle) };
-    Ok(())
-}
-
-fn end<T: Clone>(table: &'static Table<T>, handle: *mut c_void, what: &str) -> Status {
-    status(|| match handle.is_null() {
-        true => Ok(()),
-        false => table.remove(handle as u64).map(drop).map_err(|_| bad(what)),
-    })
-}
-
 /// See the header.
 ///
 /// # Safety
@@ -95,14 +67,14 @@ pub unsafe extern "C" fn rf_arena_create(length: u64, tables: u64, arena: *mut *
             tables => Arena::limited(length, tables)?,
         };
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&ARENAS, made, arena) }
+        unsafe { objects::hand_out(&ARENAS, made, "arena", arena) }
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_arena_destroy(handle: *mut c_void) -> Status {
-    end(&ARENAS, handle, "arena")
+    status(|| objects::remove(&ARENAS, handle, "arena"))
 }
 
 /// See the header.
@@ -112,7 +84,7 @@ pub extern "C" fn rf_arena_alloc(handle: *mut c_void, owner: *mut c_void, length
         |_| ptr::null_mut(),
         || {
             let arena = arena(handle)?;
-            let address = match actor(owner)? {
+            let address = match objects::actor(owner)? {
                 None => arena.alloc(length as u64)?,
                 Some(owner) => arena.alloc_owned(&owner.domain, length as u64)?,
             };
@@ -125,7 +97,7 @@ pub extern "C" fn rf_arena_alloc(handle: *mut c_void, owner: *mut c_void, length
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_arena_free(handle: *mut c_void, actor: *mut c_void, object: *mut c_void) -> Status {
     status(|| {
-        let (arena, actor) = (arena(handle)?, self::actor(actor)?);
+        let (arena, actor) = (arena(handle)?, objects::actor(actor)?);
         if object.is_null() {
             return Ok(());
         }
@@ -153,7 +125,7 @@ pub extern "C" fn rf_arena_give(
     status(|| {
         let (arena, to, rights) = (arena(handle)?, objects::domain(domain)?, rights(number)?);
         let (address, length) = (address as u64, length as u64);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => arena.give(&to.domain, address, length, rights),
             Some(actor) => arena.give_as(&actor.domain, &to.domain, address, length, rights),
         }?)
@@ -173,7 +145,7 @@ pub extern "C" fn rf_arena_give_group(
     status(|| {
         let (arena, to, rights) = (arena(handle)?, group(to)?, rights(number)?);
         let (address, length) = (address as u64, length as u64);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => arena.give(&*to, address, length, rights),
             Some(actor) => arena.give_as(&actor.domain, &*to, address, length, rights),
         }?)
@@ -190,7 +162,7 @@ pub extern "C" fn rf_arena_revoke(
 ) -> Status {
     status(|| {
         let (arena, address, length) = (arena(handle)?, address as u64, length as u64);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => arena.revoke(address, length),
             Some(actor) => arena.revoke_as(&actor.domain, address, length),
         }?)
@@ -244,14 +216,14 @@ pub unsafe extern "C" fn rf_arena_group_create(
         unsafe { *group = ptr::null_mut() };
         let made = arena(handle)?.group(open != 0)?;
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&GROUPS, Arc::new(made), group) }
+        unsafe { objects::hand_out(&GROUPS, Arc::new(made), "group of an arena", group) }
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_arena_group_destroy(handle: *mut c_void) -> Status {
-    end(&GROUPS, handle, "group of an arena")
+    status(|| objects::remove(&GROUPS, handle, "group of an arena"))
 }
 
 /// See the header.
@@ -299,14 +271,14 @@ pub unsafe extern "C" fn rf_arena_policy_create(source: *const c_char, policy: *
         // SAFETY: the caller's promise.
         let made = WordsPolicy::parse(unsafe { text(source, "text") }?)?;
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&POLICIES, made, policy) }
+        unsafe { objects::hand_out(&POLICIES, made, "policy of an arena", policy) }
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_arena_policy_destroy(handle: *mut c_void) -> Status {
-    end(&POLICIES, handle, "policy of an arena")
+    status(|| objects::remove(&POLICIES, handle, "policy of an arena"))
 }
 
 /// See the header.
@@ -375,12 +347,12 @@ pub unsafe extern "C" fn rf_arena_call_create(
         };
         let held = object.domain.enter_words(&policy, name, list)?;
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&CALLS, Arc::new(held), call) }
+        unsafe { objects::hand_out(&CALLS, Arc::new(held), "call of an arena", call) }
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_arena_call_destroy(handle: *mut c_void) -> Status {
-    end(&CALLS, handle, "call of an arena")
+    status(|| objects::remove(&CALLS, handle, "call of an arena"))
 }

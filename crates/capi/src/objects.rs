@@ -89,6 +89,40 @@ pub(crate) fn domain(handle: *const c_void) -> Result<Arc<DomainObject>, Failure
         .map_err(|_| bad_handle("domain", handle))
 }
 
+/// The domain on whose behalf something is asked for; `None`, for NULL, is the host itself.
+pub(crate) fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, Failure> {
+    (!handle.is_null()).then(|| domain(handle)).transpose()
+}
+
+/// Gives a value a handle, in a table of `what`s.
+///
+/// # Safety
+/// `to` is writable.
+pub(crate) unsafe fn hand_out<T: Clone>(
+    table: &'static Table<T>,
+    value: T,
+    what: &str,
+    to: *mut *mut c_void,
+) -> Result<(), Failure> {
+    let handle = table.insert(value).map_err(|_| full(what))?;
+    // SAFETY: the caller's promise.
+    unsafe { *to = pointer(handle) };
+    Ok(())
+}
+
+/// Takes a value's handle back; NULL has none.
+pub(crate) fn remove<T: Clone>(
+    table: &'static Table<T>,
+    handle: *const c_void,
+    what: &str,
+) -> Result<(), Failure> {
+    if handle.is_null() {
+        return Ok(());
+    }
+    let removed = table.remove(number(handle));
+    removed.map(drop).map_err(|_| bad_handle(what, handle))
+}
+
 /// Gives a domain a handle.
 pub(crate) fn publish(made: Made, pool: Option<u64>) -> Result<*mut c_void, Failure> {
     let (tag, late) = (made.domain.clone(), made.late.clone());

@@ -3,29 +3,28 @@
 use std::ffi::{c_char, c_void};
 use std::os::fd::FromRawFd;
 use std::ptr;
-use std::sync::Arc;
 
 use ringfence::{Group, Region, Rights, overview};
 
-use crate::arguments::{not_null, pointer};
+use crate::arguments::{bad_handle, not_null, number, pointer};
 use crate::error::{border, status};
 use crate::handles::Table;
-use crate::objects::{self, DomainObject};
+use crate::objects;
 use crate::status::{Failure, Status};
 
 static REGIONS: Table<Region> = Table::new(0x5A4);
 static GROUPS: Table<Group> = Table::new(0x5A5);
 
-fn bad(what: &str) -> Failure {
-    Failure::new(Status::ERROR_HANDLE, format!("not an open {what} handle"))
-}
-
 fn region(handle: *const c_void) -> Result<Region, Failure> {
-    REGIONS.get(handle as u64).map_err(|_| bad("region"))
+    REGIONS
+        .get(number(handle))
+        .map_err(|_| bad_handle("region", handle))
 }
 
 fn group(handle: *const c_void) -> Result<Group, Failure> {
-    GROUPS.get(handle as u64).map_err(|_| bad("group"))
+    GROUPS
+        .get(number(handle))
+        .map_err(|_| bad_handle("group", handle))
 }
 
 /// The rights that a number stands for.
@@ -39,31 +38,6 @@ pub(crate) fn rights(number: i32) -> Result<Rights, Failure> {
             format!("{number} is no rf_rights"),
         )),
     }
-}
-
-/// The domain on whose behalf something is asked for; `None`, for NULL, is the host itself.
-fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, Failure> {
-    if handle.is_null() {
-        return Ok(None);
-    }
-    objects::domain(handle).map(Some)
-}
-
-/// Stores a new handle.
-///
-/// # Safety
-/// `to` is writable.
-unsafe fn hand_out<T: Clone>(
-    table: &'static Table<T>,
-    value: T,
-    to: *mut *mut c_void,
-) -> Result<(), Failure> {
-    let handle = table
-        .insert(value)
-        .map_err(|_| Failure::new(Status::ERROR_LIMIT, "too many open handles"))?;
-    // SAFETY: the caller's promise.
-    unsafe { *to = pointer(handle) };
-    Ok(())
 }
 
 /// See the header.
@@ -80,12 +54,12 @@ pub unsafe extern "C" fn rf_region_create(
         not_null(region, "region")?;
         // SAFETY: not null, so writable.
         unsafe { *region = ptr::null_mut() };
-        let made = match actor(owner)? {
+        let made = match objects::actor(owner)? {
             None => Region::new(length)?,
             Some(owner) => Region::owned_by(&owner.domain, length)?,
         };
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&REGIONS, made, region) }
+        unsafe { objects::hand_out(&REGIONS, made, "region", region) }
     })
 }
 
@@ -118,19 +92,14 @@ pub unsafe extern "C" fn rf_region_create_from_fd(
         let file = unsafe { std::os::fd::OwnedFd::from_raw_fd(copy) };
         let made = Region::from_file(file, length, most)?;
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&REGIONS, made, region) }
+        unsafe { objects::hand_out(&REGIONS, made, "region", region) }
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_region_destroy(handle: *mut c_void) -> Status {
-    status(|| {
-        if handle.is_null() {
-            return Ok(());
-        }
-        REGIONS.remove(handle as u64).map(drop).map_err(|_| bad("region"))
-    })
+    status(|| objects::remove(&REGIONS, handle, "region"))
 }
 
 /// See the header.
@@ -138,7 +107,7 @@ pub extern "C" fn rf_region_destroy(handle: *mut c_void) -> Status {
 pub extern "C" fn rf_region_free(handle: *mut c_void, actor: *mut c_void) -> Status {
     status(|| {
         let region = region(handle)?;
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => region.free(),
             Some(actor) => region.free_as(&actor.domain),
         }?)
@@ -155,7 +124,7 @@ pub extern "C" fn rf_region_give(
 ) -> Status {
     status(|| {
         let (region, rights, to) = (region(handle)?, rights(number)?, objects::domain(to)?);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => region.give(&to.domain, rights),
             Some(actor) => region.give_as(&actor.domain, &to.domain, rights),
         }?)
@@ -172,7 +141,7 @@ pub extern "C" fn rf_region_give_group(
 ) -> Status {
     status(|| {
         let (region, rights, to) = (region(handle)?, rights(number)?, group(to)?);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => region.give_group(&to, rights),
             Some(actor) => region.give_group_as(&actor.domain, &to, rights),
         }?)
@@ -222,24 +191,19 @@ pub unsafe extern "C" fn rf_group_create(owner: *mut c_void, open: i32, group: *
         not_null(group, "group")?;
         // SAFETY: not null, so writable.
         unsafe { *group = ptr::null_mut() };
-        let made = match actor(owner)? {
+        let made = match objects::actor(owner)? {
             None => Group::new(open != 0),
             Some(owner) => Group::owned_by(&owner.domain, open != 0)?,
         };
         // SAFETY: not null, so writable.
-        unsafe { hand_out(&GROUPS, made, group) }
+        unsafe { objects::hand_out(&GROUPS, made, "group", group) }
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_group_destroy(handle: *mut c_void) -> Status {
-    status(|| {
-        if handle.is_null() {
-            return Ok(());
-        }
-        GROUPS.remove(handle as u64).map(drop).map_err(|_| bad("group"))
-    })
+    status(|| objects::remove(&GROUPS, handle, "group"))
 }
 
 /// See the header.
@@ -247,7 +211,7 @@ pub extern "C" fn rf_group_destroy(handle: *mut c_void) -> Status {
 pub extern "C" fn rf_group_admit(handle: *mut c_void, actor: *mut c_void, domain: *mut c_void) -> Status {
     status(|| {
         let (group, domain) = (group(handle)?, objects::domain(domain)?);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => group.admit(&domain.domain),
             Some(actor) => group.admit_as(&actor.domain, &domain.domain),
         }?)
@@ -259,7 +223,7 @@ pub extern "C" fn rf_group_admit(handle: *mut c_void, actor: *mut c_void, domain
 pub extern "C" fn rf_group_expel(handle: *mut c_void, actor: *mut c_void, domain: *mut c_void) -> Status {
     status(|| {
         let (group, domain) = (group(handle)?, objects::domain(domain)?);
-        Ok(match self::actor(actor)? {
+        Ok(match objects::actor(actor)? {
             None => group.expel(&domain.domain),
             Some(actor) => group.expel_as(&actor.domain, &domain.domain),
         }?)
