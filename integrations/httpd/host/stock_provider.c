@@ -123,8 +123,6 @@ static authn_status find_hash(int k, request_rec *r, const char *user, const cha
     return result < 0 ? AUTH_GENERAL_ERROR : (authn_status)result;
 }
 
-#define ROW(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define ALL(X) ROW(X, 0) ROW(X, 01) ROW(X, 02) ROW(X, 03) ROW(X, 04) ROW(X, 05) ROW(X, 06) ROW(X, 07) /* octal */
 #define FUNCTIONS(k)                                                                                                                        \
     static const char *parse_##k(cmd_parms *cmd, const char *line, const void **made)                                                       \
     {                                                                                                                                       \
@@ -142,14 +140,14 @@ static authn_status find_hash(int k, request_rec *r, const char *user, const cha
     {                                                                                                                                       \
         return find_hash(k, r, user, realm, hash);                                                                                          \
     }
-ALL(FUNCTIONS)
+STOCK_64(FUNCTIONS)
 
 #define AUTHZ(k) { authorize_##k, parse_##k },
 #define AUTHZ_SILENT(k) { authorize_##k, NULL },
 #define AUTHN(k) { authenticate_##k, NULL },
 #define AUTHN_HASH(k) { authenticate_##k, find_hash_##k },
-static const authz_provider authz[] = { ALL(AUTHZ) }, authz_silent[] = { ALL(AUTHZ_SILENT) };
-static const authn_provider authn[] = { ALL(AUTHN) }, authn_hash[] = { ALL(AUTHN_HASH) };
+static const authz_provider authz[] = { STOCK_64(AUTHZ) }, authz_silent[] = { STOCK_64(AUTHZ_SILENT) };
+static const authn_provider authn[] = { STOCK_64(AUTHN) }, authn_hash[] = { STOCK_64(AUTHN_HASH) };
 
 /* Registers one with the server. 0: that cannot be. */
 int mf_stock_add_provider(mf_stock *m, stock_unpack *u, apr_pool_t *pool)

@@ -13,6 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* X for each of 32 or 64 numbers, which are octal: a table of functions that know theirs. */
+#define STOCK_8(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
+#define STOCK_32(X) STOCK_8(X, 0) STOCK_8(X, 01) STOCK_8(X, 02) STOCK_8(X, 03)
+#define STOCK_64(X) STOCK_32(X) STOCK_8(X, 04) STOCK_8(X, 05) STOCK_8(X, 06) STOCK_8(X, 07)
+
 enum { STOCK_LARGEST = 1 << 20 /* bytes of a message */, STOCK_TABLES = 7, STOCK_LINKS = 16 /* requests that one names */ };
 
 /* ------------------------------------------------------------------------------------------------------------------ calls */

@@ -192,8 +192,6 @@ static int begin_other(int k)
     return result;
 }
 
-#define ROW(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define ALL(X) ROW(X, 0) ROW(X, 01) ROW(X, 02) ROW(X, 03) /* octal */
 #define OTHER(k)                                                                                                                            \
     static int begin_##k(ap_filter_t *f)                                                                                                    \
     {                                                                                                                                       \
@@ -203,11 +201,11 @@ static int begin_other(int k)
     {                                                                                                                                       \
         return pass(STOCK_ASK_CALL_FILTER, 0, others[k].name, brigade);                                                                     \
     }
-ALL(OTHER)
+STOCK_32(OTHER)
 #define BEGIN(k) begin_##k,
 #define CALL(k) call_##k,
-static const ap_init_filter_func begins[] = { ALL(BEGIN) };
-static const ap_out_filter_func calls[] = { ALL(CALL) };
+static const ap_init_filter_func begins[] = { STOCK_32(BEGIN) };
+static const ap_out_filter_func calls[] = { STOCK_32(CALL) };
 
 ap_filter_rec_t *ap_get_output_filter_handle(const char *name)
 {

@@ -90,8 +90,6 @@ static int ask(int k, stock_provide what, request_rec *r, const char *one, const
     return result;
 }
 
-#define ROW(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define ALL(X) ROW(X, 0) ROW(X, 01) ROW(X, 02) ROW(X, 03) ROW(X, 04) ROW(X, 05) ROW(X, 06) ROW(X, 07) /* octal */
 #define PROXY(k)                                                                                                                            \
     static const char *parse_##k(cmd_parms *cmd, const char *line, const void **made)                                                       \
     {                                                                                                                                       \
@@ -109,11 +107,11 @@ static int ask(int k, stock_provide what, request_rec *r, const char *one, const
     {                                                                                                                                       \
         return (authn_status)ask(k, STOCK_REALM_HASH, r, user, realm, NULL, hash);                                                          \
     }
-ALL(PROXY)
+STOCK_64(PROXY)
 #define AUTHZ(k) { authorize_##k, parse_##k },
 #define AUTHN(k) { authenticate_##k, find_hash_##k },
-static const authz_provider proxy_authz[] = { ALL(AUTHZ) };
-static const authn_provider proxy_authn[] = { ALL(AUTHN) };
+static const authz_provider proxy_authz[] = { STOCK_64(AUTHZ) };
+static const authn_provider proxy_authn[] = { STOCK_64(AUTHN) };
 
 /* `more`: 1: there is one, 2: it has the second function, too. */
 static const void *add_other(const char *group, const char *name, int more)
