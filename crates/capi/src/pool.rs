@@ -137,11 +137,5 @@ pub extern "C" fn rf_pool_give(handle: *mut c_void, domain: *mut c_void) -> Stat
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_pool_destroy(handle: *mut c_void) -> Status {
-    status(|| {
-        if handle.is_null() {
-            return Ok(());
-        }
-        let removed = POOLS.remove(handle as u64);
-        removed.map(drop).map_err(|_| bad_handle("pool", handle))
-    })
+    status(|| objects::remove(&POOLS, handle, "pool"))
 }

@@ -122,11 +122,5 @@ impl SnapshotObject {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_snapshot_destroy(handle: *mut c_void) -> Status {
-    status(|| {
-        if handle.is_null() {
-            return Ok(());
-        }
-        let removed = SNAPSHOTS.remove(handle as u64);
-        removed.map(drop).map_err(|_| bad_handle("snapshot", handle))
-    })
+    status(|| objects::remove(&SNAPSHOTS, handle, "snapshot"))
 }
