@@ -238,7 +238,7 @@ bench_one() { # RECIPE
 	)
 }
 
-# What bench.txt says: a table for docs/performance.md, and bench.json.
+# What bench.txt says: a table for docs/performance-parts.md, and bench.json.
 bench_report() {
 	awk -v rounds="$rounds" -v json="$out/bench.json" '
 		{

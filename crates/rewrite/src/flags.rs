@@ -35,7 +35,7 @@ const COMPILE: &[&str] = &[
     "-mno-tls-direct-seg-refs",
     "-Wtrampolines",
     "-Werror=trampolines",
-    // At 64 if that takes less than 32 bytes, else at 32 if that takes less than 16: docs/performance.md has the figures.
+    // At 64 if that takes less than 32 bytes, else at 32 if that takes less than 16: docs/performance-causes.md has the figures.
     "-falign-loops=64:32:32:16",
     // Gathers are refused by the verifier; gcc is told not to make any.
     "-mtune-ctrl=^use_gather_2parts,^use_gather_4parts,^use_gather",
