@@ -264,6 +264,8 @@ pub struct Func {
     pub calls: Vec<CallInfo>,
     pub args: Vec<Arg>,
     pub params: Vec<Arg>,
+    /// Labels at which innermost loops begin.
+    pub tops: Vec<bool>,
     /// Bytes of locals in the frame.
     pub frame: u32,
 }

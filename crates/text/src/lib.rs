@@ -24,6 +24,7 @@ mod error;
 mod fuse;
 mod hoist;
 mod ir;
+mod layout;
 mod lex;
 mod live;
 mod lower;
@@ -114,6 +115,7 @@ fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Opt
         match live::intervals(&f) {
             Ok(live) => {
                 let registers = alloc::allocate(&f, &live);
+                layout::arrange(&mut f);
                 functions.push((number, f, registers));
             }
             Err(live::TooLarge) => {

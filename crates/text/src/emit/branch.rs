@@ -64,6 +64,16 @@ impl Emit<'_> {
         if ins.a == MEM || ins.b == MEM {
             return self.compare_memory(ins, k);
         }
+        if ins.sc != TEST && self.in_slot(ins.a) && (ins.b == NONE || !self.in_slot(ins.b)) {
+            let slot = self.slot(ins.a);
+            if ins.b == NONE {
+                self.out.asm.alu_memory(alu::CMP, ins.w, slot, ins.imm as i32);
+            } else {
+                let b = self.use_in(ins.b, RCX);
+                self.out.asm.rm(0, &[0x39], ins.w, b, slot);
+            }
+            return;
+        }
         let a = self.use_in(ins.a, R11);
         if ins.b != NONE {
             let b = self.use_in(ins.b, RCX);

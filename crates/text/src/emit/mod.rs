@@ -3,6 +3,7 @@
 pub mod asm;
 mod branch;
 mod call;
+mod early;
 mod float;
 mod moves;
 
@@ -36,8 +37,6 @@ struct Emit<'a> {
     /// Where labels are, and where jumps to them have their distances.
     labels: Vec<u32>,
     jumps: Vec<(u32, u32)>,
-    /// Labels at which innermost loops begin.
-    tops: Vec<bool>,
     /// Distance from `r15` as it is in the function to as it was at its entry, to the locals, and to the slots.
     entry: u32,
     locals: i32,
@@ -68,7 +67,6 @@ pub fn function(f: &Func, regs: &Allocation, at: u32, salt: usize, out: &mut Out
         regs,
         labels: vec![NONE; f.labels as usize],
         jumps: Vec::new(),
-        tops: innermost(f),
         entry: if red { 0 } else { frame },
         locals: locals as i32 - below,
         slots: slots as i32 - below,
@@ -89,24 +87,6 @@ pub fn function(f: &Func, regs: &Allocation, at: u32, salt: usize, out: &mut Out
         emit.out.patch(at, distance);
     }
     start
-}
-
-/// Labels that are reached from below, and from below another such label behind them not any more.
-fn innermost(f: &Func) -> Vec<bool> {
-    let (mut at, mut tops) = (vec![NONE; f.labels as usize], vec![false; f.labels as usize]);
-    let mut last = 0;
-    for (k, ins) in f.code.iter().enumerate() {
-        if ins.op == Op::Label {
-            at[ins.c as usize] = k as u32;
-        } else if let Some(label) = ins.target()
-            && at[label as usize] != NONE
-        {
-            let top = at[label as usize];
-            tops[label as usize] |= top >= last;
-            last = last.max(top);
-        }
-    }
-    tops
 }
 
 impl Output {
@@ -133,6 +113,9 @@ pub fn collides(code: &[u8], from: usize, to: usize) -> bool {
 
 impl Emit<'_> {
     fn enter(&mut self) {
+        if self.entry > 0 || !self.saved.is_empty() {
+            self.early();
+        }
         for r in self.saved.clone() {
             self.out.asm.push(r);
         }
@@ -211,6 +194,11 @@ impl Emit<'_> {
         }
     }
 
+    /// Whether a value that somebody uses has no register.
+    fn in_slot(&self, v: Val) -> bool {
+        self.reg(v) == NO_REG && self.regs.slot[v as usize] != NONE
+    }
+
     /// The register that a result is computed in.
     fn def(&self, v: Val) -> u8 {
         match self.reg(v) {
@@ -267,6 +255,11 @@ impl Emit<'_> {
                 }
                 (to, from) => self.out.asm.mov(8, to, from),
             },
+            Op::MovI if self.in_slot(ins.d) && i64::from(ins.imm as i32) == ins.imm => {
+                let slot = self.slot(ins.d);
+                self.out.asm.rm(0, &[0xC7], 8, 0, slot);
+                self.out.asm.immediate(4, ins.imm as i32);
+            }
             Op::MovI => {
                 let d = self.def(ins.d);
                 self.out.asm.constant(d, ins.imm);
@@ -335,7 +328,7 @@ impl Emit<'_> {
             Op::Choose => self.choose(&ins, k),
             Op::Set | Op::FSet | Op::Br | Op::FBr | Op::Jmp => self.branches(&ins, k),
             Op::Label => {
-                if self.tops[ins.c as usize] {
+                if self.f.tops[ins.c as usize] {
                     self.out.asm.align(LOOPS);
                 }
                 self.labels[ins.c as usize] = self.out.asm.code.len() as u32;
@@ -411,8 +404,24 @@ impl Emit<'_> {
         if ins.a == MEM {
             return self.change(ins, op, k);
         }
+        if ins.a == ins.d && ins.op != Op::Mul && self.in_slot(ins.d) && (ins.b == NONE || is_val(ins.b)) {
+            // Where it is. Above 32 bits nothing is read that was not extended.
+            let slot = self.slot(ins.d);
+            if ins.b == NONE {
+                self.out.asm.alu_memory(op, ins.w, slot, ins.imm as i32);
+            } else {
+                let b = self.use_in(ins.b, RCX);
+                self.out.asm.rm(0, &[op - 2], ins.w, b, slot);
+            }
+            return;
+        }
         let two: &[u8] = if ins.op == Op::Mul { &[0x0F, 0xAF] } else { &[op] };
         let d = self.def(ins.d);
+        if is_val(ins.b) && self.in_slot(ins.b) && self.reg(ins.a) == d {
+            let slot = self.slot(ins.b);
+            self.out.asm.rm(0, two, ins.w, d, slot);
+            return self.done(ins.d);
+        }
         if ins.b == MEM
             && let Some(m) = self.direct(k)
             && (self.reg(ins.a) == d || (m.base != d && m.index != d))

@@ -384,8 +384,7 @@ impl Lower<'_> {
                     (None, Some(_)) => (b, a),
                     _ => return self.give_value(id),
                 };
-                let val = self.value(add)?;
-                self.add_to_sum(val)?;
+                self.add_to_sum_value(add)?;
                 return self.give(call);
             }
             Expr::Call(callee, from, count) => {
@@ -410,8 +409,32 @@ impl Lower<'_> {
     }
 
     fn give_value(&mut self, id: Id) -> R<()> {
+        if self.ret.sum != NONE && self.unit.int(id).is_some() {
+            self.add_to_sum_value(id)?;
+            return self.hand_sum_back();
+        }
         let val = self.value(id)?;
         self.hand_back(val)
+    }
+
+    /// Adds what may be a constant.
+    fn add_to_sum_value(&mut self, id: Id) -> R<()> {
+        let w = self.width(self.ret.ty);
+        let short = |value: i64| if w == 4 { i64::from(value as i32) } else { value };
+        match self.unit.int(id).map(short) {
+            Some(0) => Ok(()),
+            Some(value) if i64::from(value as i32) == value => self.push(Ins {
+                d: self.ret.sum,
+                a: self.ret.sum,
+                imm: value,
+                w,
+                ..Ins::new(Op::Add)
+            }),
+            _ => {
+                let val = self.value(id)?;
+                self.add_to_sum(val)
+            }
+        }
     }
 
     fn add_to_sum(&mut self, val: Val) -> R<()> {
@@ -424,12 +447,20 @@ impl Lower<'_> {
         })
     }
 
-    fn hand_back(&mut self, mut val: Val) -> R<()> {
-        let ret = self.ret;
-        if val != NONE && ret.sum != NONE {
+    fn hand_back(&mut self, val: Val) -> R<()> {
+        if val != NONE && self.ret.sum != NONE {
             self.add_to_sum(val)?;
-            val = ret.sum;
+            return self.hand_sum_back();
         }
+        self.hand_over(val)
+    }
+
+    fn hand_sum_back(&mut self) -> R<()> {
+        self.hand_over(self.ret.sum)
+    }
+
+    fn hand_over(&mut self, val: Val) -> R<()> {
+        let ret = self.ret;
         let float = ret.ty.is_float();
         match ret.label {
             Some(label) => {
