@@ -275,13 +275,13 @@ fn addressing_is_demanded_and_found_out() {
 }
 
 #[test]
-fn the_twin_of_an_object_goes_through_the_segment() {
+fn the_twins_of_an_object_are_what_their_names_say() {
     let d = Dir::new();
     d.write("a.c", "long a(long **p) { return *p[1]; }\n");
     d.write("b.c", ADD);
-    d.sh("$RF cc --twin -O2 -c a.c && $RF cc --twin -O2 -c b.c && $RF cc -O2 --addressing=segment -c a.c -o alone.o")
+    d.sh("$RF cc --twin -O2 -c a.c && $RF cc --twin -O2 -c b.c && $RF cc -O2 --addressing=segment -c a.c -o alone.o && $RF cc -O2 --isolation=words -c a.c -o words.o")
         .ok();
-    d.sh("cmp a.segment.o alone.o && cmp b.o b.segment.o && ! cmp -s a.o a.segment.o")
+    d.sh("cmp a.segment.o alone.o && cmp b.o b.segment.o && ! cmp -s a.o a.segment.o && cmp a.words.o words.o && ! cmp -s a.o a.words.o")
         .ok();
 }
 

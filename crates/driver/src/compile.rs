@@ -55,9 +55,19 @@ const FEATURES: &[(&str, u32)] = &[
     ("__ADX__", feature::ADX),
 ];
 
+/// String instructions reach the module's own memory only: in the words mode structures are copied and cleared without them.
+const NO_STRING_INSTRUCTIONS: [&str; 2] = [
+    "-mmemcpy-strategy=unrolled_loop:8192:noalign,libcall:-1:noalign",
+    "-mmemset-strategy=unrolled_loop:8192:noalign,libcall:-1:noalign",
+];
+
 /// The note flags that go with the options.
 pub(crate) fn note_flags(inv: &Invocation) -> u32 {
-    let isolation = match inv.own.isolation {
+    flags_of(inv, inv.own.isolation)
+}
+
+fn flags_of(inv: &Invocation, isolation: Isolation) -> u32 {
+    let isolation = match isolation {
         Isolation::Full => 0,
         Isolation::Integrity => note::flag::INTEGRITY,
         Isolation::Words => note::flag::WORDS,
@@ -119,7 +129,7 @@ impl<'a> Compiler<'a> {
     /// Fenced assembly for one input. `object` is the name that dependencies are recorded for.
     pub(crate) fn assembly(&self, path: &str, language: &Language, object: &str) -> Result<String, Error> {
         let input = self.input(path, language, object, &[])?;
-        self.fenced(&input, path, language, object, self.inv.own.addressing)
+        self.fenced(&input, path, language, object, &self.own_options(language))
     }
 
     /// What is to be fenced: what gcc makes of one input, with flags of its own, or an assembly file itself.
@@ -136,39 +146,46 @@ impl<'a> Compiler<'a> {
         Ok(input)
     }
 
+    /// What fences it as the command line says, or another way.
+    fn options(&self, isolation: Isolation, addressing: Addressing, language: &Language) -> Options {
+        Options {
+            isolation,
+            addressing,
+            check: self.inv.own.check,
+            handwritten: !matches!(language, Language::Source(_)),
+            data_imports: self.data_imports.clone(),
+            clock: self.inv.own.clock,
+        }
+    }
+
+    fn own_options(&self, language: &Language) -> Options {
+        self.options(self.inv.own.isolation, self.inv.own.addressing, language)
+    }
+
     fn fenced(
         &self,
         input: &str,
         path: &str,
         language: &Language,
         object: &str,
-        addressing: Addressing,
+        options: &Options,
     ) -> Result<String, Error> {
-        let handwritten = !matches!(language, Language::Source(_));
         if self.tools.dry_run() {
             return Ok(String::new());
         }
-        if self.inv.own.no_rewrite || handwritten && input.starts_with(FENCED) {
+        if self.inv.own.no_rewrite || options.handwritten && input.starts_with(FENCED) {
             return Ok(input.to_owned());
         }
-        let options = Options {
-            isolation: self.inv.own.isolation,
-            addressing,
-            check: self.inv.own.check,
-            handwritten,
-            data_imports: self.data_imports.clone(),
-            clock: self.inv.own.clock,
-        };
         let name = if path == "-" { "<stdin>" } else { path };
-        let mut rewritten = ringfence_rewrite::rewrite(input, name, &options);
+        let mut rewritten = ringfence_rewrite::rewrite(input, name, options);
         if let Err(errors) = &rewritten
             && let (Some(flag), Language::Source(_)) = (errors.remedy(), language)
             && path != "-"
         {
             let again = self.input(path, language, object, &[flag])?;
-            rewritten = ringfence_rewrite::rewrite(&again, name, &options);
+            rewritten = ringfence_rewrite::rewrite(&again, name, options);
         }
-        rewritten.map_err(|errors| self.explain(path, language, object, &options, errors))
+        rewritten.map_err(|errors| self.explain(path, language, object, options, errors))
     }
 
     /// What the names of kept assembly begin with, if it is kept; `object` is what the user calls the object.
@@ -264,31 +281,37 @@ impl<'a> Compiler<'a> {
     ) -> Result<(), Error> {
         let own = &self.inv.own;
         let input = self.input(path, language, target, &[])?;
-        let text = self.fenced(&input, path, language, target, own.addressing)?;
+        let text = self.fenced(&input, path, language, target, &self.own_options(language))?;
         if let Some(start) = self.saved(path, target)
             && !own.no_rewrite
             && !self.tools.dry_run()
         {
             save(&format!("{start}.rf.s"), &text)?;
         }
-        self.assemble(path, &text, object)?;
+        self.assemble(path, &text, object, own.isolation)?;
         if own.twin && self.inv.mode == Mode::Object {
-            let twin = std::path::Path::new(object).with_extension("segment.o");
-            let twin = twin.to_string_lossy();
-            let other = self.fenced(&input, path, language, target, Addressing::Segment)?;
-            if other != text {
-                self.assemble(path, &other, &twin)?;
-            } else if !self.tools.dry_run() {
-                std::fs::copy(object, &*twin).map_err(|e| Error::read(&twin, e))?;
+            for (end, isolation, addressing) in [
+                ("segment.o", own.isolation, Addressing::Segment),
+                ("words.o", Isolation::Words, own.addressing),
+            ] {
+                let twin = std::path::Path::new(object).with_extension(end);
+                let twin = twin.to_string_lossy();
+                let options = self.options(isolation, addressing, language);
+                let other = self.fenced(&input, path, language, target, &options)?;
+                if other != text {
+                    self.assemble(path, &other, &twin, isolation)?;
+                } else if !self.tools.dry_run() {
+                    std::fs::copy(object, &*twin).map_err(|e| Error::read(&twin, e))?;
+                }
             }
         }
         Ok(())
     }
 
     /// Assembles what was fenced, with a module's note, into the object file `object`.
-    fn assemble(&self, path: &str, text: &str, object: &str) -> Result<(), Error> {
+    fn assemble(&self, path: &str, text: &str, object: &str, isolation: Isolation) -> Result<(), Error> {
         let mut text = text.to_owned();
-        let (flags, features) = (note_flags(self.inv), self.features);
+        let (flags, features) = (flags_of(self.inv, isolation), self.features);
         text.push('\n');
         text.push_str(&note_assembly(
             flags,
@@ -371,6 +394,18 @@ pub(crate) fn flags(inv: &Invocation, tools: &Tools) -> Result<Vec<String>, Erro
     // EVEX is refused as a whole, and `-march=native` may switch it on. The assembler takes EVEX for what AVX-VNNI has
     // in both encodings.
     flags.extend(["-mno-avx512f", "-mno-avxvnni"].map(str::to_owned));
+    if inv.own.isolation == Isolation::Words {
+        flags.extend(NO_STRING_INSTRUCTIONS.map(str::to_owned));
+        // Then gcc asks no table.
+        if inv
+            .compile
+            .iter()
+            .rfind(|f| f.starts_with("-O"))
+            .is_some_and(|f| matches!(f.as_str(), "-Os" | "-Oz"))
+        {
+            flags.push("-mstringop-strategy=unrolled_loop".to_owned());
+        }
+    }
     let debug = inv
         .compile
         .iter()

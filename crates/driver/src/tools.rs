@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use ringfence_isa::Addressing;
+use ringfence_isa::{Addressing, Isolation};
 
 use crate::args::{Front, Invocation};
 use crate::error::Error;
@@ -204,11 +204,13 @@ impl Tools {
         !inv.freestanding && self.sysroot_file("lib/libc.a").is_some()
     }
 
-    /// A library or start file in the sysroot, if it is there: of those that are compiled for the addressing, if there are.
+    /// A library or start file in the sysroot, if it is there: of those that are compiled for the
+    /// addressing and isolation, if there are.
     pub(crate) fn library(&self, inv: &Invocation, name: &str) -> Option<String> {
-        let special = match inv.own.addressing {
-            Addressing::Any => None,
-            Addressing::Segment => self.sysroot_file(&format!("segment/{name}")),
+        let special = match (inv.own.addressing, inv.own.isolation) {
+            (Addressing::Segment, _) => self.sysroot_file(&format!("segment/{name}")),
+            (Addressing::Any, Isolation::Words) => self.sysroot_file(&format!("words/{name}")),
+            _ => None,
         };
         special.or_else(|| self.sysroot_file(name))
     }

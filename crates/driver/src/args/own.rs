@@ -14,7 +14,7 @@ pub struct Own {
     pub isolation: Isolation,
     /// `--addressing=`.
     pub addressing: Addressing,
-    /// `--twin`: objects have a second one beside them, which reaches memory through `gs` only.
+    /// `--twin`: objects have two more beside them: one reaches memory through `gs` only, one has the words mode.
     pub twin: bool,
     /// `--check`: accesses outside the window trap at the instruction.
     pub check: bool,
@@ -51,7 +51,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "--twin",
         "",
-        "with -c, also write OUTPUT.segment.o: the same with --addressing=segment",
+        "with -c, also write OUTPUT.segment.o and OUTPUT.words.o: the same with --addressing=segment, --isolation=words",
     ),
     (
         "--check",
