@@ -148,11 +148,12 @@ $(CXX_OBJ)/rf/%.o: $(CXX_HERE)/%.cc
 	$(call cxx,-std=gnu++17)
 
 # Appended one by one: several directories have a file of the same name.
-$(DEST)/lib/libstdc++.a $(DEST)/segment/lib/libstdc++.a: $(CXX_OBJS)
+CXX_LIBS := $(HOSTED:%=%/lib/libstdc++.a)
+$(CXX_LIBS): $(CXX_OBJS)
 	rm -f $@ && mkdir -p $(@D)
 	$(AR) qcs $@ $(members)
 $(DEST)/lib/libsupc++.a:
 	@mkdir -p $(@D)
 	$(AR) rcs $@
 .PHONY: cxx
-cxx: $(DEST)/lib/libstdc++.a $(DEST)/segment/lib/libstdc++.a $(DEST)/lib/libsupc++.a
+cxx: $(CXX_LIBS) $(DEST)/lib/libsupc++.a
