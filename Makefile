@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
+# What this command line sets is for these targets: another makefile has a BASE of its own.
+MAKEOVERRIDES :=
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
