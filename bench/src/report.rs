@@ -3,6 +3,7 @@
 //! The page has `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` around each generated part. Everything between is
 //! replaced; a part for which the figures have nothing stays as it is, and that is said.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -120,7 +121,7 @@ pub fn update(json: &Path, counts: &Path, docs: &Path) -> Result<(), String> {
             None => println!("{name}: the figures have nothing for it; left as it is"),
         }
     }
-    let all = with_others(&results, &docs.join("performance"))?;
+    let all = with_others(&mut results, &docs.join("performance"))?;
     for (name, part) in ACROSS {
         let made = part(&all).ok_or_else(|| format!("{name}: there are no figures"))?;
         text = replace(&text, name, &made)?;
@@ -136,8 +137,11 @@ pub fn update(json: &Path, counts: &Path, docs: &Path) -> Result<(), String> {
 }
 
 /// Keeps this machine's figures in `dir`, and reads those of the others. In the order of their files.
-fn with_others(results: &Results, dir: &Path) -> Result<Vec<Results>, String> {
+fn with_others(results: &mut Results, dir: &Path) -> Result<Vec<Results>, String> {
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    for why in results.workloads.skipped.values_mut() {
+        *why = reason(why).to_owned();
+    }
     results.write(&dir.join(format!("{}.json", results.machine.slug())))?;
     let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut files: Vec<_> = entries.flatten().map(|e| e.path()).collect();
@@ -181,8 +185,9 @@ fn machine(results: &Results) -> Option<String> {
         .collect();
     spreads.sort_by(f64::total_cmp);
     Some(format!(
-        "{}. {} workloads, {runs} interleaved runs each. The quartiles of a figure lie {:.1} % of its median apart for \
-         the middle figure, {:.1} % for nine of ten.",
+        "{}.\n{} workloads, {runs} interleaved runs each.\n\
+         The quartiles of a figure lie {:.1} % of its median apart for the middle figure,\n\
+         {:.1} % for nine of ten.",
         results.machine,
         rows.len(),
         100.0 * spreads[spreads.len() / 2],
@@ -230,10 +235,27 @@ fn strings(results: &Results) -> Option<String> {
     Some(text)
 }
 
-/// The line of a tool's complaints that says most.
+/// What a tool's complaints say most plainly, without the place where these sources are.
 pub fn reason(complaint: &str) -> &str {
-    let line = complaint.lines().find(|l| l.contains("error: "));
-    line.or(complaint.lines().next()).unwrap_or_default().trim()
+    let error = complaint.lines().find_map(|l| l.split_once("error: "));
+    match error {
+        Some((_, what)) => what.trim(),
+        None => complaint.lines().next().unwrap_or_default().trim(),
+    }
+}
+
+/// What was left out, in one row for all engines that left it out for the same reason.
+fn left_out(skipped: &BTreeMap<String, String>) -> String {
+    let mut rows: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (what, why) in skipped {
+        let (workload, engine) = what.rsplit_once(' ').unwrap_or((what, ""));
+        rows.entry((workload, reason(why))).or_default().push(engine);
+    }
+    let mut text = String::from("| left out | by | because |\n|---|---|---|\n");
+    for ((workload, why), engines) in rows {
+        let _ = writeln!(text, "| {workload} | {} | {why} |", engines.join(", "));
+    }
+    text
 }
 
 /// What should have been there and is not, with its reason.
@@ -332,15 +354,13 @@ fn peers(results: &Results) -> Option<String> {
         if let Some((mean, wins, count)) = against(results, peer) {
             let _ = writeln!(
                 text,
-                "Fenced code is faster than {peer} on {wins} of {count} workloads, {mean:.2} × in the geometric mean.  "
+                "* Faster than {peer} on {wins} of {count} workloads, {mean:.2} × in the geometric mean."
             );
         }
     }
     if !results.workloads.skipped.is_empty() {
-        text.push_str("\nLeft out:\n\n");
-        for (what, why) in &results.workloads.skipped {
-            let _ = writeln!(text, "* {what}: {}", reason(why));
-        }
+        text.push('\n');
+        text.push_str(&left_out(&results.workloads.skipped));
     }
     Some(text)
 }
@@ -467,7 +487,8 @@ fn instructions(results: &Results) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::replace;
+    use super::{left_out, replace};
+    use std::collections::BTreeMap;
 
     #[test]
     fn parts_are_replaced() {
@@ -476,5 +497,17 @@ mod tests {
         assert_eq!(new, "a\n<!-- bench:x -->\n\n| new |\n\n<!-- /bench:x -->\nb\n");
         assert_eq!(replace(&new, "x", "| new |\n").as_deref(), Ok(&*new));
         assert!(replace(page, "y", "").is_err());
+    }
+    #[test]
+    fn what_engines_left_out_for_one_reason_is_one_row() {
+        let why = "clang failed:\n/somewhere/a.cpp:3:9: error: cannot use 'try'\n    try {";
+        let same = [
+            ("a wasm2c", why),
+            ("a wasmtime", why),
+            ("b wasm2c", "other\nmore"),
+        ];
+        let skipped: BTreeMap<_, _> = same.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let rows = "| a | wasm2c, wasmtime | cannot use 'try' |\n| b | wasm2c | other |\n";
+        assert_eq!(left_out(&skipped).split_once("---|\n").map(|t| t.1), Some(rows));
     }
 }

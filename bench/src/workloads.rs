@@ -267,7 +267,8 @@ pub fn measure(
     Ok(())
 }
 
-/// Remembers what could not be built or loaded: what a peer's toolchain lacks is no failure, as long as it is said.
+/// Remembers what could not be built, loaded or run: what a peer's toolchain lacks, or computes otherwise (by its long
+/// of 32 bits, by another order of additions), is no failure, as long as it is said.
 fn note(results: &mut Results, what: &str, configuration: Configuration, why: String) {
     let list = match configuration.kind() {
         Kind::Wasm => &mut results.skipped,
@@ -326,7 +327,7 @@ fn one(
     let mut works = Vec::new();
     let mut fail = |c: Configuration, it: &Loaded, e: String| {
         it.recover();
-        results.failed.insert(format!("{name} {}", c.name()), e);
+        note(results, name, c, e);
     };
     // The round that is not counted: here a workload shows whether it works, what its result is, and how long it takes.
     let begin = Instant::now();
