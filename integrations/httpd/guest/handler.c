@@ -47,3 +47,78 @@ const char *fenced_find_variable(const fenced_request *request, const char *name
             return *one + length + 1;
     return NULL;
 }
+
+/* The bytes of a cookie's value that RFC 6265 allows, and those of its name (a token). */
+static int is_cookie_octet(char c)
+{
+    return c > ' ' && c < 0x7f && !strchr("\",;\\", c);
+}
+
+static int is_token(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", text[i]))
+            return 0;
+    return length != 0;
+}
+
+/* The cookie in one header. */
+static long find_cookie(const char *at, const char *name, char *to, size_t capacity)
+{
+    size_t wanted = strlen(name);
+
+    while (*at) {
+        size_t length, key;
+
+        at += strspn(at, " \t;");
+        length = strcspn(at, ";");
+        key = strcspn(at, "=");
+        if (key == wanted && key < length && strncmp(at, name, key) == 0) {
+            const char *value = at + key + 1, *end = at + length;
+
+            while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+                end--;
+            if (end - value >= 2 && *value == '"' && end[-1] == '"') {
+                value++;
+                end--;
+            }
+            if ((size_t)(end - value) >= capacity)
+                return -1;
+            memcpy(to, value, (size_t)(end - value));
+            to[end - value] = 0;
+            return end - value;
+        }
+        at += length;
+    }
+    return -1;
+}
+
+long fenced_find_cookie(const fenced_request *request, const char *name, char *to, size_t capacity)
+{
+    /* HTTP/2 may part them into several headers. */
+    for (uint64_t i = 0; i < request->header_count; i++)
+        if (strcasecmp(request->headers[i].name, "Cookie") == 0) {
+            long length = find_cookie(request->headers[i].value, name, to, capacity);
+
+            if (length >= 0)
+                return length;
+        }
+    return -1;
+}
+
+int fenced_set_cookie(const char *name, const char *value, const char *attributes)
+{
+    char line[8190];
+    int length;
+
+    if (!is_token(name, strlen(name)))
+        return -1;
+    for (const char *c = value; *c; c++)
+        if (!is_cookie_octet(*c))
+            return -1;
+    for (const char *c = attributes ? attributes : ""; *c; c++)
+        if (*c < ' ' || *c >= 0x7f)
+            return -1;
+    length = snprintf(line, sizeof line, "%s=%s%s%s", name, value, attributes && *attributes ? "; " : "", attributes ? attributes : "");
+    return length < 0 || length >= (int)sizeof line ? -1 : fenced_add_header("Set-Cookie", line);
+}

@@ -29,7 +29,7 @@ static void *create_settings(apr_pool_t *pool, char *dir)
     mf_settings *s = apr_pcalloc(pool, sizeof *s);
 
     (void)dir;
-    s->time_limit = s->memory_limit = s->reset = -1;
+    s->time_limit = s->memory_limit = s->reset = s->log_lines = -1;
     return s;
 }
 
@@ -58,6 +58,8 @@ static void *merge_settings(apr_pool_t *pool, void *outer, void *inner)
     s->time_limit = b->time_limit < 0 ? a->time_limit : b->time_limit;
     s->memory_limit = b->memory_limit < 0 ? a->memory_limit : b->memory_limit;
     s->reset = b->reset < 0 ? a->reset : b->reset;
+    s->log_lines = b->log_lines < 0 ? a->log_lines : b->log_lines;
+    s->log_time = b->log_lines < 0 ? a->log_time : b->log_time;
     s->dirs = !a->dirs ? b->dirs : !b->dirs ? a->dirs : merge_dirs(pool, a->dirs, b->dirs);
     s->environment = !a->environment   ? b->environment
                      : !b->environment ? a->environment
@@ -130,6 +132,22 @@ static const char *set_reset(cmd_parms *cmd, void *settings, const char *text)
     return NULL;
 }
 
+static const char *set_log_limit(cmd_parms *cmd, void *settings, const char *text, const char *time)
+{
+    mf_settings *s = settings;
+    apr_interval_time_t every = apr_time_from_sec(60);
+    apr_off_t lines;
+    char *end;
+
+    if (apr_strtoff(&lines, text, &end, 10) != APR_SUCCESS || end == text || *end || lines < 0 || lines > 1000000000)
+        return apr_psprintf(cmd->pool, "FencedLogLimit: '%s' is no number of lines: write 1000, or 0 for no limit", text);
+    if (time && (ap_timeout_parameter_parse(time, &every, "s") != APR_SUCCESS || every <= 0))
+        return apr_psprintf(cmd->pool, "FencedLogLimit: '%s' is no time: write 60, or 1h", time);
+    s->log_lines = (int)lines;
+    s->log_time = (apr_uint64_t)every * 1000;
+    return NULL;
+}
+
 static const char *set_dir(cmd_parms *cmd, void *settings, const char *host, const char *guest, const char *rights)
 {
     mf_settings *s = settings;
@@ -174,6 +192,8 @@ static const command_rec directives[] = {
                   "how much memory each of the module's domains may have: 64M"),
     AP_INIT_TAKE1("FencedReset", set_reset, NULL, RSRC_CONF | ACCESS_CONF,
                   "when a module's domain is put back to its first state: request, on-fault, never"),
+    AP_INIT_TAKE12("FencedLogLimit", set_log_limit, NULL, RSRC_CONF | ACCESS_CONF,
+                   "LINES [TIME]: how many lines of the error log a module may cause in that time, in all processes: 6000 60; 0: no limit"),
     AP_INIT_TAKE23("FencedDir", set_dir, NULL, RSRC_CONF | ACCESS_CONF,
                    "DIRECTORY NAME [read|write]: a directory that the module may use under that name"),
     AP_INIT_TAKE2("FencedEnv", set_environment, NULL, RSRC_CONF | ACCESS_CONF,
@@ -291,6 +311,7 @@ static void hooks(apr_pool_t *pool)
     ap_hook_handler(mf_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(mf_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     mf_status_register(pool);
+    mf_trailer_register();
     mf_stock_hooks();
 }
 

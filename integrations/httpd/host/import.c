@@ -99,9 +99,14 @@ static int is_servers(const char *name)
     return 0;
 }
 
+enum { SET, ADD, TRAILER };
+
 static int header(mf_request *q, const char *name, const char *value, int add)
 {
     request_rec *r = q->r;
+
+    if (add == TRAILER)
+        return !is_token(name) || !is_value(value) || is_servers(name) ? -1 : mf_trailer(q, name, value);
 
     if (q->begun || !is_token(name) || !is_value(value) || is_servers(name))
         return -1;
@@ -134,12 +139,33 @@ static void import_header(rf_caller *caller, void *context, int add)
 
 static void import_set_header(rf_caller *caller, void *context)
 {
-    import_header(caller, context, 0);
+    import_header(caller, context, SET);
 }
 
 static void import_add_header(rf_caller *caller, void *context)
 {
-    import_header(caller, context, 1);
+    import_header(caller, context, ADD);
+}
+
+static void import_set_trailer(rf_caller *caller, void *context)
+{
+    import_header(caller, context, TRAILER);
+}
+
+static void import_send_file(rf_caller *caller, void *context)
+{
+    mf_request *q = request(caller, context);
+    char path[MF_VALUE];
+    rf_status status;
+
+    if (!q)
+        return;
+    status = rf_memory_read_string(q->domain->rf, address(caller, 0), path, sizeof path, NULL);
+    if (status == RF_ERROR_RANGE || status == RF_ERROR_ACCESS)
+        rf_caller_fail(caller, "fenced_send_file: the address is not the module's");
+    else
+        rf_caller_return_int(caller, (apr_uint64_t)(status != RF_OK ? -1
+                                                    : mf_write_file(q, path, rf_caller_arg_int(caller, 1), rf_caller_arg_int(caller, 2))));
 }
 
 static void import_log(rf_caller *caller, void *context)
@@ -157,6 +183,8 @@ const rf_import mf_imports[] = { RF_IMPORT_INIT_CALLBACK("fenced_read", import_r
                                  RF_IMPORT_INIT_CALLBACK("fenced_set_status", import_set_status, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_set_header", import_set_header, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_add_header", import_add_header, NULL),
+                                 RF_IMPORT_INIT_CALLBACK("fenced_set_trailer", import_set_trailer, NULL),
+                                 RF_IMPORT_INIT_CALLBACK("fenced_send_file", import_send_file, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_log", import_log, NULL) };
 const unsigned mf_import_count = sizeof mf_imports / sizeof *mf_imports;
 

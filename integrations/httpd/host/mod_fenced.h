@@ -10,6 +10,7 @@
 #include "http_protocol.h"
 #include "http_request.h"
 #include "apr_strings.h"
+#include "util_filter.h"
 
 #include <ringfence.h>
 
@@ -28,6 +29,8 @@ typedef struct mf_counters {
     apr_uint64_t received, sent;                /* bytes of bodies */
     apr_int64_t domains;                        /* there are */
     apr_uint64_t most_memory;                   /* bytes that one of them had */
+    apr_uint64_t log_since, log_lines;          /* FencedLogLimit: when its present time began, and lines since */
+    apr_uint64_t log_left_out;                  /* lines, ever */
 } mf_counters;
 
 /* A FencedModule. */
@@ -57,11 +60,16 @@ typedef struct mf_settings {
     int reset; /* an mf_reset, -1: not set */
     apr_array_header_t *dirs; /* of mf_dir; NULL: none */
     apr_table_t *environment;
+    int log_lines; /* FencedLogLimit, -1: not set, 0: none */
+    apr_uint64_t log_time; /* nanoseconds for so many */
 } mf_settings;
 
 enum {
     MF_TIME_LIMIT = 5000000,          /* microseconds, if nothing is set */
     MF_MEMORY_LIMIT = 64 << 20,       /* bytes, the same */
+    MF_LOG_LINES = 6000,              /* a minute, the same */
+    MF_TRAILERS = 64,                 /* of an answer */
+    MF_FILES = 256,                   /* of an answer: each is a descriptor until its end */
     MF_BLOCK = 16384,                 /* bytes that each domain has for requests; larger ones get memory of their own */
     MF_HEAD = 65536,                  /* bytes of headers that a program may write */
     MF_NAME = 256, MF_VALUE = 8190,   /* bytes of a header's name and value */
@@ -106,7 +114,7 @@ typedef struct mf_request {
     apr_size_t head_length;
     int head_done, drop_body;
     const char *redirect;
-    unsigned lines; /* in the log */
+    unsigned lines, files; /* in the log; of the answer */
     apr_uint64_t waited; /* nanoseconds, for the client */
 } mf_request;
 
@@ -133,11 +141,16 @@ const char *mf_imports_missing(const char *name); /* NULL if the server gives th
 /* output.c */
 int mf_write(mf_request *q, const void *from, apr_size_t length);
 int mf_flush(mf_request *q);
+int mf_write_file(mf_request *q, const char *path, apr_uint64_t offset, apr_uint64_t length);
 int mf_finish(mf_request *q);
 void mf_discard(mf_request *q);
 int mf_declare(mf_request *q, const char *value);
 long mf_read(mf_request *q, void *to, apr_size_t capacity);
 void mf_refuse(mf_request *q, int status, const char *why);
+
+/* trailer.c */
+int mf_trailer(mf_request *q, const char *name, const char *value);
+void mf_trailer_register(void);
 
 /* program.c */
 rf_decision mf_syscall(rf_syscall *call, void *context);

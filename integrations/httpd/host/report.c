@@ -21,10 +21,34 @@ const char *mf_callers(apr_pool_t *pool, const rf_error_info *error)
     return calls;
 }
 
+/* Whether a module may have another line (FencedLogLimit). The first one of the next time tells how many were left out. */
+static int may_log(mf_request *q)
+{
+    mf_counters *c = q->module->counters;
+    int limit = q->settings->log_lines < 0 ? MF_LOG_LINES : q->settings->log_lines;
+    apr_uint64_t time = q->settings->log_lines < 0 ? APR_UINT64_C(60000000000) : q->settings->log_time;
+    apr_uint64_t now = mf_now(), since = __atomic_load_n(&c->log_since, __ATOMIC_RELAXED);
+
+    if (!limit)
+        return 1;
+    if ((!since || now - since >= time) && __atomic_compare_exchange_n(&c->log_since, &since, now, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        apr_uint64_t lines = __atomic_exchange_n(&c->log_lines, 0, __ATOMIC_RELAXED);
+
+        if (lines > (apr_uint64_t)limit)
+            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, q->r, "fenced:%s: %" APR_UINT64_T_FMT " lines were left out (FencedLogLimit)",
+                          q->module->name, lines - (apr_uint64_t)limit);
+    }
+    if (__atomic_add_fetch(&c->log_lines, 1, __ATOMIC_RELAXED) <= (apr_uint64_t)limit)
+        return 1;
+    __atomic_fetch_add(&c->log_left_out, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
 void mf_report(mf_request *q, const rf_error_info *error)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s: %s%s", q->module->name, error->message,
-                  mf_callers(q->r->pool, error));
+    if (may_log(q))
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, q->r, "fenced:%s: %s%s", q->module->name, error->message,
+                      mf_callers(q->r->pool, error));
 }
 
 /* A line that the module writes itself. */
@@ -32,6 +56,8 @@ void mf_log_text(mf_domain *d, const char *text)
 {
     mf_request *q = d->request;
 
+    if (q && !may_log(q))
+        return;
     if (!q)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, ap_server_conf, "fenced:%s says: %s", d->module->name, text);
     else if (q->lines++ < LINES)

@@ -54,8 +54,10 @@ static void print_auto(request_rec *r)
                    "fenced.%s.nanoseconds: %" APR_UINT64_T_FMT "\nfenced.%s.most_nanoseconds: %" APR_UINT64_T_FMT
                    "\nfenced.%s.received: %" APR_UINT64_T_FMT "\nfenced.%s.sent: %" APR_UINT64_T_FMT "\n",
                    m->name, c->nanoseconds, m->name, c->most_nanoseconds, m->name, c->received, m->name, c->sent);
-        ap_rprintf(r, "fenced.%s.domains: %" APR_INT64_T_FMT "\nfenced.%s.most_memory: %" APR_UINT64_T_FMT "\n", m->name,
-                   c->domains, m->name, c->most_memory);
+        ap_rprintf(r,
+                   "fenced.%s.domains: %" APR_INT64_T_FMT "\nfenced.%s.most_memory: %" APR_UINT64_T_FMT
+                   "\nfenced.%s.log_left_out: %" APR_UINT64_T_FMT "\n",
+                   m->name, c->domains, m->name, c->most_memory, m->name, c->log_left_out);
     }
     print_stock_auto(r);
 }

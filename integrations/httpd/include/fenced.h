@@ -62,6 +62,15 @@ RF_IMPORT(int, fenced_set_status, (int status))
 RF_IMPORT(int, fenced_set_header, (const char *name, const char *value))
 RF_IMPORT(int, fenced_add_header, (const char *name, const char *value))
 
+/* `length` bytes of a file from `offset` on, or as many as it has: the server sends them without a copy where it can (EnableSendfile). `path`
+ * begins with a name of FencedDir; links are not followed. 0, or -1: no such file, or as fenced_write. At most 256 for a request. */
+RF_IMPORT(int, fenced_send_file, (const char *path, uint64_t offset, uint64_t length))
+
+/* A header behind the body, a checksum for instance, until fenced_handle returns. Clients of HTTP/1.1 get it with answers of no announced
+ * length, if something was flushed, or the body is large. Call it before the first byte, too, so that the header Trailer names it.
+ * 0, or -1 as fenced_set_header. */
+RF_IMPORT(int, fenced_set_trailer, (const char *name, const char *value))
+
 /* A line of the server's error log. */
 RF_IMPORT(void, fenced_log, (const char *text))
 
@@ -77,6 +86,14 @@ const char *fenced_find_header(const fenced_request *request, const char *name);
 
 /* A variable of the request's environment, NULL if there is none. */
 const char *fenced_find_variable(const fenced_request *request, const char *name);
+
+/* Copies the value of a cookie of the request into `to`, without its quotes. Its length, -1 if there is none, or if it needs more than
+ * `capacity` bytes, the 0 at its end included. */
+long fenced_find_cookie(const fenced_request *request, const char *name, char *to, size_t capacity);
+
+/* Sets a cookie, as RFC 6265 writes it. `attributes`: what follows, "Max-Age=3600; HttpOnly; Secure; SameSite=Lax; Path=/", or NULL. 0, or
+ * -1: a name, value or attribute with bytes that a cookie may not have (encode them), too long, or as fenced_add_header. */
+int fenced_set_cookie(const char *name, const char *value, const char *attributes);
 
 #ifdef __cplusplus
 }

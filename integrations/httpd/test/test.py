@@ -25,6 +25,7 @@ CONFIG = """
   Require all granted
 </Directory>
 FencedModule page {out}/modules/page.rf
+FencedModule quiet {out}/modules/page.rf
 FencedModule program {out}/modules/program.rf
 FencedModule loop {out}/modules/loop.rf
 FencedModule stream {out}/modules/stream.rf
@@ -45,6 +46,10 @@ FencedTimeLimit 20
 <Location /keep>
   SetHandler fenced:page
   FencedReset on-fault
+</Location>
+<Location /quiet>
+  SetHandler fenced:quiet
+  FencedLogLimit 4 24h
 </Location>
 <Location /never>
   SetHandler fenced:page
@@ -268,6 +273,63 @@ def headers_cannot_be_forged(server):
     equal(get(server, "/page/cookies").headers.get_all("Set-Cookie"), ["a=1", "b=2"])
     got = raw(server, close(b"/program?inject"))
     expect(b"\nX-Injected" not in got, got)
+
+
+@test
+def cookies_are_read_and_set(server):
+    a = get(server, "/page/cookie", Cookie='ab=1; b="two words"; long=0123456789; b=3')
+    equal(a.text, "9 'two words' -1 -1 refused 4\n")
+    equal(a.headers.get_all("Set-Cookie"), ["n=v; Path=/; HttpOnly", "m=w"])
+    expect("X-Injected" not in a.headers, a.headers)
+    equal(get(server, "/page/cookie", Cookie="b;bb=1;=b").text, "-1 '?' -1 -1 refused 4\n")
+
+
+@test
+def trailers_follow_the_body(server):
+    got = raw(server, close(b"/page/trailer"))
+    head, _, body = got.partition(b"\r\n\r\n")
+    expect(b"\r\nTrailer: X-Sum" in head and body == b"a\r\nrefused 4\n\r\n0\r\nX-Sum: 77\r\n\r\n", got)
+    expect(b"X-Injected" not in got, got)
+    # A client of HTTP/1.0 has none, and an answer that is cut has no end.
+    got = raw(server, b"GET /page/trailer HTTP/1.0\r\n\r\n")
+    expect(got.endswith(b"\r\n\r\nrefused 4\n"), got)
+    got = raw(server, close(b"/page/trailer?crash"))
+    expect(b"refused 4" in got and b"\r\n0\r\n" not in got and b"X-Sum: 77" not in got, got)
+    client = Client(server)
+    for _ in range(3):
+        equal(client.get("/page/trailer").text, "refused 4\n")
+
+
+@test
+def files_are_sent_by_the_server(server):
+    large = os.urandom(3 << 20)
+    (server.dir / "docs/large.bin").write_bytes(large)
+    (server.dir / "secret").write_text("secret")
+    for name, to in (("away", "../secret"), ("beside", "file.txt")):
+        with contextlib.suppress(FileExistsError):
+            (server.dir / "docs" / name).symlink_to(to)
+    client = Client(server)
+    a = client.get("/page/inner/send?large.bin")
+    equal((a.status, a.headers["Content-Length"], a.body == large), (200, str(len(large)), True))
+    equal(client.get("/page/inner/send?large.bin,1000,50").body, large[1000:1050])
+    equal(client.get("/page/inner/send?file.txt,5").text, "a file\n")
+    equal(client.get("/page/inner/send?large.bin", Range="bytes=10-19").body, large[10:20])
+    equal(client.get("/page/inner/around").text, "before from after\n")
+    for wrong in ("none", "../secret", "/etc/passwd", "away", "beside", ".", "", "file.txt,100", "x/../../secret"):
+        equal((wrong, client.get(f"/page/inner/send?{wrong}").status), (wrong, 404))
+    # without FencedDir
+    equal(client.get("/page/send?file.txt").status, 404)
+
+
+@test
+def the_log_is_not_flooded(server):
+    before = server.log()
+    for _ in range(5):
+        equal(get(server, "/quiet/log").status, 200)
+        equal(get(server, "/quiet/crash").status, 500)
+    equal(server.log()[len(before):].count("fenced:quiet"), 4)
+    auto = get(server, "/fenced-status?auto").text
+    equal(int(re.search(r"fenced\.quiet\.log_left_out: (\d+)", auto)[1]), 16)
 
 
 @test
@@ -505,6 +567,8 @@ def wrong_configurations():
         ("FencedModule a/b {out}/modules/page.rf", "letters, digits"),
         ("FencedTimeLimit long", "is no time"),
         ("FencedMemoryLimit 12", "is not 16M to 4G"),
+        ("FencedLogLimit many", "is no number of lines"),
+        ("FencedLogLimit 5 never", "is no time"),
         ("FencedReset sometimes", "none of request, on-fault, never"),
         ("FencedDir /nowhere /data", "is no directory"),
         ("FencedDir {dir}/docs data", "begins with no '/'"),

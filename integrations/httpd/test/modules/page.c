@@ -109,6 +109,44 @@ int fenced_handle(const fenced_request *r)
         fenced_add_header("Set-Cookie", "b=2");
         return fenced_printf("ok\n") ? 500 : 0;
     }
+    if (!strcmp(what, "cookie")) {
+        char value[20] = "?";
+        long length = fenced_find_cookie(r, "b", value, sizeof value), long_one = fenced_find_cookie(r, "long", value + 10, 5);
+
+        fenced_set_cookie("n", "v", "Path=/; HttpOnly");
+        fenced_set_cookie("m", "w", NULL);
+        int refused = (fenced_set_cookie("n", "a;b", NULL) == -1) + (fenced_set_cookie("n m", "a", NULL) == -1) +
+                      (fenced_set_cookie("n", "a", "Path=/\r\nX-Injected: 1") == -1) + (fenced_set_cookie("", "a", NULL) == -1);
+        return fenced_printf("%ld '%s' %ld %ld refused %d\n", length, value, long_one, fenced_find_cookie(r, "none", value, 20), refused) ? 500 : 0;
+    }
+    if (!strcmp(what, "trailer")) {
+        int refused = (fenced_set_trailer("X-A", "b\r\nX-Injected: 1") == -1) + (fenced_set_trailer("Content-Length", "5") == -1) +
+                      (fenced_set_trailer("Transfer-Encoding", "chunked") == -1) + (fenced_set_trailer("", "a") == -1);
+
+        fenced_set_trailer("X-Sum", "");
+        fenced_printf("refused %d\n", refused);
+        fenced_flush();
+        fenced_set_trailer("X-Sum", "77");
+        return *r->query ? *(volatile int *)8 : 0;
+    }
+    if (!strcmp(what, "send")) {
+        char name[200];
+        char *comma;
+        uint64_t from = 0, length = UINT64_MAX;
+
+        snprintf(name, sizeof name, "/data/%s", r->query);
+        if ((comma = strchr(name, ','))) {
+            *comma = 0;
+            from = strtoull(comma + 1, &comma, 10);
+            length = *comma ? strtoull(comma + 1, NULL, 10) : UINT64_MAX;
+        }
+        return fenced_send_file(name, from, length) ? 404 : 0;
+    }
+    if (!strcmp(what, "around")) {
+        fenced_printf("before ");
+        fenced_send_file("/data/file.txt", 0, 4);
+        return fenced_printf(" after\n") ? 500 : 0;
+    }
     if (!strcmp(what, "declare")) {
         fenced_set_header("Content-Length", r->query);
         return fenced_printf("12345") ? 500 : 0;
