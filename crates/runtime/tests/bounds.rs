@@ -253,6 +253,27 @@ fn one_module_takes_its_share_of_label_numbers() {
     assert!(!matches!(loaded, Err(LoadError::Labels { .. })), "{loaded:?}");
 }
 
+/// The loader moves identifiers to numbers of its own by their bytes alone, and so changes a constant that looks like one: the
+/// verifier sees what came of it.
+#[test]
+fn a_label_in_a_constant_is_refused() {
+    let label = identifier::marker(identifier::label(7).unwrap());
+    let nops = [0x90; 6];
+    let constant = [&nops[..], &[0x48, 0xB8], &label, &[0xC3]].concat(); // movabs $LABEL, %rax
+    let harmless = [&nops[..], &[0x48, 0xB8], &[0x90; 8], &[0xC3]].concat();
+    for (text, refused) in [(constant, true), (harmless, false)] {
+        let mut file = small();
+        file.text = text;
+        match load(&file.bytes()) {
+            Err(LoadError::Rejected { reason, .. }) if refused => {
+                assert!(reason.contains("identifier"), "{reason}");
+            }
+            Ok(_) if !refused => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn large_files_are_not_read() {
     let path = support::unused_path("sparse");

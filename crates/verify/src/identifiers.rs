@@ -3,6 +3,7 @@
 
 use crate::decode::{Flow, decode};
 use crate::notes::dword;
+use crate::quick::quick;
 use crate::reason::Reason;
 use crate::report::Rejection;
 use alloc::vec::Vec;
@@ -32,13 +33,113 @@ pub enum IdKind {
 /// out, and so is every long no-op that only looks like a marker: one whose number no checked jump of the text
 /// compares with, unless the number has the reserved prefix.
 ///
+/// Finalized text is not decoded for it: in accepted text whatever looks like an identifier is one (rule 6), and of other text
+/// [`crate::verify`] says what is wrong.
+///
 /// # Errors
 ///
-/// The first instruction that does not decode, or [`Reason::NoMemory`].
+/// The first instruction that does not decode of text that is not final, or [`Reason::NoMemory`].
 pub fn identifiers(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejection> {
+    match by_bytes(text, text_address)? {
+        Some(places) => Ok(places),
+        None => by_instructions(text, text_address),
+    }
+}
+
+/// The places in finalized text, by their bytes alone; nothing if some comparison is not final.
+fn by_bytes(text: &[u8], text_address: u32) -> Result<Option<Vec<IdPlace>>, Rejection> {
+    let mut places = Vec::new();
+    let mut add = |at: usize, id, kind| {
+        reserve(&mut places, 1)?;
+        places.push(IdPlace {
+            offset: text_address.wrapping_add(at as u32),
+            id,
+            kind,
+        });
+        Ok(())
+    };
+    let mut at = 0;
+    while at < text.len() {
+        let next = at + BLOCK;
+        if text[at..]
+            .first_chunk()
+            .is_some_and(|block| !holds_compare(block))
+        {
+            at = next;
+            continue;
+        }
+        for at in at..next.min(text.len()) {
+            let Some(place) = compare_at(text, at) else {
+                continue;
+            };
+            match dword(text, place) {
+                0 | identifier::FUNCTION => {}
+                id if identifier::is_reserved(id) => add(place, id, IdKind::Compare)?,
+                _ => return Ok(None),
+            }
+        }
+        at = next;
+    }
+    let first = text_address.wrapping_neg() as usize % identifier::MARKER_LEN;
+    let words = text.get(first..).unwrap_or_default().as_chunks::<8>().0.iter();
+    for (eight, at) in words.zip((first..).step_by(identifier::MARKER_LEN)) {
+        let (head, id) = (dword(eight, 0), dword(eight, 4));
+        if head == u32::from_le_bytes(identifier::MARKER_HEAD)
+            && identifier::is_reserved(id)
+            && id != identifier::FUNCTION
+        {
+            add(at + 4, id, IdKind::Marker)?;
+        }
+    }
+    places.sort_unstable_by_key(|place| place.offset);
+    Ok(Some(places))
+}
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
+/// The comparison without its prefixes: few other instructions have these bytes.
+const COMPARE: [u8; 4] = [
+    sequence::CMP[2],
+    sequence::CMP[3],
+    sequence::CMP[4],
+    sequence::CMP[5],
+];
+
+/// Whether [`COMPARE`] begins anywhere in a block. Without a way out in between, so that compilers look at many places at once.
+fn holds_compare(block: &[u8; BLOCK + COMPARE.len() - 1]) -> bool {
+    let mut found = 0;
+    for at in 0..BLOCK {
+        let mut same = 1;
+        for (n, byte) in COMPARE.iter().enumerate() {
+            same &= u8::from(block[at + n] == *byte);
+        }
+        found |= same;
+    }
+    found != 0
+}
+
+/// Where the identifier of a complete checked sequence stands, if its [`COMPARE`] is at `at`.
+fn compare_at(text: &[u8], at: usize) -> Option<usize> {
+    if !text.get(at..)?.starts_with(&COMPARE) {
+        return None;
+    }
+    let start = (at + COMPARE.len()).checked_sub(sequence::ID_OFFSET)?;
+    let last = start + sequence::LEN - sequence::JMP.len();
+    let end = text.get(last..)?;
+    let jumps = end.starts_with(&sequence::JMP) || end.starts_with(&sequence::CALL);
+    compare_before(text, last).filter(|&place| jumps && place == at + COMPARE.len())
+}
+
+/// The same for any text, which has to decode.
+fn by_instructions(text: &[u8], text_address: u32) -> Result<Vec<IdPlace>, Rejection> {
     let mut places = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        // Nearly all instructions. It knows neither indirect jumps nor markers that carry a number.
+        if let Some(q) = rest.first_chunk().and_then(|ahead| quick(ahead, true)) {
+            at += q.len;
+            continue;
+        }
         let address = text_address.wrapping_add(at as u32);
         let i = decode(rest).map_err(|reason| Rejection::new(address, reason, rest))?;
         let found = match i.flow {
@@ -84,25 +185,6 @@ fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), Rejection> {
     }
     list.try_reserve_exact(more.max(list.len() / 8))
         .map_err(|_| Rejection::new(0, Reason::NoMemory, &[]))
-}
-
-/// Whether [`identifiers`] may find any: false only if no bytes look like a label's marker, or like a comparison with a label.
-/// Many times faster than finding them, and most small functions have none.
-#[must_use]
-pub fn may_hold_labels(text: &[u8]) -> bool {
-    let compare = sequence::CMP.first_chunk().expect("six bytes");
-    text.windows(identifier::MARKER_LEN).enumerate().any(|(at, w)| {
-        let head: &[u8; 4] = w.first_chunk().expect("eight bytes");
-        if *head == identifier::MARKER_HEAD {
-            let id = dword(w, 4);
-            return id != identifier::FUNCTION && identifier::is_reserved(id);
-        }
-        head == compare
-            && text[at..].starts_with(&sequence::CMP)
-            && text.get(at + sequence::CMP.len()..).is_some_and(|rest| {
-                !rest.starts_with(&identifier::FUNCTION.to_le_bytes()) && !rest.starts_with(&[0; 4])
-            })
-    })
 }
 
 /// Where the identifier of the checked sequence stands whose last instruction is at `at`.

@@ -46,7 +46,7 @@ use rules::rule_6_identifiers::Labels;
 use rules::{rule_0_text, rule_1_held, rule_4_direct, rule_5_tables, rule_6_identifiers};
 
 pub use decode::{Access, Flow, Instruction, Memory, decode};
-pub use identifiers::{IdKind, IdPlace, identifiers, may_hold_labels};
+pub use identifiers::{IdKind, IdPlace, identifiers};
 pub use image::{Image, Rules, Segment, SegmentKind};
 pub use reason::{Reason, Rule};
 pub use report::{CodeBytes, Function, Pad, RegSet, Rejected, Rejection, Report};

@@ -2,9 +2,7 @@
 
 mod common;
 
-use ringfence_verify::{
-    Image, Rejected, Rules, Segment, SegmentKind, decode, identifiers, may_hold_labels, verify,
-};
+use ringfence_verify::{Image, Rejected, Rules, Segment, SegmentKind, decode, identifiers, verify};
 
 /// xorshift64*: the same bytes on every run.
 struct Random(u64);
@@ -55,9 +53,7 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
     let entries: Vec<u32> = (0..random.below(3))
         .map(|_| 0x1000 + random.below(text.len() + 8) as u32)
         .collect();
-    if identifiers(text, 0x1000).is_ok_and(|found| !found.is_empty()) {
-        assert!(may_hold_labels(text));
-    }
+    let _ = identifiers(text, 0x1000);
     match verify(&image, &entries, &Rules::default()) {
         Err(rejected) => {
             assert!(!rejected.rejections.is_empty() && rejected.rejections.len() <= Rejected::LIMIT);

@@ -127,12 +127,8 @@ impl Steps<'_> {
     fn number_labels(&mut self, parsed: &Parsed) -> Result<(labels::Range, Vec<u8>), LoadError> {
         let text = parsed.loads[parsed.text];
         let from = &self.bytes[text.file_offset..text.file_offset + text.file_len as usize];
-        let places = match ringfence_verify::may_hold_labels(from) {
-            true => {
-                ringfence_verify::identifiers(from, text.start).map_err(|r| self.rejected(r.to_string()))?
-            }
-            false => Vec::new(),
-        };
+        let places =
+            ringfence_verify::identifiers(from, text.start).map_err(|r| self.rejected(r.to_string()))?;
         let mut numbers: Vec<u32> = self.bounded(|b| b.vec(places.len()))?;
         numbers.extend(places.iter().map(|p| p.id));
         numbers.sort_unstable();
