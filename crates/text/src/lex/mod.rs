@@ -66,6 +66,23 @@ pub const fn p(text: &str) -> u32 {
     n
 }
 
+/// Places in the table of names as it is at first; a power of two.
+const TABLE: usize = 512;
+
+/// The table of names with all keywords.
+const KEYWORD_TABLE: [u32; TABLE] = {
+    let (mut table, mut sym) = ([0; TABLE], 0);
+    while sym < TEXTS.len() {
+        let mut slot = hash(TEXTS[sym].as_bytes()) as usize & (TABLE - 1);
+        while table[slot] != 0 {
+            slot = (slot + 1) & (TABLE - 1);
+        }
+        table[slot] = sym as u32 + 1;
+        sym += 1;
+    }
+    table
+};
+
 /// Most tokens, those of macros included.
 const TOKENS: usize = 400_000;
 /// Most bytes of all names and strings together are bounded by the text's; most macros inside macros by this.
@@ -86,11 +103,15 @@ pub struct Tokens {
 
 impl Tokens {
     pub fn name<'a>(&self, text: &'a [u8], sym: Sym) -> &'a str {
+        std::str::from_utf8(self.bytes(text, sym)).unwrap_or("?")
+    }
+
+    fn bytes<'a>(&self, text: &'a [u8], sym: Sym) -> &'a [u8] {
         match TEXTS.get(sym as usize) {
-            Some(text) => text,
+            Some(text) => text.as_bytes(),
             None => {
                 let (at, len) = self.names[(sym - KEYWORDS) as usize];
-                std::str::from_utf8(&text[at as usize..(at + len) as usize]).unwrap_or("?")
+                &text[at as usize..(at + len) as usize]
             }
         }
     }
@@ -126,16 +147,13 @@ pub fn lex(text: &[u8], notes: &mut Notes) -> Tokens {
         text,
         at: 0,
         out: Tokens::default(),
-        table: vec![0; 512],
+        table: KEYWORD_TABLE.to_vec(),
         macros: HashMap::new(),
         notes,
         copied: 0,
         body: None,
     };
     lexer.out.list.reserve(text.len() / 4);
-    for (sym, keyword) in TEXTS.iter().enumerate() {
-        lexer.place(keyword.as_bytes(), sym as Sym);
-    }
     lexer.run();
     let end = Token {
         kind: Kind::End,
@@ -150,10 +168,11 @@ fn is_name(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_'
 }
 
-fn hash(name: &[u8]) -> u32 {
-    let mut h = 0x811C_9DC5_u32;
-    for &c in name {
-        h = (h ^ u32::from(c)).wrapping_mul(0x0100_0193);
+const fn hash(name: &[u8]) -> u32 {
+    let (mut h, mut i) = (0x811C_9DC5_u32, 0);
+    while i < name.len() {
+        h = (h ^ name[i] as u32).wrapping_mul(0x0100_0193);
+        i += 1;
     }
     h ^ h >> 15
 }
@@ -178,7 +197,7 @@ impl Lexer<'_> {
         let mask = self.table.len() - 1;
         let mut slot = hash(name) as usize & mask;
         while let Some(sym) = self.table[slot].checked_sub(1) {
-            if self.out.name(text, sym).as_bytes() == name {
+            if self.out.bytes(text, sym) == name {
                 return sym;
             }
             slot = (slot + 1) & mask;
@@ -189,10 +208,7 @@ impl Lexer<'_> {
         if self.out.syms() * 2 > self.table.len() {
             self.table = vec![0; self.table.len() * 4];
             for sym in 0..self.out.syms() as u32 {
-                let name = match TEXTS.get(sym as usize) {
-                    Some(keyword) => keyword.as_bytes(),
-                    None => self.out.name(text, sym).as_bytes(),
-                };
+                let name = self.out.bytes(text, sym);
                 self.place(name, sym);
             }
         }
@@ -204,6 +220,8 @@ impl Lexer<'_> {
         self.notes.note(at as u32, width, message.into(), remedy);
     }
 
+    // In its callers, so that tokens are made where they stay.
+    #[inline(always)]
     fn push(&mut self, kind: Kind, at: usize) {
         let token = Token {
             kind,
@@ -219,6 +237,7 @@ impl Lexer<'_> {
         }
     }
 
+    #[inline(always)]
     fn emit(&mut self, token: Token) {
         if self.out.list.len() >= TOKENS {
             if !self.notes.full {
@@ -227,25 +246,30 @@ impl Lexer<'_> {
             }
             return;
         }
-        // Strings that stand behind each other are one.
-        if let (
-            Kind::Str(more),
-            Some(Token {
-                kind: Kind::Str(first),
-                ..
-            }),
-        ) = (token.kind, self.out.list.last())
+        if let Kind::Str(more) = token.kind
+            && self.appended(more, token.at)
         {
-            let (first, more) = (*first as usize, self.out.strings[more as usize].clone());
-            if self.out.strings[first].len() + more.len() > 1 << 20 {
-                self.notes
-                    .last(token.at, "a string has more than 1 MiB".into(), None);
-                return;
-            }
-            self.out.strings[first].extend(more);
             return;
         }
         self.out.list.push(token);
+    }
+
+    /// Strings that stand behind each other are one.
+    fn appended(&mut self, more: u32, at: u32) -> bool {
+        let Some(&Token {
+            kind: Kind::Str(first),
+            ..
+        }) = self.out.list.last()
+        else {
+            return false;
+        };
+        let (first, more) = (first as usize, self.out.strings[more as usize].clone());
+        if self.out.strings[first].len() + more.len() > 1 << 20 {
+            self.notes.last(at, "a string has more than 1 MiB".into(), None);
+        } else {
+            self.out.strings[first].extend(more);
+        }
+        true
     }
 
     /// Emits a name, or what it was defined as.

@@ -43,7 +43,7 @@ impl Mem {
 const UNROLLED: u64 = 64;
 
 impl Lower<'_> {
-    fn access(&self, op: Op, mem: Mem, w: u8) -> Ins {
+    pub fn access(&self, op: Op, mem: Mem, w: u8) -> Ins {
         Ins {
             w,
             a: mem.base,

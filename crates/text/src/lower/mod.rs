@@ -3,6 +3,7 @@
 mod call;
 mod cond;
 mod convert;
+mod count;
 mod memory;
 mod numbering;
 mod stmt;

@@ -1,10 +1,9 @@
 //! Statements.
 
 use super::{Lower, Place, R};
-use crate::ast::{Bin, Expr, Id, Stmt};
+use crate::ast::{Bin, Id, Stmt};
 use crate::ir::{Ins, Op, Val, cc};
 use crate::lower::memory::Mem;
-use crate::types::Ty;
 use std::ops::Range;
 
 impl Lower<'_> {
@@ -49,6 +48,9 @@ impl Lower<'_> {
             Stmt::While(cond, body) => self.repeat(Some(cond), None, body, true),
             Stmt::DoWhile(body, cond) => self.repeat(Some(cond), None, body, false),
             Stmt::For(first, cond, step, body) => {
+                if self.counted(first, cond, step, body)? {
+                    return Ok(());
+                }
                 self.stmt(first)?;
                 let holds = cond.is_some_and(|cond| self.holds_at_first(first, cond));
                 self.repeat(cond, step, body, !holds)
@@ -105,42 +107,15 @@ impl Lower<'_> {
 
     /// Whether a loop's condition holds where it begins: `int i = 0; i < 10`.
     fn holds_at_first(&self, first: u32, cond: Id) -> bool {
-        let unit = self.unit;
-        let (local, value) = match unit.stmts[first as usize] {
-            Stmt::Fill(local, _, from, 1) => (local, unit.fills[from as usize].value),
-            Stmt::Expr(id) => match self.expr_of(id) {
-                Expr::Assign(place, value) => match self.expr_of(place) {
-                    Expr::Local(local) => (local, value),
-                    _ => return false,
-                },
-                _ => return false,
-            },
-            _ => return false,
-        };
-        let Expr::Binary(op, a, b) = self.expr_of(cond) else {
-            return false;
-        };
-        let same = matches!(self.expr_of(a), Expr::Local(other) if other == local);
-        // Below that all types have the same order.
-        let small = |id| {
-            unit.int(id).filter(|n| {
-                (0..128).contains(n) || (0..1 << 31).contains(n) && unit.types.size(unit.ty(a)) >= 4
+        self.counts(first, cond)
+            .is_some_and(|(_, value, op, bound)| match op {
+                Bin::Lt => value < bound,
+                Bin::Le => value <= bound,
+                Bin::Gt => value > bound,
+                Bin::Ge => value >= bound,
+                Bin::Ne => value != bound,
+                _ => false,
             })
-        };
-        let (Some(value), Some(bound), true) = (small(value), small(b), same) else {
-            return false;
-        };
-        if !unit.ty(a).is_int() || unit.ty(a).plain() == Ty::BOOL {
-            return false;
-        }
-        match op {
-            Bin::Lt => value < bound,
-            Bin::Le => value <= bound,
-            Bin::Gt => value > bound,
-            Bin::Ge => value >= bound,
-            Bin::Ne => value != bound,
-            _ => false,
-        }
     }
 
     /// A loop, turned round: the condition stands behind the body, and in front of it once more.
