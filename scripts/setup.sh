@@ -94,11 +94,14 @@ fi
 if [[ $what == test || $what == transcode ]]; then
     want chromium chromium
 fi
-# what loads the image server, and the library that it is measured against, whose absence fails no test: for `make bench-transcode`
+# what assembles libjpeg-turbo's loops for vector units; without it they are C
+if [[ $what == test || $what == bench || $what == transcode ]]; then
+    want nasm nasm
+fi
+# what loads the image server, whose absence fails no test: for `make bench-transcode`
 if [[ $what == transcode ]]; then
     peers=()
     have wrk || peers+=(wrk)
-    [[ -e /usr/include/jpeglib.h ]] || peers+=(libjpeg62-turbo-dev)
 fi
 
 # the server, its headers, and the command that runs it as its own user
