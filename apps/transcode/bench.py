@@ -26,21 +26,21 @@ RELEASE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "r
 CONNECTIONS = 4
 SIZES = {"9 KB": (60, 50), "99 KB": (200, 165), "270 KB": (300, 300), "3.3 MB": (1250, 880)}
 WAYS = {
-    "fenced": ("window", "pictures.rf"),
-    "plain": ("none", "pictures.so"),
-    "plain, assembly": ("none", "pictures-simd.so"),
-    "process": ("process", "pictures.rf"),
+    "fenced": ("window", "pictures.rf", {}),
+    "plain": ("none", "pictures.so", {}),
+    "plain, JPEG in C": ("none", "pictures.so", {"JSIMD_FORCENONE": "1"}),
+    "process": ("process", "pictures.rf", {}),
 }
 
 
 class Server:
     """A server of its own, and what it uses."""
 
-    def __init__(self, directory, backend, module):
+    def __init__(self, directory, backend, module, environment):
         self.process = subprocess.Popen(
             [RELEASE / "ringfence-transcode", "--listen", "127.0.0.1:0", "--pictures", directory, "--processors", "2",
              "--backend", backend, "--module", OUT / module],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, "RINGFENCE_WORKER": str(RELEASE / "ringfence-worker")})
+            stdout=subprocess.PIPE, text=True, env={**os.environ, **environment, "RINGFENCE_WORKER": str(RELEASE / "ringfence-worker")})
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(f"bench: the server with {module} did not start")
@@ -234,20 +234,16 @@ def main():
     rounds, seconds = (1, 1) if options.quick else (options.rounds, options.seconds)
     if not shutil.which("wrk"):
         raise SystemExit("bench: there is no wrk (scripts/setup.sh transcode installs it)")
-    simd = pathlib.Path("/usr/include/jpeglib.h").exists()
     if not options.built:
-        subprocess.run([ROOT / "apps/transcode/build.sh"] + (["--simd"] if simd else []), check=True)
+        subprocess.run([ROOT / "apps/transcode/build.sh"], check=True)
         subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "ringfence-transcode", "-p", "ringfence-process"], cwd=ROOT, check=True)
-    if not simd:
-        print("bench: 'plain, assembly' is left out: there is no libjpeg62-turbo-dev (scripts/setup.sh transcode installs it)")
     parts = options.only.split(",")
     results = json.loads(options.json.read_text())["results"] if options.json.exists() else {}
     with tempfile.TemporaryDirectory() as directory:
         servers = {}
         try:
-            for way, (backend, module) in WAYS.items():
-                if simd or way != "plain, assembly":
-                    servers[way] = Server(directory, backend, module)
+            for way, (backend, module, environment) in WAYS.items():
+                servers[way] = Server(directory, backend, module, environment)
             make(pathlib.Path(directory), servers["plain"])
             if "transcode" in parts:
                 results["transcode"] = transcode(servers, rounds, seconds)

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Builds the module of the image server: build/transcode/pictures.rf, and the same sources without a fence, pictures.so.
-#   build.sh [--simd]   also pictures-simd.so, with Debian's libjpeg-turbo, whose loops are assembly for vector units: to measure against
 # Environment: RINGFENCE, the command (default: target/release/ringfence)
 set -euo pipefail
 
@@ -46,7 +45,7 @@ shape() { # OBJECTS… of the module's own sources into $objects; COMPILER… in
 	done
 }
 
-mkdir -p "$out/fenced" "$out/plain" "$out/simd" "$out/libraries"
+mkdir -p "$out/fenced" "$out/plain" "$out/libraries"
 
 kind=fenced cc=("$RINGFENCE" cc)
 shape "${headers[@]}"
@@ -75,17 +74,3 @@ plain() { # FILE OBJECTS AND LIBRARIES…
 kind=plain cc=(/usr/bin/gcc -fPIC)
 shape "${headers[@]}"
 newer "$out/pictures.so" "${objects[@]}" "${library[@]}" || plain "$out/pictures.so" "${objects[@]}" "${library[@]}"
-
-if [[ ${1:-} == --simd ]]; then
-	others=()
-	for flag in "${headers[@]}"; do
-		[[ $flag == *libjpeg-turbo* || $flag == *turbojpeg* ]] || others+=("$flag")
-	done
-	kind=simd
-	shape "${others[@]}"
-	rest=()
-	for object in "${library[@]}"; do
-		[[ $object == *libjpeg-turbo* || $object == *turbojpeg* ]] || rest+=("$object")
-	done
-	plain "$out/pictures-simd.so" "${objects[@]}" "${rest[@]}" -ljpeg
-fi
