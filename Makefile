@@ -173,6 +173,11 @@ deb-postgresql: build ## Make a Debian package of the language plfenced: build/d
 	@scripts/setup.sh postgresql
 	@integrations/postgresql/deb.sh "$(RELEASE)"
 
+.PHONY: deb-httpd
+deb-httpd: build ## Make a Debian package of mod_fenced: build/deb/libapache2-mod-fenced_VERSION_amd64.deb
+	@scripts/setup.sh httpd
+	@integrations/httpd/deb.sh "$(RELEASE)"
+
 .PHONY: fmt
 fmt: ## Format the Rust sources
 	@$(CARGO) fmt --all

@@ -206,9 +206,10 @@ if needs pg_config postgresql postgresql-interrupts postgresql-clusters postgres
     fi
 fi
 # pages of Apache, on servers of its own
-if needs apxs httpd httpd-stock; then
+if needs apxs httpd httpd-stock httpd-package; then
     step httpd integrations/httpd/test/run.sh
     step httpd-stock integrations/httpd/test/stock.sh
+    if needs dpkg-deb httpd-package; then step httpd-package integrations/httpd/test/package.sh; fi
 fi
 # functions from text, and packet filters over real captures and as people meet them
 if ((soak)); then
