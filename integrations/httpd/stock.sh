@@ -38,6 +38,9 @@ flags=(-O2 -g -w -D_GNU_SOURCE -DLINUX -D_REENTRANT -ffunction-sections -fdata-s
 library=(-fvisibility=hidden -DHAVE_PCRE2 -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_UNICODE -DHAVE_CONFIG_H
     -Dap_get_sload=util_get_sload -Dap_get_loadavg=util_get_loadavg -Dstrftime=stock_strftime)
 
+# Their loads and stores tell of themselves (stock/observe.c).
+watched=(-fsanitize=thread --param=tsan-instrument-func-entry-exit=0)
+
 fetch() {
     mkdir -p "$src"
     while read -r source installed; do
@@ -61,6 +64,18 @@ generate() {
     cp "$src/pcre2/src/pcre2_chartables.c.dist" "$out/generated/pcre2_chartables.c"
 }
 
+# What looks at requests: modules, and what of the library does it for them.
+compile_watched() { # SOURCE OBJECT FLAGS...
+    local source=$1 object=$2
+    local -a own
+
+    shift 2
+    read -ra own <<<"$("$ringfence" cc --print-flags | sed -n 's/^compile: *//p')"
+    gcc "${own[@]}" "$@" "${watched[@]}" -S "$source" -o "$object.s"
+    "$ringfence" cc -c "$object.s" -o "$object"
+    rm "$object.s"
+}
+
 is_newer() { # FILE THAN...
     local file=$1 than
     shift
@@ -73,15 +88,23 @@ build_library() {
     generate
     for part in "${parts[@]/#/$src/}" "$out/generated/pcre2_chartables.c"; do
         object=$out/objects/$(basename "$part" .c).o
-        if [[ $object -nt $ringfence ]]; then continue; fi
+        if is_newer "$object" "$ringfence" "$here/stock.sh"; then continue; fi
+        if [[ $part == */server/util*.c || $part == */apr_uri.c ]]; then
+            compile_watched "$part" "$object" "${flags[@]}" "${library[@]}" "${includes[@]}"
+            continue
+        fi
         "$ringfence" cc "${flags[@]}" "${library[@]}" "${includes[@]}" -c "$part" -o "$object"
     done
     for part in "$here"/stock/*.c; do
         object=$out/objects/$(basename "$part" .c).o
         flag=-Wall
-        if is_newer "$object" "$ringfence" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
+        if is_newer "$object" "$ringfence" "$here/stock.sh" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
         # They include sources of APR's.
         if [[ $part == */table.c || $part == */pool.c || $part == */expression.c ]]; then flag=-w; fi
+        if [[ $part == */core.c || $part == */server.c || $part == */system.c || $part == */provider.c || $part == */expression.c ]]; then
+            compile_watched "$part" "$object" "${flags[@]/-w/$flag}" -fvisibility=hidden "${includes[@]}"
+            continue
+        fi
         "$ringfence" cc "${flags[@]/-w/$flag}" -fvisibility=hidden "${includes[@]}" -c "$part" -o "$object"
     done
     if is_newer "$out/libstock.a" "$out"/objects/*.o; then return; fi
@@ -96,9 +119,11 @@ build_module() { # NAME or FILE
     if [[ $1 != *.c ]]; then source=$(find "$src/apache2/modules" -name "mod_$1.c"); fi
     [[ -n $source ]] || { echo "stock.sh: the server has no module $1" >&2; return 1; }
     for name in "$src"/apache2/modules/*/; do dirs+=(-I"$name"); done
+    name=$(basename "$source" .c)
     # shellcheck disable=SC2086 # several flags
-    "$ringfence" cc "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}" -shared "$source" "$out/objects/enter.o" -L"$out" -lstock \
-        -Wl,--gc-sections -o "$out/modules/$(basename "$source" .c).rf"
+    compile_watched "$source" "$out/modules/$name.o" "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}"
+    "$ringfence" cc -shared "$out/modules/$name.o" "$out/objects/enter.o" -L"$out" -lstock -Wl,--gc-sections \
+        -Wl,--wrap=__rf_syscall5 -Wl,--wrap=__rf_syscall6 -o "$out/modules/$name.rf"
 }
 
 build() { # NAME...

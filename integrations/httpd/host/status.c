@@ -13,8 +13,8 @@ static void print_stock_auto(request_rec *r)
 
         ap_rprintf(r,
                    "fenced.%s.calls: %" APR_UINT64_T_FMT "\nfenced.%s.questions: %" APR_UINT64_T_FMT
-                   "\nfenced.%s.faults: %" APR_UINT64_T_FMT "\n",
-                   m->name, m->counters->in, m->name, m->counters->out, m->name, m->counters->faults);
+                   "\nfenced.%s.faults: %" APR_UINT64_T_FMT "\nfenced.%s.spared: %" APR_UINT64_T_FMT "\n",
+                   m->name, m->counters->in, m->name, m->counters->out, m->name, m->counters->faults, m->name, m->counters->spared);
     }
 }
 
@@ -25,15 +25,15 @@ static void print_stock_table(request_rec *r)
 
     if (!stocks)
         return;
-    ap_rputs("<table border=\"1\">\n<tr><th>stock module</th><th>calls of it</th><th>its questions</th><th>faults</th><th>file</th></tr>\n",
+    ap_rputs("<table border=\"1\">\n<tr><th>stock module</th><th>calls of it</th><th>its questions</th><th>faults</th><th>calls spared</th><th>file</th></tr>\n",
              r);
     for (int i = 0; i < stocks->nelts; i++) {
         const mf_stock *m = APR_ARRAY_IDX(stocks, i, mf_stock *);
 
         ap_rprintf(r,
                    "<tr><td>%s</td><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT
-                   "</td><td>%s</td></tr>\n",
-                   m->name, m->counters->in, m->counters->out, m->counters->faults, ap_escape_html(r->pool, m->path));
+                   "</td><td>%" APR_UINT64_T_FMT "</td><td>%s</td></tr>\n",
+                   m->name, m->counters->in, m->counters->out, m->counters->faults, m->counters->spared, ap_escape_html(r->pool, m->path));
     }
     ap_rputs("</table>\n", r);
 }

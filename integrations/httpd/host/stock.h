@@ -14,14 +14,17 @@ enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for
 
 /* What has become of a module, in all processes of the server. In shared memory: changed with atomic additions. */
 typedef struct mf_stock_counters {
-    apr_uint64_t in, out, faults;
+    apr_uint64_t in, out, faults, spared;
 } mf_stock_counters;
+
+typedef struct mf_stock_known mf_stock_known;
 
 /* A hook that a module has registered. */
 typedef struct mf_stock_hook {
     stock_hook hook;
     apr_uint64_t function; /* the module's address */
     int order;
+    mf_stock_known *known; /* when it declines */
 } mf_stock_hook;
 
 /* Memory in the module's domain for one call's message. */
@@ -56,6 +59,7 @@ typedef struct mf_stock {
     unsigned generation; /* of the domain's memory: another one after each reset */
     int ready;           /* the state that it is reset to has been kept */
     int down;            /* it has failed, and is not back */
+    int remembers;       /* its hooks see of one another: each call counts */
     mf_stock_counters own, *counters;
 } mf_stock;
 
@@ -131,7 +135,7 @@ void mf_stock_hooks(void);
 mf_stock_call *mf_stock_current(void);
 int mf_stock_begin(mf_stock_call *call, stock_pack *message);
 int mf_stock_enter(mf_stock_call *call, stock_kind kind, stock_pack *message, mf_stock_answer *answer);
-int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer *answer, int *result);
+int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, int watch, mf_stock_answer *answer, int *result);
 void mf_stock_end_request(mf_stock *m, request_rec *r);
 void mf_stock_answer_end(mf_stock_answer *answer);
 apr_status_t mf_stock_keep(mf_stock *m, server_rec *s);
@@ -168,6 +172,12 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
 int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s);
 void mf_stock_fail(request_rec *r);
 int mf_stock_failed(request_rec *r);
+
+/* stock_skip.c */
+mf_stock_known *mf_stock_make_known(apr_pool_t *pool);
+int mf_stock_is_known(const mf_stock *m, const mf_stock_hook *hook, request_rec *r, int *result);
+int mf_stock_watches(const mf_stock *m, const mf_stock_hook *hook, request_rec *r);
+void mf_stock_learn(mf_stock *m, const mf_stock_hook *hook, request_rec *r, stock_unpack *u, int result);
 
 /* stock_filter.c */
 apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade);

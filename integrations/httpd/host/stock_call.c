@@ -188,6 +188,8 @@ void mf_stock_answer_end(mf_stock_answer *answer)
 /* The module says whether the request's end matters to it. */
 static void hold(mf_stock_call *call, apr_uint64_t flags)
 {
+    if (flags & STOCK_REMEMBERS)
+        call->m->remembers = 1;
     if (flags & STOCK_POOL_HELD)
         mf_stock_request_of(call->r)->holding |= (apr_uint32_t)1 << call->m->number;
 }
@@ -260,8 +262,8 @@ int mf_stock_enter(mf_stock_call *call, stock_kind kind, stock_pack *message, mf
 }
 
 /* Calls a hook for a request that names no others: without a message. 1: `result`, and `answer`, if it has anything to read (answer->u.left),
- * are good; the answer is to be ended. 0: it failed, which has been logged. */
-int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer *answer, int *result)
+ * are good; the answer is to be ended. `watch`: it has what the hook looked at, too. 0: it failed, which has been logged. */
+int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, int watch, mf_stock_answer *answer, int *result)
 {
     mf_stock *m = call->m;
     apr_uint64_t at;
@@ -272,7 +274,7 @@ int mf_stock_run(mf_stock_call *call, const mf_stock_hook *hook, mf_stock_answer
     call->up = current;
     current = call;
     at = m->run(hook->hook, hook->function, mf_stock_request_of(call->r)->slot, mf_stock_record_of(m, call->r),
-                ap_get_request_module_loglevel(call->r, m->host.module_index));
+                ap_get_request_module_loglevel(call->r, m->host.module_index) | (watch ? STOCK_WATCHED : 0));
     current = call->up;
     __atomic_fetch_add(&m->counters->in, 1, __ATOMIC_RELAXED);
     good = rf_call_status() == RF_OK;

@@ -57,12 +57,12 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
     if (kind >= STOCK_HOOK_pre_config) {
         if (m->server_hook_count == MF_STOCK_HOOKS)
             return 0;
-        m->server_hooks[m->server_hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order };
+        m->server_hooks[m->server_hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order, NULL };
         return 1;
     }
     if (k == MF_STOCK_HOOKS)
         return 0;
-    m->hooks[m->hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order };
+    m->hooks[m->hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order, mf_stock_make_known(pool) };
 #define PLAIN(name, changes)                                                                                                                \
     case STOCK_HOOK_##name: ap_hook_##name(own->hooks[k], pre, succ, order); break;
 #define TYPED(name, changes)                                                                                                                \
@@ -133,14 +133,19 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     const mf_stock_hook *hook = &m->hooks[which];
     mf_stock_call call = { .m = m, .r = r, .pool = r->pool, .changes = changes_of(hook->hook) };
     mf_stock_answer answer;
-    int result, good;
+    int alone = !r->main && !r->prev && !r->next && !m->down && !text, watch = 0, result, good;
 
     if (mf_stock_failed(r) && hook->hook != STOCK_HOOK_log_transaction)
         return HTTP_INTERNAL_SERVER_ERROR;
-    if (r->main || r->prev || r->next || m->down || text)
+    if (alone && mf_stock_is_known(m, hook, r, &result)) {
+        __atomic_fetch_add(&m->counters->spared, 1, __ATOMIC_RELAXED);
+        return result;
+    }
+    watch = alone && mf_stock_watches(m, hook, r);
+    if (!alone)
         good = enter(&call, hook, text, &answer, &result);
     else
-        good = mf_stock_image_update(mf_stock_request_of(r)) && mf_stock_run(&call, hook, &answer, &result);
+        good = mf_stock_image_update(mf_stock_request_of(r)) && mf_stock_run(&call, hook, watch, &answer, &result);
     if (!good) {
         if (rf_domain_state(m->domain) != RF_OK)
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: it has failed before, and is not back yet", m->name);
@@ -151,6 +156,8 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     }
     if (answer.u.left)
         good = mf_stock_unpack_request(&call, &answer.u, 1);
+    if (good && watch)
+        mf_stock_learn(m, hook, r, &answer.u, result);
     mf_stock_answer_end(&answer);
     if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: its answer makes no sense", m->name);
@@ -197,7 +204,7 @@ int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s)
 
     for (int i = 0; all && i < all->nelts && result == OK; i++) {
         mf_stock *m = APR_ARRAY_IDX(all, i, mf_stock *);
-        mf_stock_hook none = { hook, 0, 0 };
+        mf_stock_hook none = { hook, 0, 0, NULL };
 
         if (hook == STOCK_HOOK_post_config)
             result = run_server_hook(m, &none, pool, s);

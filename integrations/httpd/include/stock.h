@@ -142,7 +142,10 @@ typedef enum stock_bucket {
 } stock_bucket;
 
 /* What stock_run returns if there is no answer to read: the result, and these. An address is larger. */
-enum { STOCK_POOL_HELD = 1 << 16 /* the request's end matters to the module */ };
+enum { STOCK_POOL_HELD = 1 << 16 /* the request's end matters to the module */, STOCK_REMEMBERS = 1 << 17 /* its hooks see of one another, from request to request */ };
+
+/* Added to the level: the answer is to end with what the hook has looked at: whether it would decline again for the same, and words. */
+enum { STOCK_WATCHED = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------------------------ hooks */
 

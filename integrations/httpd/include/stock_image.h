@@ -9,6 +9,10 @@
 
 enum { STOCK_SLOTS = 512, STOCK_SLOT_SIZE = 16384, STOCK_BLOCK = 65536, STOCK_BLOCKS = 768 /* behind the slots, for large requests */ };
 
+/* Words of 4 bytes of a request that a hook has looked at, as bits. */
+enum { STOCK_LOOKED = 4 };
+_Static_assert(sizeof(request_rec) <= STOCK_LOOKED * 64 * 4, "each word has a bit");
+
 typedef struct stock_image_text {
     uint32_t at, length;
 } stock_image_text;

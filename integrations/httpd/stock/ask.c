@@ -24,6 +24,7 @@ void stock_ask_send(question *q, stock_op op)
 
     if (q->out.failed)
         abort();
+    stock_looks_further();
     length = stock_ask(op, q->out.bytes, q->out.length, q->first, sizeof q->first);
     stock_pack_end(&q->out);
     q->in = (stock_unpack){ q->first, length, 0 };

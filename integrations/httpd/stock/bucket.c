@@ -2,6 +2,8 @@
  * bytes are fetched when they are read. What is passed on unread is never copied. */
 #include "inside.h"
 
+#include <pthread.h>
+
 #include "apr_buckets.h"
 
 enum { PIECE = 65536 /* bytes that are fetched at once */ };
@@ -23,9 +25,41 @@ void apr_bucket_alloc_destroy(apr_bucket_alloc_t *list)
 {
 }
 
+/* Small ones lie together: whoever changes one changes nothing that outlives its request. */
+enum { CELL = 128, CELLS = 1024 };
+
+static union cell {
+    union cell *next;
+    _Alignas(16) char bytes[CELL];
+} cells[CELLS], *free_cells;
+static unsigned used_cells;
+static pthread_mutex_t cell_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int stock_is_bucket(const void *at)
+{
+    return (size_t)((const char *)at - (const char *)cells) < sizeof cells;
+}
+
+static void *take_cell(void)
+{
+    union cell *one;
+
+    pthread_mutex_lock(&cell_lock);
+    one = free_cells;
+    if (one)
+        free_cells = one->next;
+    else if (used_cells < CELLS)
+        one = &cells[used_cells++];
+    pthread_mutex_unlock(&cell_lock);
+    return one;
+}
+
 void *apr_bucket_alloc(apr_size_t size, apr_bucket_alloc_t *list)
 {
-    void *memory = malloc(size);
+    void *memory = size <= CELL ? take_cell() : NULL;
+
+    if (!memory)
+        memory = malloc(size);
 
     if (!memory)
         abort();
@@ -34,7 +68,16 @@ void *apr_bucket_alloc(apr_size_t size, apr_bucket_alloc_t *list)
 
 void apr_bucket_free(void *memory)
 {
-    free(memory);
+    union cell *one = memory;
+
+    if (!stock_is_bucket(memory)) {
+        free(memory);
+        return;
+    }
+    pthread_mutex_lock(&cell_lock);
+    one->next = free_cells;
+    free_cells = one;
+    pthread_mutex_unlock(&cell_lock);
 }
 
 /* ------------------------------------------------------------------------------------------------------- the server's buckets */

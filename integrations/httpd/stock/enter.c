@@ -53,6 +53,8 @@ static uint64_t leave(entry *e, stock_pack *p)
 /* The rest of a call that has something to say. */
 static uint64_t tell(entry *e, int result)
 {
+    /* Before that is taken for told. */
+    int same = !e->further && !e->allocates && !stock_remembers && !stock_has_changed(e->t);
     stock_pack p;
 
     stock_pack_begin(&p);
@@ -60,19 +62,24 @@ static uint64_t tell(entry *e, int result)
     stock_put(&p, 0);
     stock_put(&p, (uint64_t)(int64_t)result);
     stock_tell_changes(&p);
+    if (e->observed) {
+        stock_put(&p, (uint64_t)same);
+        for (int i = 0; i < STOCK_LOOKED; i++)
+            stock_put(&p, e->looked[i]);
+    }
     return leave(e, &p);
 }
 
 OFTEN RF_EXPORT uint64_t stock_run(uint64_t hook, uintptr_t function, uint64_t slot, void *record, int level)
 {
-    entry e = { .up = stock_entry };
+    entry e = { .up = stock_entry, .observed = level & STOCK_WATCHED };
     int result;
 
-    e.t = stock_take_request(slot, record, level);
+    e.t = stock_take_request(slot, record, level & (STOCK_WATCHED - 1));
     e.pool = e.t->pool;
     stock_entry = &e;
     result = stock_call_hook((stock_hook)hook, function, &e.t->r);
-    if (stock_has_changed(e.t) || result != (int16_t)result)
+    if (e.observed || stock_has_changed(e.t) || result != (int16_t)result)
         return tell(&e, result);
     stock_entry = e.up;
     return (uint16_t)result | stock_flags(&e);

@@ -45,6 +45,8 @@ typedef struct twin {
 } twin;
 _Static_assert(sizeof(twin) == 4096, "a twin is a page");
 
+enum { SEEN = 6 };
+
 /* The call from the server that runs on this thread. */
 typedef struct entry {
     struct entry *up;
@@ -52,6 +54,10 @@ typedef struct entry {
     apr_pool_t *pool;
     ap_filter_t *filter;
     int allocates; /* it has used a pool */
+    int observed, further;         /* what it looks at is noted; it has looked at more than that notes */
+    uint64_t looked[STOCK_LOOKED]; /* words of the request */
+    int seen_count;
+    twin *seen[SEEN];              /* other requests that it has to do with */
 } entry;
 extern __thread entry *stock_entry;
 
@@ -74,6 +80,7 @@ extern const char *stock_images; /* where requests are */
 /* What each call runs stands together. */
 #define OFTEN __attribute__((section(".text.often")))
 twin *stock_twin_of(const request_rec *r);
+int stock_in_twins(const void *at);
 twin *stock_take_request(uint64_t slot, void *record, int level);
 twin *stock_take_requests(stock_unpack *u);
 int stock_has_changed(twin *t);
@@ -85,7 +92,13 @@ const stock_image *stock_image_of(const twin *t);
 const char *stock_at(uint32_t offset);
 uint64_t stock_flags(const entry *e);
 
+/* observe.c */
+extern int stock_remembers;
+void stock_looks_further(void);
+
 /* pool.c */
+extern const char stock_request_tag[]; /* of requests' pools */
+int stock_pool_has(const apr_pool_t *pool, const void *at);
 int stock_pool_matters(const apr_pool_t *pool);
 
 /* table.c */
@@ -117,6 +130,7 @@ int stock_call_hook(stock_hook hook, uintptr_t function, request_rec *r);
 void stock_provider(stock_unpack *u, stock_pack *p, apr_pool_t *pool);
 
 /* bucket.c */
+int stock_is_bucket(const void *at);
 extern apr_bucket_alloc_t stock_bucket_alloc;
 void stock_take_brigade(stock_unpack *u, apr_bucket_brigade *to);
 int stock_is_whole(const apr_bucket_brigade *brigade, uint64_t first, uint64_t count, const uint64_t *lengths);

@@ -33,6 +33,11 @@ twin *stock_twin_of(const request_rec *r)
     return &twins[offset / sizeof *twins];
 }
 
+int stock_in_twins(const void *at)
+{
+    return (size_t)((const char *)at - (const char *)twins) < sizeof twins;
+}
+
 uint64_t stock_number(const request_rec *r)
 {
     const twin *t = stock_twin_of(r);
@@ -60,8 +65,11 @@ const char *stock_at(uint32_t offset)
 static void clear(twin *t)
 {
     t->number = 0;
-    if (!t->pool && apr_pool_create_unmanaged_ex(&t->pool, NULL, NULL) != APR_SUCCESS)
-        abort();
+    if (!t->pool) {
+        if (apr_pool_create_unmanaged_ex(&t->pool, NULL, NULL) != APR_SUCCESS)
+            abort();
+        apr_pool_tag(t->pool, stock_request_tag);
+    }
     if (t->used)
         apr_pool_clear(t->pool);
     t->used = 0;
@@ -208,6 +216,17 @@ OFTEN twin *stock_take_request(uint64_t slot, void *record, int level)
     return t;
 }
 
+static void see(twin *t)
+{
+    entry *e = stock_entry;
+
+    for (int i = 0; e && i < e->seen_count; i++)
+        if (e->seen[i] == t)
+            return;
+    if (e && e->seen_count < SEEN)
+        e->seen[e->seen_count++] = t;
+}
+
 /* Takes what the server says of requests. The first one's twin; NULL: there was none. */
 twin *stock_take_requests(stock_unpack *u)
 {
@@ -220,6 +239,7 @@ twin *stock_take_requests(stock_unpack *u)
         uint64_t slot = stock_get(u), record = stock_get(u);
 
         all[k] = stock_take_request(slot, (void *)(uintptr_t)record, (int)stock_get(u));
+        see(all[k]);
     }
     for (uint64_t k = 0; k < count; k++) {
         request_rec **places[] = { &all[k]->r.main, &all[k]->r.prev, &all[k]->r.next };
@@ -248,10 +268,12 @@ void stock_end_request(uint64_t slot)
 /* What the server wants to know besides, when a call ends. */
 OFTEN uint64_t stock_flags(const entry *e)
 {
+    uint64_t flags = stock_remembers ? STOCK_REMEMBERS : 0;
+
     if (!e->allocates)
-        return 0;
+        return flags;
     e->t->used = 1;
-    return stock_pool_matters(e->t->pool) ? STOCK_POOL_HELD : 0;
+    return flags | (stock_pool_matters(e->t->pool) ? STOCK_POOL_HELD : 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- changes */

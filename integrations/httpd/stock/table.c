@@ -74,6 +74,7 @@ static apr_table_t *load(const apr_table_t *constant)
 
     if (!of)
         return t;
+    stock_looks_further();
     if (!(of->made >> which & 1)) {
         of->made |= 1u << which;
         make_array_core(&t->a, of->pool, 8, sizeof(apr_table_entry_t), 0);

@@ -304,6 +304,23 @@ def crossings_are_counted(pair):
 
 
 @test
+def calls_of_hooks_that_decline_are_spared(pair):
+    """Once a process has seen some requests; not those of hooks that see what others have changed."""
+    for _ in range(300):
+        pair.compare("GET", "/a.txt", {})
+    before = counters(pair.fenced)
+    for _ in range(50):
+        pair.compare("GET", "/a.txt", {})
+    after = counters(pair.fenced)
+    spared = {name: after[f"{name}_module.spared"] - before[f"{name}_module.spared"] for name in pair.fenced.fenced}
+    assert sum(spared.values()) >= 500 and min(spared[name] for name in ("imagemap", "cern_meta", "status", "speling", "usertrack")) >= 25, spared
+    assert ask(pair.fenced, "GET", "/a.txt?refuse", {})[0] == 200
+    assert any(ask(pair.fenced, "GET", "/a.txt", {})[0] == 403 for _ in range(1000)), "its change of mind is not seen"
+    for _ in range(20):
+        pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+
+
+@test
 def a_module_that_fails_costs_its_request(pair):
     crashes = "crash stack status op from length hook memory scribble image filter-crash insert-crash"
     forgeries = "filter-bucket filter-part bucket pass input begin line vector section"

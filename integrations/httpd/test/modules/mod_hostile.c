@@ -82,10 +82,23 @@ static void insert(request_rec *r)
         ap_add_output_filter("HOSTILE", NULL, r, r->connection);
 }
 
+/* Looks at nothing of the request, so the server spares itself the call: until another hook has changed its mind. */
+static int refusals;
+
+static int access_checker(request_rec *r)
+{
+    if (!refusals)
+        return DECLINED;
+    refusals--;
+    return HTTP_FORBIDDEN;
+}
+
 static int fixups(request_rec *r)
 {
     static char all[100];
 
+    if (asks(r, "refuse"))
+        refusals = 1;
     if (asks(r, "crash"))
         *(volatile int *)8 = 1;
     if (asks(r, "loop"))
@@ -157,6 +170,7 @@ static int fixups(request_rec *r)
 static void hooks(apr_pool_t *pool)
 {
     stay = pool;
+    ap_hook_access_checker(access_checker, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_RESOURCE);
