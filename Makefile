@@ -82,13 +82,15 @@ docs: ## Build the book of all pages, with search, into build/book, and check it
 	@scripts/book.sh
 
 .PHONY: lab
-lab: build ## Put faults into libraries, one at a time, natively and fenced (LAB="--mutants 1000 …"; docs/lab.md)
+lab: build ## Put faults into libraries, one at a time, natively, fenced, with rights to words (LAB="--mutants 1000 …"; docs/lab.md)
 	@lab/run.sh run $(LAB)
 
 .PHONY: demo-words
-demo-words: build ## Rights to single words: 32 of 144 bytes of a host's structure, the 33rd, a run that writes its policy (docs/words.md)
+demo-words: build ## Rights to single words: 32 of 144 bytes of a host's structure, the 33rd, a run that writes its policy, fifty faults in libraries (docs/words.md)
 	@$(CARGO) build --release --quiet -p ringfence --example words
 	@examples/words/demo.sh "$(RELEASE)"
+	@echo; echo "Fifty faults in libraries, natively, fenced and with rights to words (docs/lab.md):"
+	@lab/run.sh run --mutants 50 --again --results build/lab/demo.jsonl
 
 .PHONY: demo-functions
 demo-functions: build ## Functions from text, typed in, called, replaced, deleted; filters beside libpcap; the image server (docs/functions.md)

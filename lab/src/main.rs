@@ -1,4 +1,4 @@
-//! `lab`: puts faults into libraries, one at a time, and tells what became of the host, natively and fenced.
+//! `lab`: puts faults into libraries, one at a time, and tells what became of the host: natively, fenced, and with rights to words.
 
 mod coverage;
 mod kinds;
@@ -9,7 +9,7 @@ mod trial;
 
 use crate::kinds::{KINDS, Kind, Mutation};
 use crate::subject::{Places, SUBJECTS, Subject};
-use crate::trial::{Outcome, Trial};
+use crate::trial::{Outcome, Told, Trial};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use ringfence_attack::rng::Rng;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Puts faults into libraries, one at a time, and tells what became of the host, natively and fenced.
+/// Puts faults into libraries, one at a time, and tells what became of the host: natively, fenced, and with rights to words.
 #[derive(Parser)]
 struct Command {
     #[command(subcommand)]
@@ -167,7 +167,7 @@ fn run(
             let Some(mutation) = Mutation::choose(kind, &subject.units, &subject.lines, &mut rng) else {
                 break;
             };
-            if let Some([native, fenced]) = trial::run(subject, &mutation, directory)? {
+            if let Some([native, fenced, words]) = trial::run(subject, &mutation, directory)? {
                 let trial = Trial {
                     seed,
                     number,
@@ -175,6 +175,7 @@ fn run(
                     mutation,
                     native,
                     fenced,
+                    words: Some(words),
                 };
                 let line = serde_json::to_string(&trial).map_err(|e| e.to_string())?;
                 let mut file = file.lock().map_err(|e| e.to_string())?;
@@ -214,13 +215,16 @@ fn run(
     }
     let trials: Vec<Trial> = read(results)?.into_iter().filter(mine).collect();
     print!("{}", table::render(&trials));
-    let lost = |t: &&Trial| {
-        matches!(
-            t.fenced.outcome,
-            Outcome::Crashed | Outcome::Hung | Outcome::Harmed
-        )
+    let lost = |t: &Told| matches!(t.outcome, Outcome::Crashed | Outcome::Hung | Outcome::Harmed);
+    let behind = |t: &Trial| {
+        [Some(&t.fenced), t.words.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|t| lost(t))
+            .cloned()
     };
-    for t in trials.iter().filter(lost) {
+    let lost: Vec<_> = trials.iter().filter_map(|t| Some((t, behind(t)?))).collect();
+    for (t, told) in &lost {
         println!(
             "LOST behind the fence: seed {seed}, number {}: {} in {}.s, line {}: {} became {:?}; {}",
             t.number,
@@ -229,10 +233,10 @@ fn run(
             t.mutation.line + 1,
             t.mutation.was,
             t.mutation.now,
-            t.fenced.symptom
+            told.symptom
         );
     }
-    let lost = trials.iter().filter(lost).count();
+    let lost = lost.len();
     println!("lab: {} passed, {lost} failed", trials.len() - lost);
     Ok(lost == 0 && !trials.is_empty())
 }

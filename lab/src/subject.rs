@@ -63,16 +63,41 @@ const CHECK: &str = "check";
 /// The storage's name in a run's directory.
 const STORAGE: &str = "storage";
 
-const WAYS: [Way; 2] = [Way::Native, Way::Fenced];
+/// All ways.
+pub const WAYS: [Way; 3] = [Way::Native, Way::Fenced, Way::Words];
 
-/// Natively or fenced.
+/// How a subject is built and run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Linked with the host.
     Native,
     /// A module in a domain of the host.
     Fenced,
+    /// The same, with rights to words of the host's objects.
+    Words,
 }
+
+impl Way {
+    /// The name in tables and of files.
+    pub fn name(self) -> &'static str {
+        ["native", "fenced", "words"][self as usize]
+    }
+
+    /// Its compiler.
+    fn compiler(self, places: &Places) -> Command {
+        let mut command = match self {
+            Way::Native => return Command::new("gcc"),
+            _ => Command::new(&places.ringfence),
+        };
+        command.arg("cc");
+        if self == Way::Words {
+            command.arg(WORDS);
+        }
+        command
+    }
+}
+
+const WORDS: &str = "--isolation=words";
 
 /// A subject that is ready for faults.
 pub struct Subject {
@@ -85,8 +110,8 @@ pub struct Subject {
     directory: PathBuf,
     /// What `ringfence cc` adds to gcc's command line.
     gcc_flags: Vec<String>,
-    /// Objects of what gets no faults: natively, fenced.
-    others: [Vec<PathBuf>; 2],
+    /// Objects of what gets no faults, for each way.
+    others: [Vec<PathBuf>; WAYS.len()],
     places: Places,
 }
 
@@ -110,7 +135,32 @@ pub fn run(command: &mut Command) -> Result<String, String> {
 struct Group {
     name: String,
     flags: Vec<String>,
+    /// Besides, where it is fenced.
+    fenced_flags: Vec<String>,
     sources: Vec<PathBuf>,
+}
+
+impl Group {
+    /// Its objects in the words mode; those that are younger than the compiler are there already.
+    fn in_words(&self, places: &Places) -> Result<Vec<PathBuf>, String> {
+        let directory = places.out.join("libraries").join(&self.name);
+        std::fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+        let age = |p: &Path| std::fs::metadata(p).and_then(|m| m.modified()).ok();
+        let objects = self.sources.iter().map(|source| {
+            let name = source.file_stem().and_then(|n| n.to_str()).unwrap_or("unit");
+            let object = directory.join(format!("{name}.o"));
+            if age(&object) < age(&places.ringfence).max(age(source)) {
+                let mut command = Way::Words.compiler(places);
+                command
+                    .args(["-O2", "-w", "-c"])
+                    .args(&self.flags)
+                    .args(&self.fenced_flags);
+                run(command.arg(source).arg("-o").arg(&object))?;
+            }
+            Ok(object)
+        });
+        objects.collect()
+    }
 }
 
 /// The recipe's libraries: those that it needs, then its own.
@@ -130,6 +180,7 @@ fn groups(name: &str, places: &Places) -> Result<Vec<Group>, String> {
                 name: rest.into(),
                 ..Group::default()
             }),
+            ("fenced-flag", Some(group)) => group.fenced_flags.push(rest.into()),
             ("flag", Some(group)) => group.flags.push(rest.into()),
             ("source", Some(group)) => group.sources.push(rest.into()),
             _ => {}
@@ -158,7 +209,7 @@ impl Subject {
             lines: Vec::new(),
             directory,
             gcc_flags: gcc_flags(places)?,
-            others: [Vec::new(), Vec::new()],
+            others: [const { Vec::new() }; WAYS.len()],
             places: places.clone(),
         };
         let work = subject.assembly(&places.root.join(format!("lab/subjects/{name}.c")), &own.flags)?;
@@ -181,17 +232,23 @@ impl Subject {
             for unit in subject.units.iter().chain(&whole) {
                 subject.object(&unit.name, &unit.lines.join("\n"), &objects, way)?;
             }
-            let variant = ["native", "fenced"][way as usize];
+            let variant = way.name();
             let object = whole
                 .iter()
                 .map(|u| objects.join(format!("{}.{variant}.o", u.name)));
             // What is needed stands behind what needs it.
-            let archive = |g: &Group| {
-                places
-                    .root
-                    .join(format!("build/modules/{0}/{variant}/lib{0}.a", g.name))
-            };
-            subject.others[way as usize] = object.chain(libraries.iter().rev().map(archive)).collect();
+            let mut others: Vec<PathBuf> = object.collect();
+            for library in libraries.iter().rev() {
+                match way {
+                    Way::Words => others.extend(library.in_words(places)?),
+                    _ => others.push(
+                        places
+                            .root
+                            .join(format!("build/modules/{0}/{variant}/lib{0}.a", library.name)),
+                    ),
+                }
+            }
+            subject.others[way as usize] = others;
         }
         std::fs::write(subject.input(), input()).map_err(|e| e.to_string())?;
         subject.lines = subject.cover()?;
@@ -217,11 +274,10 @@ impl Subject {
     }
 
     fn expected(&self, way: Way) -> PathBuf {
-        self.directory
-            .join(["expected-native", "expected-fenced"][way as usize])
+        self.directory.join(format!("expected-{}", way.name()))
     }
 
-    /// gcc's assembly of a source, as `ringfence cc` would have it before it rewrites.
+    /// gcc's assembly of a source, as `ringfence cc` would have it before it rewrites: the same for all ways.
     fn assembly(&self, source: &Path, flags: &[String]) -> Result<Unit, String> {
         let name = source.file_stem().and_then(|n| n.to_str()).unwrap_or("unit");
         let to = self.directory.join(format!("{name}.s"));
@@ -244,16 +300,9 @@ impl Subject {
     /// What the assembler or the rewriter refused.
     pub fn object(&self, name: &str, text: &str, directory: &Path, way: Way) -> Result<PathBuf, String> {
         let [from, to] =
-            ["s", ["native.o", "fenced.o"][way as usize]].map(|end| directory.join(format!("{name}.{end}")));
+            ["s".to_owned(), format!("{}.o", way.name())].map(|end| directory.join(format!("{name}.{end}")));
         std::fs::write(&from, format!("{text}\n")).map_err(|e| format!("{}: {e}", from.display()))?;
-        let mut command = match way {
-            Way::Native => Command::new("gcc"),
-            Way::Fenced => Command::new(&self.places.ringfence),
-        };
-        if way == Way::Fenced {
-            command.arg("cc");
-        }
-        run(command.arg("-c").arg(from).arg("-o").arg(&to))?;
+        run(way.compiler(&self.places).arg("-c").arg(from).arg("-o").arg(&to))?;
         Ok(to)
     }
 
@@ -265,15 +314,21 @@ impl Subject {
         command.args(["-O2", "-w"]).arg(root.join("lab/subjects/host.c"));
         match way {
             Way::Native => command.arg("-c").arg("-o").arg(self.directory.join("host.o")),
-            Way::Fenced => command
+            Way::Fenced | Way::Words => command
                 .arg("-DFENCED")
+                .args((way == Way::Words).then_some("-DWORDS"))
                 .arg("-I")
                 .arg(root.join("include"))
                 .arg(libraries.join("libringfence_c.a"))
                 .args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-o"])
-                .arg(self.directory.join("host")),
+                .arg(self.fence(way)),
         };
         run(&mut command).map(drop)
+    }
+
+    /// The host that loads modules.
+    fn fence(&self, way: Way) -> PathBuf {
+        self.directory.join(format!("host-{}", way.name()))
     }
 
     /// The program (natively) or module (fenced) of the subject's objects in a directory; one unit's may be another.
@@ -281,7 +336,7 @@ impl Subject {
     /// # Errors
     /// What the linker or the verifier refused.
     pub fn link(&self, directory: &Path, broken: Option<&Path>, way: Way) -> Result<PathBuf, String> {
-        let end = ["native.o", "fenced.o"][way as usize];
+        let end = format!("{}.o", way.name());
         let objects = self.directory.join("objects");
         let mut own: Vec<PathBuf> = self
             .units
@@ -292,14 +347,11 @@ impl Subject {
             own.retain(|o| o.file_name() != broken.file_name());
             own.push(broken.into());
         }
-        let to = directory.join(["program", "module.rf"][way as usize]);
-        let mut command = match way {
-            Way::Native => Command::new("gcc"),
-            Way::Fenced => Command::new(&self.places.ringfence),
-        };
+        let to = directory.join(["program", "module.rf", "words.rf"][way as usize]);
+        let mut command = way.compiler(&self.places);
         match way {
             Way::Native => command.arg("-pie").arg(self.directory.join("host.o")),
-            Way::Fenced => command.args(["cc", "-shared", "--import=lab_read,lab_write"]),
+            Way::Fenced | Way::Words => command.args(["-shared", "--import=lab_read,lab_write"]),
         };
         run(command
             .args(own)
@@ -317,7 +369,7 @@ impl Subject {
     pub fn command(&self, program: &Path, directory: &Path, way: Way) -> Result<Command, String> {
         let mut command = match way {
             Way::Native => Command::new(program),
-            Way::Fenced => Command::new(self.directory.join("host")),
+            Way::Fenced | Way::Words => Command::new(self.fence(way)),
         };
         if self.plan.storage > 0 {
             let image = directory.join(STORAGE);
@@ -325,7 +377,7 @@ impl Subject {
             made.map_err(|e| format!("{}: {e}", image.display()))?;
         }
         command.args(self.arguments(directory, &REQUESTS.to_string(), way));
-        if way == Way::Fenced {
+        if way != Way::Native {
             command.arg(program);
         }
         Ok(command)
@@ -374,7 +426,7 @@ impl Subject {
 }
 
 fn gcc_flags(places: &Places) -> Result<Vec<String>, String> {
-    let told = run(Command::new(&places.ringfence).args(["cc", "--print-flags"]))?;
+    let told = run(Command::new(&places.ringfence).args(["cc", WORDS, "--print-flags"]))?;
     let line = told.lines().find_map(|l| l.strip_prefix("compile:"));
     let flags = line.ok_or("`ringfence cc --print-flags` tells no flags")?;
     Ok(flags.split_whitespace().map(String::from).collect())

@@ -1,6 +1,7 @@
 //! What came of all faults, in tables.
 
 use crate::kinds::KINDS;
+use crate::subject::Way;
 use crate::trial::{OUTCOMES, Outcome, Told, Trial};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,24 +27,37 @@ fn header(text: &mut String, first: &str, columns: impl Iterator<Item = &'static
 fn outcomes(text: &mut String, trials: &[Trial]) {
     header(text, "", OUTCOMES.into_iter().map(Outcome::name));
     for (way, told) in ways() {
-        let counts = OUTCOMES.map(|o| trials.iter().filter(|t| told(t).outcome == o).count().to_string());
+        let of = |o| move |t: &&Trial| told(t).is_some_and(|t| t.outcome == o);
+        let counts = OUTCOMES.map(|o| trials.iter().filter(of(o)).count().to_string());
         let _ = writeln!(text, "| {way} | {} |", counts.join(" | "));
     }
     text.push('\n');
 }
 
-/// Natively or fenced, and where a trial has that.
-type Side = (&'static str, fn(&Trial) -> &Told);
+/// A way, and where a trial has what became of it.
+type Side = (&'static str, fn(&Trial) -> Option<&Told>);
 
-fn ways() -> [Side; 2] {
-    [("native", |t| &t.native), ("fenced", |t| &t.fenced)]
+fn ways() -> [Side; 3] {
+    [
+        (Way::Native.name(), |t| Some(&t.native)),
+        (Way::Fenced.name(), |t| Some(&t.fenced)),
+        (Way::Words.name(), |t| t.words.as_ref()),
+    ]
 }
 
-/// Type by outcome: natively / fenced.
+/// The same for all ways, or their numbers.
+fn cell(counts: [usize; 3]) -> String {
+    match counts {
+        [0, 0, 0] => String::new(),
+        counts => counts.map(|n| n.to_string()).join(" / "),
+    }
+}
+
+/// Type by outcome.
 fn kinds(text: &mut String, trials: &[Trial]) {
     header(
         text,
-        "type: native / fenced",
+        "type: native / fenced / words",
         OUTCOMES.into_iter().map(Outcome::name),
     );
     for kind in KINDS {
@@ -52,12 +66,9 @@ fn kinds(text: &mut String, trials: &[Trial]) {
             continue;
         }
         let cells = OUTCOMES.map(|o| {
-            let [native, fenced] = ways().map(|(_, told)| of.iter().filter(|t| told(t).outcome == o).count());
-            if native + fenced == 0 {
-                String::new()
-            } else {
-                format!("{native} / {fenced}")
-            }
+            let has =
+                |t: &&&Trial, told: fn(&Trial) -> Option<&Told>| told(t).is_some_and(|t| t.outcome == o);
+            cell(ways().map(|(_, told)| of.iter().filter(|t| has(t, told)).count()))
         });
         let _ = writeln!(text, "| {} | {} |", kind.name(), cells.join(" | "));
     }
@@ -73,39 +84,38 @@ fn storage(text: &mut String, trials: &[Trial]) {
     header(text, "storage of the host", ["whole", "corrupt"].into_iter());
     for (way, told) in ways() {
         // What was refused at load has written nothing.
-        let corrupt = kept.iter().filter(|t| told(t).whole == Some(false)).count();
-        let _ = writeln!(text, "| {way} | {} | {corrupt} |", kept.len() - corrupt);
+        let there: Vec<_> = kept.iter().filter_map(|t| told(t)).collect();
+        let corrupt = there.iter().filter(|t| t.whole == Some(false)).count();
+        let _ = writeln!(text, "| {way} | {} | {corrupt} |", there.len() - corrupt);
     }
     text.push('\n');
 }
 
-/// What the fence noticed, and whether a wrong answer had been given before.
+/// What was noticed behind the fence, and whether a wrong answer had been given before.
 fn symptoms(text: &mut String, trials: &[Trial]) {
-    let mut found: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    let caught = trials
-        .iter()
-        .map(|t| &t.fenced)
-        .filter(|t| t.outcome == Outcome::Contained);
-    let mut recovered: Vec<u64> = Vec::new();
-    for told in caught {
-        found.entry(symptom(&told.symptom)).or_default()[usize::from(told.propagated)] += 1;
-        recovered.extend(&told.recovered);
-    }
-    header(
-        text,
-        "symptom, fenced",
-        ["caught before a wrong answer", "behind one"].into_iter(),
-    );
-    for (symptom, [before, behind]) in found {
-        let _ = writeln!(text, "| {symptom} | {before} | {behind} |");
-    }
-    recovered.sort_unstable();
-    if let (Some(middle), Some(last)) = (recovered.get(recovered.len() / 2), recovered.last()) {
-        let [middle, last] = [*middle, *last].map(|n| n as f64 / 1000.0);
-        let _ = writeln!(
-            text,
-            "\nThe domain was ready again after {middle:.1} µs in the middle, {last:.1} µs at most."
-        );
+    for (way, told) in &ways()[1..] {
+        let mut found: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        let caught = trials.iter().filter_map(|t| told(t));
+        let caught = caught.filter(|t| matches!(t.outcome, Outcome::Contained | Outcome::Denied));
+        let mut recovered: Vec<u64> = Vec::new();
+        for told in caught {
+            found.entry(symptom(&told.symptom)).or_default()[usize::from(told.propagated)] += 1;
+            recovered.extend(&told.recovered);
+        }
+        let columns = ["caught before a wrong answer", "behind one"];
+        header(text, &format!("symptom, {way}"), columns.into_iter());
+        for (symptom, [before, behind]) in found {
+            let _ = writeln!(text, "| {symptom} | {before} | {behind} |");
+        }
+        text.push('\n');
+        recovered.sort_unstable();
+        if let (Some(middle), Some(last)) = (recovered.get(recovered.len() / 2), recovered.last()) {
+            let [middle, last] = [*middle, *last].map(|n| n as f64 / 1000.0);
+            let _ = writeln!(
+                text,
+                "The domain was ready again after {middle:.1} µs in the middle, {last:.1} µs at most.\n"
+            );
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! One fault, natively and fenced: built, run, and what became of it.
+//! One fault, natively, fenced and with rights to words: built, run, and what became of it.
 
 use crate::kinds::Mutation;
 use crate::subject::{REQUESTS, Subject, Way};
@@ -21,6 +21,8 @@ pub enum Outcome {
     Wrong,
     /// A call ended with a fault or limit, and the host served on.
     Contained,
+    /// The same, because it had no right to a word of the host's.
+    Denied,
     /// The host's own data was changed.
     Harmed,
     /// The host was killed.
@@ -32,11 +34,12 @@ pub enum Outcome {
 }
 
 /// All outcomes.
-pub const OUTCOMES: [Outcome; 8] = [
+pub const OUTCOMES: [Outcome; 9] = [
     Outcome::None,
     Outcome::Error,
     Outcome::Wrong,
     Outcome::Contained,
+    Outcome::Denied,
     Outcome::Harmed,
     Outcome::Crashed,
     Outcome::Hung,
@@ -51,6 +54,7 @@ impl Outcome {
             Outcome::Error => "error",
             Outcome::Wrong => "wrong answer",
             Outcome::Contained => "contained, host goes on",
+            Outcome::Denied => "caught by rights to words, host goes on",
             Outcome::Harmed => "host's data changed",
             Outcome::Crashed => "host crashed",
             Outcome::Hung => "host hung",
@@ -89,6 +93,8 @@ pub struct Trial {
     pub native: Told,
     /// Behind the fence.
     pub fenced: Told,
+    /// With rights to words; not in results of earlier versions.
+    pub words: Option<Told>,
 }
 
 /// Seconds of processor time that a host may take: a hundred times what it does without a fault.
@@ -100,7 +106,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 ///
 /// # Errors
 /// What has nothing to do with the fault.
-pub fn run(subject: &Subject, mutation: &Mutation, directory: &Path) -> Result<Option<[Told; 2]>, String> {
+pub fn run(subject: &Subject, mutation: &Mutation, directory: &Path) -> Result<Option<[Told; 3]>, String> {
     let unit = subject
         .units
         .iter()
@@ -120,12 +126,15 @@ pub fn run(subject: &Subject, mutation: &Mutation, directory: &Path) -> Result<O
         Ok::<_, String>(Told { whole, ..told })
     };
     let native = serve(&program, Way::Native)?;
-    let fenced = match build(Way::Fenced) {
-        Ok(module) => serve(&module, Way::Fenced)?,
-        Err(why) => refused(why.lines().last().unwrap_or_default()),
+    let behind = |way| match build(way) {
+        Ok(module) => serve(&module, way),
+        Err(why) => Ok(refused(why.lines().last().unwrap_or_default())),
     };
-    Ok(Some([native, fenced]))
+    Ok(Some([native, behind(Way::Fenced)?, behind(Way::Words)?]))
 }
+
+/// What the message of a denied access has.
+const DENIED: &str = "without the right to it";
 
 fn refused(why: &str) -> Told {
     Told {
@@ -203,6 +212,7 @@ fn judge(text: &str, status: Option<ExitStatus>) -> Told {
         (false, _) if has("refused") => Outcome::Refused,
         (false, _) => Outcome::Crashed,
         (true, _) if !text.contains("heap ok\n") => Outcome::Harmed,
+        (true, _) if first("fault ").is_some_and(|f| f.contains(DENIED)) => Outcome::Denied,
         (true, _) if has("fault") => Outcome::Contained,
         (true, _) if has("wrong") => Outcome::Wrong,
         (true, _) if has("error") => Outcome::Error,
@@ -245,6 +255,12 @@ mod tests {
             (fault.outcome, fault.recovered, fault.propagated),
             (Outcome::Contained, vec![12], false)
         );
+        let denied = good.replacen(
+            "ok\n",
+            "fault m.rf: read without the right to it at 0x10 in f\n",
+            1,
+        );
+        assert_eq!(told(&format!("{denied}heap ok\nend\n"), 0), Outcome::Denied);
         assert_eq!(judge("", None).outcome, Outcome::Hung);
         assert_eq!(told("refused no\n", 3 << 8), Outcome::Refused);
     }

@@ -1,5 +1,6 @@
 /* The host of the laboratory: serves requests by a subject, natively (linked with it) or fenced (-DFENCED, a module), and
- * tells what became of each.
+ * tells what became of each. With -DWORDS also, the module works on the host's own objects: it may read the input and write the
+ * answer, and the host's own data lies beside them.
  *
  *   host INPUT EXPECTED IMAGE REQUESTS [MODULE]
  *   host INPUT EXPECTED IMAGE check               only natively: exits with 0 if the storage is whole
@@ -127,6 +128,44 @@ int lab_write(unsigned long at, const void *from, unsigned long size)
 }
 #endif
 
+#ifdef WORDS
+static rf_arena *arena;
+
+static void *room(size_t size)
+{
+    return rf_arena_alloc(arena, NULL, size);
+}
+
+/* A domain for the module; the host and it have the arena. */
+static rf_domain *load(const char *path, rf_domain_options *options)
+{
+    rf_module *module = NULL;
+    rf_domain *domain = NULL;
+
+    options->arena = arena;
+    if (rf_module_create(path, RF_LOAD_ALLOW_WORDS, &module) != RF_OK || rf_domain_create(module, options, &domain) != RF_OK)
+        return NULL;
+    return domain;
+}
+
+/* Calls `lab_work` with rights to its objects, which end with the call. */
+static long work_by_words(rf_domain *domain, unsigned request, void *given, size_t size, void *out)
+{
+    rf_value arguments[] = {rf_value_u32(request), rf_value_ptr(given), rf_value_i64((int64_t)size), rf_value_ptr(out), rf_value_i64(ROOM)};
+    rf_value result = rf_value_i64(-1);
+    int ok = rf_arena_give(arena, NULL, domain, given, (size + 3) & ~(size_t)3, RF_RIGHTS_READ) == RF_OK &&
+             rf_arena_give(arena, NULL, domain, out, ROOM, RF_RIGHTS_WRITE) == RF_OK &&
+             rf_domain_call(domain, "lab_work", arguments, 5, &result) == RF_OK;
+
+    return ok ? (long)result.as.i64 : -1;
+}
+#else
+static void *room(size_t size)
+{
+    return malloc(size);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     size_t input_size, expected_size = 0, at = 0;
@@ -155,9 +194,17 @@ int main(int argc, char **argv)
             die(argv[3]);
         close(fd);
     }
+#ifdef WORDS
+    if (rf_arena_create((size_t)64 << 20, 0, &arena) != RF_OK)
+        return printf("refused %s\n", rf_error()->message), 3;
+    unsigned char *given = room(input_size + 3), *answer = room(ROOM);
+    if (!given || !answer)
+        die("arena");
+    memcpy(given, input, input_size);
+#endif
     /* The host's own data, where a stray store finds it. */
     for (int i = 0; i < BLOCKS; i++)
-        if (!(blocks[i] = malloc(BLOCK)))
+        if (!(blocks[i] = room(BLOCK)))
             die("malloc");
         else
             memset(blocks[i], i, BLOCK);
@@ -175,6 +222,11 @@ int main(int argc, char **argv)
     options.import_count = 2;
     options.time_limit = 2000000000;
     options.memory_limit = 256 << 20;
+#ifdef WORDS
+    domain = argc > 5 ? load(argv[5], &options) : NULL;
+    if (!domain)
+        return printf("refused %s\n", rf_error() ? rf_error()->message : "no module"), 3;
+#else
     void *module = argc > 5 ? rf_dlopen_with(argv[5], 0, &options) : NULL;
     domain = module ? rf_dldomain(module) : NULL;
     long (*work)(unsigned, const void *, long, void *, long) =
@@ -184,6 +236,7 @@ int main(int argc, char **argv)
     unsigned char *answer = malloc(ROOM);
     if (!answer)
         die("malloc");
+#endif
 #else
     unsigned char *given = malloc(input_size), *answer = malloc(ROOM);
     if (!given || !answer)
@@ -195,7 +248,18 @@ int main(int argc, char **argv)
         const char *fault = NULL;
         char text[200];
         long n = -1;
-#ifdef FENCED
+#ifdef WORDS
+        n = work_by_words(domain, request, given, input_size, answer);
+        if (rf_error()) {
+            snprintf(text, sizeof text, "%s", rf_error()->message);
+            fault = text;
+            n = -1;
+        } else if (n > ROOM) {
+            n = -1;
+        }
+        /* The host looks at the answer when nobody else may change it. */
+        rf_arena_revoke(arena, NULL, answer, ROOM);
+#elif defined FENCED
         void *given = rf_memory_alloc(domain, input_size + 1), *out = rf_memory_alloc(domain, ROOM);
 
         if (!given || !out || rf_memory_write(domain, given, input, input_size) != RF_OK) {
@@ -236,10 +300,12 @@ int main(int argc, char **argv)
 #ifdef FENCED
         struct timespec begin, end;
         rf_error_clear();
+#ifndef WORDS
         if (!fault) {
             rf_memory_free(domain, given);
             rf_memory_free(domain, out);
         }
+#endif
         clock_gettime(CLOCK_MONOTONIC, &begin);
         if (fault && rf_domain_reset(domain) != RF_OK)
             return printf("lost %s\n", rf_error()->message), 4;
