@@ -74,6 +74,32 @@ fn built_in_functions_are_called() {
     assert_eq!(machine.run(text, "test", [5, 6]), Outcome::Value(11_322));
 }
 
+/// E-code has the type `boolean`. Texts that define it, or something else of that name, mean their own.
+#[test]
+fn e_code_has_a_type_more_than_c() {
+    let machine = Machine::new();
+    let text = "
+        struct image { unsigned char *pixels; int width; boolean grey; };
+        static boolean seen;
+        boolean is_dark(boolean before, int value) { boolean dark = value; return dark || before; }
+        long test(long a, long b) {
+            struct image image = { (unsigned char *)0, 3, 7 };
+            int i;
+            for (i = 0; i < 3; i++) { boolean now = a; if (now) seen = 1; }
+            return is_dark(0, 256) + image.grey * 10 + (boolean)a * 100 + sizeof(boolean) * 1000 + seen * 10000;
+        }
+    ";
+    assert_eq!(machine.run(text, "test", [5, 6]), Outcome::Value(11_111));
+    for own in [
+        "typedef int boolean; long test(long a, long b) { boolean x = a; return x * 10 + sizeof(boolean); }",
+        "typedef enum { NO, YES = 50 } boolean; long test(long a, long b) { boolean x = YES; return x + sizeof x; }",
+        "static int boolean = 54; long test(long a, long b) { return boolean; }",
+        "long test(long a, long boolean) { struct s { int boolean; } s = { 48 }; return s.boolean + boolean; }",
+    ] {
+        assert_eq!(machine.run(own, "test", [5, 6]), Outcome::Value(54), "{own}");
+    }
+}
+
 #[test]
 fn mistakes_end_the_call_only() {
     let machine = Machine::new();

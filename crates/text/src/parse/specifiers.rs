@@ -63,8 +63,17 @@ impl Parser<'_> {
                         && sym != lex::UNSUPPORTED_ASM
                         && sym != lex::UNSUPPORTED_ASM2)
             }
-            Kind::Name(sym) => matches!(self.find(sym, false).map(|b| b.name), Some(Name::Typedef(_))),
+            Kind::Name(sym) => self.type_named(sym).is_some(),
             _ => false,
+        }
+    }
+
+    /// The type that a name stands for. `boolean` is one in E-code, unless the text says what it is.
+    fn type_named(&self, sym: Sym) -> Option<Ty> {
+        match self.find(sym, false).map(|b| b.name) {
+            Some(Name::Typedef(ty)) => Some(ty),
+            Some(_) => None,
+            None => (self.spell(sym) == "boolean").then_some(Ty::BOOL),
         }
     }
 
@@ -109,8 +118,8 @@ impl Parser<'_> {
                     continue;
                 }
                 lex::FIRST_UNSUPPORTED..lex::KEYWORDS => return Err(self.unsupported_word(sym)),
-                _ => match self.find(sym, false).map(|b| b.name) {
-                    Some(Name::Typedef(ty)) if other.is_none() && !words.any() => other = Some(ty),
+                _ => match self.type_named(sym) {
+                    Some(ty) if other.is_none() && !words.any() => other = Some(ty),
                     _ => break,
                 },
             }
