@@ -64,6 +64,15 @@ generate() {
     cp "$src/pcre2/src/pcre2_chartables.c.dist" "$out/generated/pcre2_chartables.c"
 }
 
+# Puts together what requests run (stock/often.txt, from profiles): each page of code that one touches costs.
+gather() {
+    local name object
+    local -a words=()
+
+    while read -r name; do words+=(--rename-section ".text.$name=.text.hot.$name"); done <"$here/stock/often.txt"
+    for object in "$out"/objects/*.o; do objcopy "${words[@]}" "$object"; done
+}
+
 # What looks at requests: modules, and what of the library does it for them.
 compile_watched() { # SOURCE OBJECT FLAGS...
     local source=$1 object=$2
@@ -88,7 +97,7 @@ build_library() {
     generate
     for part in "${parts[@]/#/$src/}" "$out/generated/pcre2_chartables.c"; do
         object=$out/objects/$(basename "$part" .c).o
-        if is_newer "$object" "$ringfence" "$here/stock.sh"; then continue; fi
+        if is_newer "$object" "$ringfence" "$here/stock.sh" "$here/stock/often.txt"; then continue; fi
         if [[ $part == */server/util*.c || $part == */apr_uri.c ]]; then
             compile_watched "$part" "$object" "${flags[@]}" "${library[@]}" "${includes[@]}"
             continue
@@ -98,7 +107,7 @@ build_library() {
     for part in "$here"/stock/*.c; do
         object=$out/objects/$(basename "$part" .c).o
         flag=-Wall
-        if is_newer "$object" "$ringfence" "$here/stock.sh" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
+        if is_newer "$object" "$ringfence" "$here/stock.sh" "$here/stock/often.txt" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
         # They include sources of APR's.
         if [[ $part == */table.c || $part == */pool.c || $part == */expression.c ]]; then flag=-w; fi
         if [[ $part == */core.c || $part == */server.c || $part == */system.c || $part == */provider.c || $part == */expression.c ]]; then
@@ -108,6 +117,7 @@ build_library() {
         "$ringfence" cc "${flags[@]/-w/$flag}" -fvisibility=hidden "${includes[@]}" -c "$part" -o "$object"
     done
     if is_newer "$out/libstock.a" "$out"/objects/*.o; then return; fi
+    gather
     rm -f "$out/libstock.a"
     find "$out/objects" -name '*.o' ! -name enter.o -print0 | xargs -0 ar rcs "$out/libstock.a"
 }

@@ -44,9 +44,10 @@ static uint64_t leave(entry *e, stock_pack *p)
     memcpy(p->bytes + 8, &length, 8);
     stock_entry = e->up;
     stock_pack_end(answer);
-    *answer = *p;
     if (p->bytes == p->first)
-        answer->bytes = answer->first;
+        memcpy(answer->first, p->first, p->length);
+    else
+        answer->bytes = p->bytes;
     return (uint64_t)(uintptr_t)answer->bytes;
 }
 
@@ -78,7 +79,11 @@ OFTEN RF_EXPORT uint64_t stock_run(uint64_t hook, uintptr_t function, uint64_t s
     e.t = stock_take_request(slot, record, level & (STOCK_WATCHED - 1));
     e.pool = e.t->pool;
     stock_entry = &e;
+    if (e.observed)
+        stock_watch(1);
     result = stock_call_hook((stock_hook)hook, function, &e.t->r);
+    if (e.observed)
+        stock_watch(-1);
     if (e.observed || stock_has_changed(e.t) || result != (int16_t)result)
         return tell(&e, result);
     stock_entry = e.up;

@@ -94,6 +94,7 @@ uint64_t stock_flags(const entry *e);
 
 /* observe.c */
 extern int stock_remembers;
+void stock_watch(int change);
 void stock_looks_further(void);
 
 /* pool.c */

@@ -10,6 +10,14 @@ int stock_remembers;
 
 enum { STACK = 1 << 20 };
 
+/* How many calls are watched now: most of the time none, and loads cost a look at this. */
+static int watched;
+
+void stock_watch(int change)
+{
+    __atomic_fetch_add(&watched, change, __ATOMIC_RELAXED);
+}
+
 /* More than fields of the request: its tables, its connection, what the module has for it, files, the time, a question. */
 void stock_looks_further(void)
 {
@@ -19,9 +27,12 @@ void stock_looks_further(void)
 
 static void looks(const void *at, size_t size)
 {
-    entry *e = stock_entry;
+    entry *e;
     size_t from;
 
+    if (__builtin_expect(!__atomic_load_n(&watched, __ATOMIC_RELAXED), 1))
+        return;
+    e = stock_entry;
     if (!e || !e->observed || e->further || !stock_in_twins(at))
         return;
     from = (size_t)((const char *)at - (const char *)&e->t->r);
@@ -51,17 +62,22 @@ static int passes(const entry *e, const void *at)
 
 static void changes(const void *at)
 {
-    entry *e = stock_entry;
     char here;
+    entry *e;
 
     /* The stack grows down: what is above is of those that called. */
-    if (!e || !e->t || (uintptr_t)at - (uintptr_t)&here < STACK || at == (const void *)&errno)
+    if ((uintptr_t)at - (uintptr_t)&here < STACK)
+        return;
+    e = stock_entry;
+    if (!e || !e->t)
         return;
     if (stock_in_twins(at)) {
         if ((size_t)((const char *)at - (const char *)&e->t->r) >= sizeof e->t->r)
             e->further = 1;
         return;
     }
+    if (at == (const void *)&errno)
+        return;
     e->further = 1;
     if (!stock_remembers && !passes(e, at))
         stock_remembers = 1;
