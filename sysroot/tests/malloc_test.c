@@ -121,6 +121,35 @@ static void *work(void *argument)
 	return NULL;
 }
 
+/* What is allocated in a row lies in a row, though what was there before was freed in any order. */
+static void in_a_row(void)
+{
+	enum { BLOCKS = 100000, SIZE = 48 };
+	static char *block[BLOCKS];
+	uint64_t random = 7;
+	int near = 0;
+	for (int i = 0; i < BLOCKS; i++)
+		block[i] = t_malloc(SIZE);
+	for (int i = BLOCKS; i > 0; i--) {
+		random = random * 6364136223846793005 + 1442695040888963407;
+		int at = (int)((random >> 33) % (uint64_t)i);
+		t_free(block[at]);
+		block[at] = block[i - 1];
+	}
+	for (int i = 0; i < BLOCKS; i++) {
+		block[i] = t_malloc(SIZE);
+		*(int *)block[i] = i;
+		near += i && (uintptr_t)block[i] - (uintptr_t)block[i - 1] < 256;
+	}
+	for (int i = 0; i < BLOCKS; i++) {
+		if (*(int *)block[i] != i)
+			fail("a block was given twice");
+		t_free(block[i]);
+	}
+	if (near < BLOCKS / 10 * 9)
+		fail("blocks lie apart");
+}
+
 int main(void)
 {
 	char *p = mmap(NULL, 2ul << 32, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -131,6 +160,7 @@ int main(void)
 	window = (char *)(((uintptr_t)p + 0xFFFFFFFF) & -(uintptr_t)0x100000000);
 	*(char **)0x10000 = window;
 	heap = window + 0x40000000;
+	in_a_row();
 	for (int round = 0; round < 2; round++) {
 		libc.need_locks = round;
 		pthread_t threads[4];

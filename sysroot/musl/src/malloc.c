@@ -2,8 +2,9 @@
  *
  * Memory comes in units of 64 KiB. A unit holds blocks of one size class, or is part of a run of units for one
  * large block; a table beside the heap tells which, so blocks have no headers. Every lane has a cache of free blocks by
- * class; what is too many goes to the shared lists, under a lock. Freed runs merge with their neighbours and
- * are used again; nothing is given back to the runtime. */
+ * class; what is too many goes back to the blocks' units, under a lock, and comes from there again unit by unit, in order of
+ * address: what a program allocates together lies together, in whatever order it has freed before. Freed runs merge with their
+ * neighbours and are used again; nothing is given back to the runtime. */
 #include "atomic.h"
 #include "libc.h"
 #include "lock.h"
@@ -32,8 +33,9 @@ typedef struct block {
 enum { FOREIGN = 0, SMALL, LARGE, FREE, FREE_END };
 typedef struct {
 	uint8_t kind, class;
-	uint16_t length;     /* LARGE, FREE, FREE_END: units */
-	uint16_t prev, next; /* FREE: in its bin, as unit numbers; 0 ends the list */
+	uint16_t length;     /* LARGE, FREE, FREE_END: units; SMALL: free blocks that no cache has */
+	uint16_t prev, next; /* FREE: in its bin, as unit numbers; 0 ends the list. SMALL with such blocks: the first
+	                        one's offset by 16, and the next unit of its class that has some */
 } unit;
 
 typedef struct {
@@ -45,7 +47,7 @@ typedef struct {
 /* Entry 0 ends lists: the unit at HEAP_START itself is not used. */
 static unit units[UNITS];
 static uint16_t bins[BINS];
-static block *shared[CLASSES];
+static uint16_t partial[CLASSES]; /* SMALL units with free blocks that no cache has */
 static unsigned grow = GROW_MIN;
 static volatile int lock[1];
 
@@ -170,6 +172,24 @@ static unsigned take(unsigned length)
 
 /* --- small blocks --------------------------------------------------------------------------------------------- */
 
+/* A unit's blocks in order of address. */
+static block *sorted(char *start, block *b)
+{
+	uint64_t set[UNIT / 16 / 64] = {0};
+	block *first = NULL, **link = &first;
+	for (; b; b = b->next) {
+		unsigned at = (unsigned)((char *)b - start) / 16;
+		set[at / 64] |= (uint64_t)1 << at % 64;
+	}
+	for (unsigned i = 0; i < UNIT / 16 / 64; i++)
+		for (uint64_t rest = set[i]; rest; rest &= rest - 1) {
+			*link = (block *)(start + (i * 64 + (unsigned)__builtin_ctzl(rest)) * 16);
+			link = &(*link)->next;
+		}
+	*link = NULL;
+	return first;
+}
+
 static __attribute__((noinline)) void *refill(cache *c, unsigned class)
 {
 	size_t size = class_size(class);
@@ -179,20 +199,24 @@ static __attribute__((noinline)) void *refill(cache *c, unsigned class)
 		return p;
 	}
 	LOCK(lock);
-	block *b = shared[class];
-	if (b) {
-		/* A few at a time: the others may want some. */
-		block *last = b;
-		unsigned n = 1;
-		while (last->next && n < CACHE_BYTES / 2 / size) {
-			last = last->next;
-			n++;
+	unsigned some = partial[class];
+	if (some) {
+		unit *e = &units[some];
+		unsigned n = e->length;
+		char *start = address(some);
+		block *b = (block *)(start + e->prev * 16u);
+		partial[class] = e->next;
+		e->length = 0;
+		UNLOCK(lock);
+		if (n == UNIT / size) { /* as good as new */
+			c->bump[class] = start + size;
+			c->end[class] = start + n * size;
+			return start;
 		}
-		shared[class] = last->next;
-		last->next = NULL;
+		if (n > 2)
+			b = sorted(start, b);
 		c->list[class] = b->next;
 		c->count[class] = (uint16_t)(n - 1);
-		UNLOCK(lock);
 		return b;
 	}
 	unsigned u = take(1);
@@ -212,14 +236,23 @@ static __attribute__((noinline)) void *refill(cache *c, unsigned class)
 static __attribute__((noinline)) void spill(cache *c, unsigned class)
 {
 	unsigned n = c->count[class] / 2;
-	block *first = c->list[class], *last = first;
-	for (unsigned i = 1; i < n; i++)
-		last = last->next;
+	block *b = c->list[class];
 	LOCK(lock);
-	c->list[class] = last->next;
-	last->next = shared[class];
-	shared[class] = first;
+	for (unsigned i = 0; i < n; i++) {
+		block *next = b->next;
+		unsigned u = unit_of(b), offset = (uint32_t)(uintptr_t)b & (UNIT - 1);
+		unit *e = &units[u];
+		if (!e->length) {
+			e->next = partial[class];
+			partial[class] = (uint16_t)u;
+		}
+		b->next = e->length ? (block *)((char *)b - offset + e->prev * 16u) : NULL;
+		e->prev = (uint16_t)(offset / 16);
+		e->length++;
+		b = next;
+	}
 	UNLOCK(lock);
+	c->list[class] = b;
 	c->count[class] = (uint16_t)(c->count[class] - n);
 }
 
@@ -362,9 +395,7 @@ void __libc_free(void *p)
 	block *b = p;
 	b->next = c->list[class];
 	c->list[class] = b;
-	if (++c->count[class] > 8 && c->count[class] * class_size(class) > CACHE_BYTES * 2 && libc.need_locks)
-		spill(c, class);
-	else if (c->count[class] == UINT16_MAX)
+	if (++c->count[class] > 8 && c->count[class] * class_size(class) > CACHE_BYTES * 2)
 		spill(c, class);
 }
 
