@@ -158,6 +158,7 @@ test-httpd: build ## The tests of Apache's module mod_fenced, on private servers
 	@scripts/setup.sh httpd
 	@integrations/httpd/test/run.sh
 	@integrations/httpd/test/stock.sh
+	@integrations/httpd/test/page.sh
 
 .PHONY: bench-httpd
 bench-httpd: build ## What a page costs: fenced beside static files, plain modules, FastCGI and CGI; and what faults cost others

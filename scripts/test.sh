@@ -206,10 +206,12 @@ if needs pg_config postgresql postgresql-interrupts postgresql-clusters postgres
     fi
 fi
 # pages of Apache, on servers of its own
-if needs apxs httpd httpd-stock httpd-package; then
+if needs apxs httpd httpd-stock httpd-page httpd-package; then
     step httpd integrations/httpd/test/run.sh
     step httpd-stock integrations/httpd/test/stock.sh
+    if needs chromium httpd-page; then step httpd-page integrations/httpd/test/page.sh; fi
     if needs dpkg-deb httpd-package; then step httpd-package integrations/httpd/test/package.sh; fi
+    if ((soak)); then step httpd-soak integrations/httpd/soak.py; fi
 fi
 # functions from text, and packet filters over real captures and as people meet them
 if ((soak)); then

@@ -24,7 +24,7 @@ typedef enum { MF_HANDLER, MF_PROGRAM } mf_kind;
 
 /* What became of a module's requests, in all processes of the server. In shared memory: changed with atomic additions. */
 typedef struct mf_counters {
-    apr_uint64_t requests, faults, time_faults, memory_faults;
+    apr_uint64_t started, requests, faults, time_faults, memory_faults; /* begun, and ended */
     apr_uint64_t nanoseconds, most_nanoseconds; /* in the module, its waits for clients left out */
     apr_uint64_t received, sent;                /* bytes of bodies */
     apr_int64_t domains;                        /* there are */

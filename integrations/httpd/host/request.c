@@ -175,6 +175,7 @@ static int run(mf_request *q, rf_status *status)
     at = give(q, &own);
     *status = at ? RF_OK : rf_error()->status;
     if (at) {
+        __atomic_fetch_add(&q->module->counters->started, 1, __ATOMIC_RELAXED);
         q->domain->request = q;
         result = q->domain->serve((const void *)(apr_uintptr_t)at);
         *status = rf_call_status();

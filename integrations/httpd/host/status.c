@@ -56,8 +56,9 @@ static void print_auto(request_rec *r)
                    m->name, c->nanoseconds, m->name, c->most_nanoseconds, m->name, c->received, m->name, c->sent);
         ap_rprintf(r,
                    "fenced.%s.domains: %" APR_INT64_T_FMT "\nfenced.%s.most_memory: %" APR_UINT64_T_FMT
-                   "\nfenced.%s.log_left_out: %" APR_UINT64_T_FMT "\n",
-                   m->name, c->domains, m->name, c->most_memory, m->name, c->log_left_out);
+                   "\nfenced.%s.log_left_out: %" APR_UINT64_T_FMT "\nfenced.%s.started: %" APR_UINT64_T_FMT "\n",
+                   m->name, c->domains, m->name, c->most_memory, m->name, c->log_left_out,
+                   m->name, c->started);
     }
     print_stock_auto(r);
 }

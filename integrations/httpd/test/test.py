@@ -10,6 +10,7 @@ import http.client
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -498,6 +499,8 @@ def http_2(server):
     body = os.urandom(300000)
     equal(curl("--data-binary", "@-", f"{url}/page/echo", input=body), body + b"2 200")
     equal(curl(f"{url}/page/crash", "--output", "/dev/null"), b"2 500")
+    trailed = curl(f"{url}/page/trailer", "--dump-header", "-")
+    expect(b"refused 4\n" in trailed and b"x-sum: 77" in trailed.partition(b"refused 4\n")[2].lower(), trailed)
 
 
 def graceful_restarts(server):
@@ -546,6 +549,90 @@ def children_of_one_request(server):
         equal(get(server, "/page/crash").status, 500)
 
 
+def signals_in_every_state(server):
+    """Sent to the first process and to those that serve, while pages wait, run, read and write."""
+    states = {
+        "idle": None,
+        "runs": close(b"/short/spin"),
+        "reads": close(b"/page/echo", b"Content-Length: 100000\r\n", b"POST") + b"a part",
+        "writes": close(b"/page/fill?20000000"),
+    }
+
+    def calls():
+        """A process that is about to end may close the connection first."""
+        for _ in range(100):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return int(re.search(r"fenced\.page\.started: (\d+)", get(server, "/fenced-status?auto").text)[1])
+            time.sleep(0.05)
+        raise AssertionError("no answer")
+
+    def restarts():
+        return server.log().count("resuming normal operations")
+
+    def answers():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return get(server, "/page/mark?own", X_Mark="own").text == "was '' heap '' own 'own' 'own'\n"
+        return False
+
+    # Before that a signal ends the server, as it ends any that has not set its handlers.
+    wait("a server that takes signals", lambda: restarts() > 0)
+    for to, number in [("first", signal.SIGHUP), ("first", signal.SIGUSR1), ("first", signal.SIGURG), ("all", signal.SIGTERM),
+                       ("all", signal.SIGURG), ("all", signal.SIGUSR1), ("all", signal.SIGSEGV), ("all", signal.SIGKILL)]:
+        for state, request in states.items():
+            with contextlib.ExitStack() as stack:
+                if request:
+                    before = calls()
+                    s = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=120))
+                    s.sendall(request)
+                    wait(f"a page that {state}", lambda before=before: calls() > before)
+                then = restarts()
+                for pid in [server.pid()] if to == "first" else server.children():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                if to == "first" and number in (signal.SIGHUP, signal.SIGUSR1):
+                    wait("a restart", lambda then=then: restarts() > then)
+                wait(f"an answer after {number} to {to} that {state}", answers)
+    os.kill(server.pid(), 0)
+
+
+def processes_of_another_user(server):
+    """Root's server serves as a user that may not look at its own page tables, and goes on after faults."""
+    if os.geteuid() != 0:
+        print("skipped: only root's servers change their user")
+        expect(os.environ.get("CI") != "true", "CI has to run this as root")
+        return
+
+    def changed():
+        # One that has just been made has not yet.
+        users = [re.search(r"^Uid:(.*)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)[1].split() for pid in server.children()]
+        return users and not any("0" in one for one in users)
+
+    wait("other users", changed)
+    requests_do_not_see_each_other(server)
+    equal(get(server, "/page/crash").status, 500)
+    requests_do_not_see_each_other(server)
+
+
+def in_a_root_of_its_own():
+    """ChrootDir: modules were opened before, directories are those of the new root."""
+    if os.geteuid() != 0:
+        print("skipped: only root may change its root")
+        expect(os.environ.get("CI") != "true", "CI has to run this as root")
+        return
+    server = files(Server("jail", "event", CONFIG + 'ChrootDir "{dir}/jail"\n'))
+    inside = server.dir / "jail" / str(server.dir).lstrip("/")
+    for name in ("docs", "writable"):
+        (inside / name).mkdir(parents=True)
+    (inside / "docs/file.txt").write_text("from the jail\n")
+    with server:
+        equal(get(server, "/page/inner/file").text, "from the jail\n not written\n")
+        equal(get(server, "/page/inner/send?file.txt").text, "from the jail\n")
+        for _ in range(3):
+            equal(get(server, "/page/crash").status, 500)
+            equal(get(server, "/page/count").text, "served 1, started 1\n")
+        requests_do_not_see_each_other(server)
+
+
 def wrong_configurations():
     """What configtest says."""
     out = Server("wrong", "event", "").out
@@ -562,6 +649,7 @@ def wrong_configurations():
         ("FencedModule a {out}/text.rf", "make the file with fenced-cc"),
         ("FencedModule a {out}/damaged.rf", "make it again with fenced-cc|make the file with fenced-cc"),
         ("FencedModule a {out}/modules/none.rf", "has no function fenced_handle"),
+        ("FencedModule a {out}/modules/integrity.rf", r"confines stores only \(--isolation=integrity\)"),
         ("FencedModule a {out}/modules/needs.rf", "needs the function nobody_has"),
         ("FencedModule a {out}/modules/page.rf\nFencedModule a {out}/modules/page.rf", "there is one of that name"),
         ("FencedModule a/b {out}/modules/page.rf", "letters, digits"),
@@ -612,9 +700,14 @@ def main():
                 print(one.log()[-3000:])
 
     attempt("wrong_configurations", wrong_configurations)
+    attempt("in_a_root_of_its_own", in_a_root_of_its_own)
+    if not wanted or any(w in "signals_in_every_state" for w in wanted):
+        for mpm in ("event", "prefork"):
+            with files(Server("signals", mpm, CONFIG)) as server:
+                attempt(f"{mpm}: signals_in_every_state", signals_in_every_state, server)
     one_each = "StartServers 2\nServerLimit 8\nMaxRequestWorkers 8\nMaxConnectionsPerChild 1"
-    for name, mpm, size, tests in (("event", "event", None, [*TESTS, http_2, graceful_restarts]),
-                                   ("prefork", "prefork", None, [*TESTS, graceful_restarts]),
+    for name, mpm, size, tests in (("event", "event", None, [*TESTS, http_2, processes_of_another_user, graceful_restarts]),
+                                   ("prefork", "prefork", None, [*TESTS, processes_of_another_user, graceful_restarts]),
                                    ("once", "prefork", one_each, [children_of_one_request])):
         if wanted and not any(w in f"{name}: {f.__name__}" for f in tests for w in wanted):
             continue
