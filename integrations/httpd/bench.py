@@ -4,7 +4,7 @@
   bench.py [--rounds N] [--requests N] [--mpm NAME] [--fire-only | --pages-only]
 
 Starts servers of its own (server.py). Rounds are interleaved; of processor times the least is told, of others the median. FastCGI is left
-out, visibly, if mod_fcgid or libfcgi is not installed.
+out, visibly, if mod_fcgid or libfcgi is not installed, and with it mod_proxy_fcgi.
 """
 
 import argparse
@@ -70,6 +70,13 @@ Alias /fcgi {out}/bench/loop
   Options +ExecCGI
 </Location>
 """
+PROXY = """
+LoadModule proxy_module {modules}/mod_proxy.so
+LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
+<Location /proxy>
+  ProxyPass fcgi://127.0.0.1:%d/ enablereuse=on max=1
+</Location>
+"""
 SERVER_SIZES = {
     "prefork": "StartServers 8\nMinSpareServers 8\nMaxSpareServers 8\nServerLimit 8\nMaxRequestWorkers 8",
     "event": "StartServers 1\nServerLimit 1\nThreadsPerChild 16\nMaxRequestWorkers 16\nMinSpareThreads 1\nMaxSpareThreads 16",
@@ -113,11 +120,24 @@ def processes(root):
     return found
 
 
+@contextlib.contextmanager
+def backends(program, count):
+    """Processes that answer by FastCGI on a port of their own, which mod_proxy_fcgi asks. The port, and their ids."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        running = [subprocess.Popen([program], stdin=listener) for _ in range(count)]
+        try:
+            yield listener.getsockname()[1], [one.pid for one in running]
+        finally:
+            for one in running:
+                one.terminate()
+                one.wait()
+
+
 def processor_time(server):
-    """Microseconds that the server has used, with all its processes: what the scheduler has counted for the living, and the coarser
+    """Microseconds that the server has used, with all its processes and those that it asks: what the scheduler has counted for the living, and the coarser
     figure of those that were waited for."""
     spent = 0.0
-    for pid in processes(server.pid()):
+    for pid in processes(server.pid()) + getattr(server, "others", []):
         with contextlib.suppress(OSError):
             fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             spent += sum(int(n) for n in fields[13:15]) * 1e6 / os.sysconf("SC_CLK_TCK")
@@ -142,12 +162,20 @@ def pages(mpm, rounds, requests, fastcgi):
               "the same, kept": "/kept?n={0}", "fenced CGI": "/program?n={0}"}
     if fastcgi:
         shapes["FastCGI"] = "/fcgi?n={0}"
+        shapes["mod_proxy_fcgi"] = "/proxy?n={0}"
     shapes["CGI"] = "/cgi?n={0}"
-    server = Server("bench-" + mpm, mpm, CONFIG + (FASTCGI if fastcgi else ""), SERVER_SIZES[mpm])
+    config, others = CONFIG, []
+    stack = contextlib.ExitStack()
+    if fastcgi:
+        # A process for each worker: each keeps one connection.
+        port, others = stack.enter_context(backends(pathlib.Path(tree("out")) / "bench/loop", 16))
+        config += FASTCGI + PROXY % port
+    server = Server("bench-" + mpm, mpm, config, SERVER_SIZES[mpm])
+    server.others = others
     for size in SIZES:
         (server.dir / f"docs/{size}.txt").write_bytes(b"x" * size)
     found = {}
-    with server:
+    with stack, server:
         for _ in range(rounds):
             for size in SIZES:
                 for shape, path in shapes.items():
