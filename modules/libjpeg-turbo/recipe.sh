@@ -29,8 +29,10 @@ prepare() { # what its CMake writes on this machine
 	local file with=
 	[ $simd = c ] || with='s/#cmakedefine WITH_SIMD/#define WITH_SIMD/'
 	[ ! -e "$gen/$simd" ] || [ "$here/$recipe/gas.py" -nt "$gen/$simd" ] || return 0
-	rm -rf "$gen" "$out/$recipe/native" "$out/$recipe/fenced" # nasm came or went, or gas.py has changed
-	mkdir -p "$gen"
+	if [ ! -e "$gen/$simd" ]; then # the first time, or nasm came or went
+		rm -rf "$gen" "$out/$recipe/native" "$out/$recipe/fenced"
+		mkdir -p "$gen"
+	fi
 	for file in "${bits12[@]}"; do
 		printf '#define BITS_IN_JSAMPLE 12\n#include "%s"\n' "$file" >"$gen/12-$file"
 	done
