@@ -27,7 +27,7 @@ long test(long a, long b)
 	full(v); for (unsigned char c = 0; c < 64; c++) bytes[c] = 0; h = h * 31 + sum();
 	full(v); for (i = 0; i < (b & 63); i++) bytes[i] = 0; h = h * 31 + sum() + i;
 	full(v); for (i = 0; i < 32; i++) { words[i] = 0; bytes[i] = 0; } h = h * 31 + sum() + i;
-	full(v); for (i = 0; i < 288; i++) bytes[(unsigned char)i] = 0; h = h * 31 + sum() + i;
+	full(v); for (i = 5; i < 293; i++) bytes[(unsigned char)i] = 0; h = h * 31 + sum() + i;
 	full(v); for (l = 0; l < 80; l++) words[(int)l] = 0; h = h * 31 + sum() + l;
 	full(v); for (i = 0; i < 32; i++) words[i] = 0, i += 0; h = h * 31 + sum() + i;
 	full(v); for (i = 0; i < 2; i++) { for (int k = 0; k < 24; k++) bytes[k] = 0; bytes[i] = 9; } h = h * 31 + sum();
