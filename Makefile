@@ -171,6 +171,12 @@ install-httpd: ## Install mod_fenced into the Apache of apxs (after `make instal
 	@scripts/setup.sh httpd
 	@integrations/httpd/install.sh "$(DESTDIR)" "$(PREFIX)"
 
+.PHONY: install-transcode
+install-transcode: build ## Install the image server with its module below PREFIX; DESTDIR is respected
+	@apps/transcode/build.sh
+	@$(CARGO) build --release --quiet -p ringfence-transcode -p ringfence-process
+	@apps/transcode/install.sh "$(RELEASE)" "$(DESTDIR)" "$(PREFIX)"
+
 .PHONY: deb-postgresql
 deb-postgresql: build ## Make a Debian package of the language plfenced: build/deb/postgresql-15-plfenced_VERSION_amd64.deb
 	@scripts/setup.sh postgresql

@@ -27,8 +27,9 @@ pub struct Options {
     /// A file with a line NAME:KEY for each client, so that no key stands on the command line
     #[arg(long, value_name = "FILE")]
     pub clients_file: Option<PathBuf>,
-    /// The module with decoders and encoders, from apps/transcode/build.sh
-    #[arg(long, value_name = "FILE", default_value = "build/transcode/pictures.rf")]
+    /// The module with decoders and encoders, from apps/transcode/build.sh; if not given, the one beside the program, in
+    /// ../lib/ringfence, or in build/transcode
+    #[arg(long, value_name = "FILE", default_value_os_t = installed_module(), hide_default_value = true)]
     pub module: PathBuf,
     /// What keeps decoders from the host: window, process or none. Functions come as text with `window` only
     #[arg(long, value_name = "NAME", default_value = "window", value_parser = backend)]
@@ -63,6 +64,17 @@ pub struct Options {
     /// How long others may keep a picture that was made (Cache-Control); 0s: they ask each time
     #[arg(long, value_name = "TIME", default_value = "60m", value_parser = time)]
     pub max_age: Duration,
+}
+
+/// The module where an installation has it, from the program's own place; where `build.sh` leaves it if there is none.
+fn installed_module() -> PathBuf {
+    let program = std::env::current_exe().and_then(std::fs::canonicalize);
+    let beside = program.ok().and_then(|p| p.parent().map(PathBuf::from));
+    beside
+        .iter()
+        .flat_map(|d| [d.join("pictures.rf"), d.join("../lib/ringfence/pictures.rf")])
+        .find(|p| p.exists())
+        .unwrap_or_else(|| PathBuf::from("build/transcode/pictures.rf"))
 }
 
 fn client(text: &str) -> Result<(String, String), String> {

@@ -10,3 +10,4 @@ apps/transcode/build.sh
 cargo test --quiet -p ringfence-transcode -- --include-ignored
 cargo build --release --quiet -p ringfence-transcode
 apps/transcode/test/page.sh "$release/ringfence-transcode"
+apps/transcode/test/install.sh "$release"

@@ -338,6 +338,75 @@ fn failing_functions_are_named() {
 
 #[test]
 #[ignore = "needs the module: apps/transcode/test/run.sh"]
+fn hostile_texts_are_refused() {
+    let directory = Directory::new();
+    let mut options = options(&directory);
+    let put = |server: &ringfence_transcode::Server, text: &str| {
+        send(server, "PUT", "/functions/f", ONE, text.as_bytes())
+    };
+    let begin = "int f(struct picture *p) { return ";
+    let line = format!("{begin}0{}; }}", "+1".repeat(5 << 20));
+    let server = start(&options);
+    put(&server, &line).told(413, "--text-limit");
+    for text in [
+        "int f(struct picture *p) { /* a comment that does not end".to_owned(),
+        format!("{begin}\"a string"),
+        format!("{begin}0;"),
+        format!("{begin}{}0{}; }}", "(".repeat(20_000), ")".repeat(20_000)),
+        format!(
+            "int f(struct picture *p) {}{}",
+            "{".repeat(20_000),
+            "}".repeat(20_000)
+        ),
+        format!("{begin}{}0; }}", "!".repeat(40_000)),
+        format!("{begin}room(p, 1, 2) != 0; }}"),
+        format!("{begin}nothing_of_that_name(p); }}"),
+        "\u{0}\u{1}\u{7f}".to_owned(),
+    ] {
+        put(&server, &text).told(422, "1:");
+        works(&server);
+    }
+    // Ten megabytes on a line, where so much is allowed.
+    options.text_limit = 32 << 20;
+    let server = start(&options);
+    let answer = put(&server, &line);
+    answer.told(422, "");
+    assert!(
+        answer.body.len() < 4096,
+        "{} bytes of messages",
+        answer.body.len()
+    );
+    works(&server);
+}
+
+#[test]
+#[ignore = "needs the module: apps/transcode/test/run.sh"]
+fn who_calls_a_deleted_function_is_told_so() {
+    let directory = Directory::new();
+    let server = start(&options(&directory));
+    let picture = encode(gradient(40, 30), ImageFormat::Png);
+    let inner = "int inner(struct picture *p) { p->pixels[0] = 9; return 0; }";
+    let outer = "int inner(struct picture *p); int outer(struct picture *p) { return inner(p); }";
+    let call = || send(&server, "POST", "/pictures?through=outer", ONE, &picture);
+    send(&server, "PUT", "/functions/inner", ONE, inner.as_bytes()).told(201, "");
+    send(&server, "PUT", "/functions/outer", ONE, outer.as_bytes()).told(201, "");
+    assert_eq!(call().status, 200);
+    send(&server, "DELETE", "/functions/inner", ONE, b"");
+    let answer = call();
+    assert!((400..600).contains(&answer.status), "{}", answer.status);
+    assert!(answer.text().contains("inner"), "{}", answer.text());
+    works(&server);
+    // It comes back when it is given again, after what it calls.
+    for (name, text) in [("inner", inner), ("outer", outer)] {
+        let path = format!("/functions/{name}");
+        let answer = send(&server, "PUT", &path, ONE, text.as_bytes());
+        assert!(answer.status < 300, "{}", answer.text());
+    }
+    assert_eq!(call().status, 200);
+}
+
+#[test]
+#[ignore = "needs the module: apps/transcode/test/run.sh"]
 fn failing_decoders_are_named() {
     let directory = Directory::new();
     let mut options = options(&directory);
