@@ -21,11 +21,7 @@ mkdir "$tree"
 chmod 755 "$tree"
 
 # What it is built against and stands beside is in the package ringfence.
-scripts/install.sh "$release" "$tree" /usr >/dev/null
-find "$tree" ! -type d | sort >"$work/ringfence"
-APXS=$apxs "$here/install.sh" "$tree" /usr >/dev/null
-comm -12 <(find "$tree" ! -type d | sort) "$work/ringfence" | xargs -d '\n' rm
-find "$tree" -depth -type d -empty -delete
+APXS=$apxs scripts/beside.sh "$release" "$tree" "$here/install.sh"
 strip --strip-debug "$tree$modules/mod_fenced.so"
 install -D -m 644 LICENSE-MIT "$tree/usr/share/doc/$name/copyright"
 install -D -m 644 -t "$tree/usr/share/doc/$name" docs/httpd.md

@@ -18,12 +18,7 @@ mkdir "$tree"
 chmod 755 "$tree"
 
 # What it is built against and stands beside is in the package ringfence.
-scripts/install.sh "$release" "$tree" /usr >/dev/null
-find "$tree" ! -type d | sort >"$work/ringfence"
-PG_CONFIG=$config "$here/install.sh" "$tree" /usr >/dev/null
-find "$tree" ! -type d | sort | comm -13 "$work/ringfence" - >"$work/ours"
-comm -23 <(find "$tree" ! -type d | sort) "$work/ours" | xargs -d '\n' rm
-find "$tree" -depth -type d -empty -delete
+PG_CONFIG=$config scripts/beside.sh "$release" "$tree" "$here/install.sh"
 strip --strip-debug "$tree$("$config" --pkglibdir)/plfenced.so"
 install -D -m 644 LICENSE-MIT "$tree/usr/share/doc/$name/copyright"
 install -D -m 644 -t "$tree/usr/share/doc/$name" docs/postgresql.md

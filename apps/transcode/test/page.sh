@@ -4,12 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 server=$1
-chromium=$(command -v chromium || true)
-if [[ -z $chromium ]]; then
-    echo "page: skipped, there is no chromium (scripts/setup.sh test installs it)"
-    [[ ${CI:-} != true ]]
-    exit
-fi
+passed=0 failed=0
+# shellcheck source=/dev/null
+source scripts/browser.sh
+needs_browser page
 
 work=$(mktemp -d)
 pid=
@@ -27,34 +25,16 @@ for _ in $(seq 200); do
 done
 [[ -n $address ]] || { cat "$work/log" && exit 1; }
 
-passed=0 failed=0
-# page WHAT ADDRESS PATTERN: the page's result has to match
-page() {
-    local text
-    # Virtual time: the browser goes on as soon as nothing is left to wait for.
-    HOME=$work timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
-        --virtual-time-budget=20000 --dump-dom "$address/$2" >"$work/dom" 2>"$work/browser" || true
-    text=$(python3 -c 'import re, sys, html; print(html.unescape("".join(re.findall(r"<output id=\"result\"[^>]*>(.*?)</output>", sys.stdin.read(), re.S))))' <"$work/dom")
-    if grep -qE "$3" <<<"$text"; then
-        passed=$((passed + 1))
-        echo "ok: $1: $text"
-    else
-        failed=$((failed + 1))
-        echo "FAIL: $1: the page says '$text', not $3"
-        tail -n 5 "$work/browser"
-    fi
-}
-
-page "a picture becomes smaller and grey" "?picture=whole.png&through=grey&width=400" \
+page "a picture becomes smaller and grey" "$address/?picture=whole.png&through=grey&width=400" \
     '^[0-9]+ bytes became [0-9]+, 400 × 100 pixels, in [0-9.]+ ms \(decode [0-9.]+ ms, function [0-9.]+ ms, encode [0-9.]+ ms\)$'
-page "another format" "?picture=whole.png&through=crop(0,0,50,60)&width=&format=webp" '50 × 60 pixels'
-page "a damaged picture" "?picture=cut.png&through=grey" '422 the picture ends too early|cannot show this picture'
-page "a function that is not there" "?picture=whole.png&through=nothing" '^404 there is no function nothing$'
-page "a text without a key" "?picture=whole.png&text=int%20f(struct%20picture%20*p)%20%7B%20return%200;%20%7D" '^401 functions are a client'
+page "another format" "$address/?picture=whole.png&through=crop(0,0,50,60)&width=&format=webp" '50 × 60 pixels'
+page "a damaged picture" "$address/?picture=cut.png&through=grey" '422 the picture ends too early|cannot show this picture'
+page "a function that is not there" "$address/?picture=whole.png&through=nothing" '^404 there is no function nothing$'
+page "a text without a key" "$address/?picture=whole.png&text=int%20f(struct%20picture%20*p)%20%7B%20return%200;%20%7D" '^401 functions are a client'
 page "a text that does not compile" \
-    "?picture=whole.png&text=int%20f(struct%20picture%20*p)%20%7B%20return%20q;%20%7D#key=page-test-key" '^422 1:35: error: unknown name .q.'
+    "$address/?picture=whole.png&text=int%20f(struct%20picture%20*p)%20%7B%20return%20q;%20%7D#key=page-test-key" '^422 1:35: error: unknown name .q.'
 page "a function that was typed in" \
-    "?picture=whole.png&width=&through=f&text=int%20f(struct%20picture%20*p)%20%7B%20p-%3Ewidth%20=%207;%20return%200;%20%7D#key=page-test-key" \
+    "$address/?picture=whole.png&width=&through=f&text=int%20f(struct%20picture%20*p)%20%7B%20p-%3Ewidth%20=%207;%20return%200;%20%7D#key=page-test-key" \
     ' 7 × 200 pixels'
 echo "page: $passed passed, $failed failed"
 ((failed == 0))
