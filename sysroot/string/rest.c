@@ -1,5 +1,9 @@
 /* The functions that are made of others. */
-#include "vec.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* A program may define any of these functions itself. */
+#define WEAK __attribute__((weak))
 
 void *memchr(const void *, int, size_t);
 void *memmove(void *, const void *, size_t);

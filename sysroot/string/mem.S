@@ -1,56 +1,16 @@
-/* memmove (and memcpy), memset and memcmp with vectors of 32 bytes, confined by hand: what a compiler makes of the same in C stores
- * through gs, once a cycle, and jumps to a common end. Accesses follow docs/verifier.md, rule 1: loads go through gs, groups of stores
- * through r14 and r11. n <= 32 needs SSE2 only; above, the words of the header page decide (vec.h).
- *
- * With RF_HEADER_SYMBOL the same unfenced, for tests. */
-
-#ifdef RF_HEADER_SYMBOL
-#define HEADER(offset) RF_HEADER_SYMBOL+offset(%rip)
-#define ABSOLUTE
-#define G(at, base) at(%r##base)
-#define GX(at, base, index) at(%r##base,%r##index)
-#define HOLD(base) movq %r##base, %r11
-#define HOLDX(at, base, index) leaq at(%r##base,%r##index), %r11
-#define H(at) at(%r11)
-#define REBUILD(base)
-#define MARKER
-#else
-#define HEADER(offset) %gs:0x10000+offset
-#define ABSOLUTE addr32
-#define G(at, base) %gs:at(%e##base)
-#define GX(at, base, index) %gs:at(%e##base,%e##index)
-#define HOLD(base) movl %e##base, %r11d
-#define HOLDX(at, base, index) leal at(%r##base,%r##index), %r11d
-#ifdef RF_SEGMENT
-#define H(at) %gs:at(%r11d)
-#else
-#define H(at) at(%r14,%r11)
-#endif
-#define REBUILD(base) movl %e##base, %e##base; leaq (%r14,%r##base), %r##base
-#define MARKER nopl 0x629affff(%rax,%rax,1)
-#endif
-
-/* isa::window::HEADER_FEATURES by bytes, HEADER_VECTOR_SIZES */
-#define HAS_AVX2 $1 << 3, HEADER(12)
-#define HAS_ERMS $1 << 2, HEADER(13)
-#define TWO_VECTORS HEADER(0x28)
-#define FOUR_VECTORS HEADER(0x30)
-#define EIGHT_VECTORS HEADER(0x38)
+/* memmove (and memcpy), memset and memcmp with vectors of 32 bytes, confined by hand (confined.h). */
+#include "confined.h"
 
 /* Above this, string instructions are faster than the loops, where the processor says that they are fast. */
 #define REP_MOVE 2048
 #define REP_SET 2048
-
-#define FUNCTION(name)                                                                                       \
-	.weak name; .type name, @function; .p2align 6, 0xcc; name: .cfi_startproc; MARKER
-#define END(name) .cfi_endproc; .size name, .-name
 
 	.text
 FUNCTION(memmove)
 	movq	%rdi, %rax
 	cmpq	$32, %rdx
 	jbe	.Lmove_32
-	ABSOLUTE cmpq TWO_VECTORS, %rdx
+	cmpq	$64, %rdx
 	ja	.Lmove_above_2
 	vmovdqu	G(0, si), %ymm0
 	vmovdqu	GX(-32, si, dx), %ymm1
@@ -69,7 +29,7 @@ FUNCTION(memmove)
 	ret
 	.p2align 4, 0xcc
 .Lmove_above_2:
-	ABSOLUTE cmpq FOUR_VECTORS, %rdx
+	cmpq	$128, %rdx
 	ja	.Lmove_above_4
 	vmovdqu	G(0, si), %ymm0
 	vmovdqu	G(32, si), %ymm1
@@ -85,7 +45,7 @@ FUNCTION(memmove)
 	ret
 	.p2align 4, 0xcc
 .Lmove_above_4:
-	ABSOLUTE cmpq EIGHT_VECTORS, %rdx
+	cmpq	$256, %rdx
 	ja	.Lmove_above_8
 	/* Everything is loaded before the first store, so overlap does not matter. */
 	HOLD(si)
@@ -112,8 +72,6 @@ FUNCTION(memmove)
 	ret
 	.p2align 4, 0xcc
 .Lmove_above_8:
-	ABSOLUTE testb HAS_AVX2
-	jz	__rf_memmove_sse2
 	movq	%rdi, %rcx
 	subq	%rsi, %rcx
 	cmpq	%rdx, %rcx
@@ -133,7 +91,7 @@ FUNCTION(memmove)
 	addq	$32, %rdi
 	andq	$-32, %rdi
 	addq	%rdi, %rsi
-	.p2align 5, 0x90
+	.p2align 6
 1:
 	HOLD(si)
 	vmovdqu	H(0), %ymm0
@@ -170,19 +128,19 @@ FUNCTION(memmove)
 	addq	%rcx, %rsi
 	leaq	-32(%rdi,%rdx), %rdx
 	subq	$-128, %rdi
-	.p2align 5, 0x90
+	.p2align 6
 1:
-	vmovdqu	G(-32, si), %ymm0
-	vmovdqu	G(-64, si), %ymm1
-	vmovdqu	G(-96, si), %ymm2
-	vmovdqu	G(-128, si), %ymm3
-	addq	$-128, %rsi
 	addq	$-128, %rcx
 	HOLD(cx)
+	vmovdqu	G(-32, si), %ymm0
+	vmovdqu	G(-64, si), %ymm1
 	vmovdqa	%ymm0, H(96)
 	vmovdqa	%ymm1, H(64)
+	vmovdqu	G(-96, si), %ymm2
+	vmovdqu	G(-128, si), %ymm3
 	vmovdqa	%ymm2, H(32)
 	vmovdqa	%ymm3, H(0)
+	addq	$-128, %rsi
 	cmpq	%rdi, %rcx
 	ja	1b
 	HOLD(ax)
@@ -254,7 +212,7 @@ FUNCTION(memset)
 	movq	%rdi, %rax
 	cmpq	$32, %rdx
 	jbe	.Lset_32
-	ABSOLUTE cmpq TWO_VECTORS, %rdx
+	cmpq	$64, %rdx
 	ja	.Lset_above_2
 	vmovd	%esi, %xmm0
 	vpbroadcastb %xmm0, %ymm0
@@ -276,7 +234,7 @@ FUNCTION(memset)
 	ret
 	.p2align 4, 0xcc
 .Lset_above_2:
-	ABSOLUTE cmpq FOUR_VECTORS, %rdx
+	cmpq	$128, %rdx
 	ja	.Lset_above_4
 	vmovd	%esi, %xmm0
 	vpbroadcastb %xmm0, %ymm0
@@ -290,8 +248,24 @@ FUNCTION(memset)
 	ret
 	.p2align 4, 0xcc
 .Lset_above_4:
-	ABSOLUTE testb HAS_AVX2
-	jz	__rf_memset_sse2
+	cmpq	$256, %rdx
+	ja	.Lset_above_8
+	vmovd	%esi, %xmm0
+	vpbroadcastb %xmm0, %ymm0
+	HOLD(di)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm0, H(32)
+	vmovdqu	%ymm0, H(64)
+	vmovdqu	%ymm0, H(96)
+	HOLDX(-128, di, dx)
+	vmovdqu	%ymm0, H(0)
+	vmovdqu	%ymm0, H(32)
+	vmovdqu	%ymm0, H(64)
+	vmovdqu	%ymm0, H(96)
+	vzeroupper
+	ret
+	.p2align 4, 0xcc
+.Lset_above_8:
 	vmovd	%esi, %xmm0
 	vpbroadcastb %xmm0, %ymm0
 	cmpq	$REP_SET, %rdx
@@ -307,7 +281,7 @@ FUNCTION(memset)
 	andq	$-32, %rdi
 	cmpq	%rcx, %rdi
 	jae	2f
-	.p2align 5, 0x90
+	.p2align 6
 1:
 	HOLD(di)
 	vmovdqa	%ymm0, H(0)
@@ -379,7 +353,7 @@ END(memset)
 FUNCTION(memcmp)
 	cmpq	$32, %rdx
 	jbe	.Lcmp_32
-	ABSOLUTE cmpq TWO_VECTORS, %rdx
+	cmpq	$64, %rdx
 	ja	.Lcmp_above_2
 	vmovdqu	G(0, di), %ymm0
 	vmovdqu	GX(-32, di, dx), %ymm1
@@ -391,7 +365,7 @@ FUNCTION(memcmp)
 	vzeroupper
 	ret
 .Lcmp_above_2:
-	ABSOLUTE cmpq FOUR_VECTORS, %rdx
+	cmpq	$128, %rdx
 	ja	.Lcmp_above_4
 	vmovdqu	G(0, di), %ymm0
 	vmovdqu	G(32, di), %ymm1
@@ -458,17 +432,15 @@ FUNCTION(memcmp)
 	ret
 	.p2align 4, 0xcc
 .Lcmp_above_4:
-	ABSOLUTE testb HAS_AVX2
-	jz	__rf_memcmp_sse2
 	subq	%rdi, %rsi
 	ALL_LIKE
 	jnz	.Lcmp_four
 	leaq	-128(%rdi,%rdx), %rcx
-	subq	$-128, %rdi
 	cmpq	$256, %rdx
-	jbe	2f
+	jbe	4f
+	subq	$-128, %rdi
 	andq	$-32, %rdi
-	.p2align 5, 0x90
+	.p2align 6
 1:
 	ALL_LIKE
 	jnz	.Lcmp_four
@@ -479,7 +451,7 @@ FUNCTION(memcmp)
 	leaq	64(%rcx), %rax
 	cmpq	%rax, %rdi
 	jae	3f
-	movq	%rcx, %rdi
+4:	movq	%rcx, %rdi
 	ALL_LIKE
 	jnz	.Lcmp_four
 	vzeroupper
@@ -576,8 +548,6 @@ FUNCTION(memcmp)
 END(memcmp)
 
 	/* One function for both: calls that overlap by mistake then work, too. */
-	.weak	memcpy
-	.set	memcpy, memmove
-	.weak	bcmp
-	.set	bcmp, memcmp
+	ALSO(memcpy, memmove)
+	ALSO(bcmp, memcmp)
 	.section .note.GNU-stack, "", @progbits
