@@ -5,6 +5,7 @@
 #   modules/make.sh check [NAME...]   the library's own or an equivalent check; what it prints must agree
 #   modules/make.sh bench [NAME...]   the recipe's workload, interleaved: fenced over native, median of ROUNDS (5); a table,
 #                                     and build/modules/bench.json
+#   modules/make.sh library [NAME...] the archives of the library only, both ways
 #   modules/make.sh sources NAME      what bench/ builds in ways of its own: a line for each flag and each source
 #   modules/make.sh list
 #
@@ -28,7 +29,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 out=$root/build/modules
-order=(zlib bzip2 lz4 zstd expat lua sqlite libpng libwebp jpeg libjpeg-turbo nlohmann-json pcre2 opus quickjs)
+order=(zlib bzip2 lz4 zstd expat lua sqlite libpng libwebp jpeg libjpeg-turbo nlohmann-json pcre2 opus quickjs libext2fs)
 rounds=${ROUNDS:-5}
 
 die() {
@@ -145,6 +146,7 @@ build() { # RECIPE
 			mapfile -t list < <(objects "${files[@]}")
 			rm -f "$dir/lib$recipe.a"
 			ar rcs "$dir/lib$recipe.a" "${list[@]}"
+			[ -z "${library_only:-}" ] || continue
 			[ $variant = native ] || "${cc[@]}" -shared "${list[@]}" "${archives[@]}" -o "$out/$recipe.rf"
 			for program in "${programs[@]}"; do
 				declare -n sources=program_$program
@@ -265,6 +267,10 @@ shift
 [ $# -gt 0 ] || set -- "${order[@]}"
 case $command in
 build) for name; do build "$name"; done ;;
+library)
+	library_only=1
+	for name; do build "$name"; done
+	;;
 check) for name; do
 	build "$name"
 	check_one "$name"
@@ -286,5 +292,5 @@ bench)
 	;;
 sources) for name; do sources "$name"; done ;;
 list) printf '%s\n' "${order[@]}" ;;
-*) sed -n '2,24s/^# \{0,1\}//p' "$0" ;;
+*) sed -n '2,25s/^# \{0,1\}//p' "$0" ;;
 esac

@@ -61,6 +61,7 @@ test)
     want aclocal automake
     want libtoolize libtool
     want dpkg-source dpkg-dev
+    [[ -x /sbin/e2fsck ]] || missing+=(e2fsprogs) # judges file systems that faults were put into (make lab)
     want ip iproute2 # interfaces that the packet filter captures from
     [[ -x /usr/sbin/debootstrap ]] || missing+=(debootstrap) # a Debian to install the package in
     python3 -m ensurepip --version >/dev/null 2>&1 || missing+=(python3-venv)
