@@ -41,10 +41,16 @@ pub enum Kind {
     OffByOne,
     /// Memory is freed as soon as it was allocated.
     EarlyFree,
+    /// A lock is not taken, or not given back.
+    Lock,
+    /// A lock is given back where it should be taken, and the other way round.
+    LockOrder,
+    /// Nobody waits for another thread, or wakes it.
+    Wait,
 }
 
 /// All types.
-pub const KINDS: [Kind; 14] = [
+pub const KINDS: [Kind; 17] = [
     Kind::Source,
     Kind::Destination,
     Kind::Pointer,
@@ -59,6 +65,28 @@ pub const KINDS: [Kind; 14] = [
     Kind::Overrun,
     Kind::OffByOne,
     Kind::EarlyFree,
+    Kind::Lock,
+    Kind::LockOrder,
+    Kind::Wait,
+];
+
+/// Functions that take a lock, each with the one that gives it back.
+const LOCKS: [(&str, &str); 4] = [
+    ("pthread_mutex_lock", "pthread_mutex_unlock"),
+    ("pthread_rwlock_rdlock", "pthread_rwlock_unlock"),
+    ("pthread_rwlock_wrlock", "pthread_rwlock_unlock"),
+    ("mtx_lock", "mtx_unlock"),
+];
+/// Functions that wait for another thread, or wake it.
+const WAITS: [&str; 8] = [
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_cond_signal",
+    "pthread_cond_broadcast",
+    "pthread_join",
+    "cnd_wait",
+    "cnd_signal",
+    "thrd_join",
 ];
 
 impl Kind {
@@ -79,6 +107,9 @@ impl Kind {
             Kind::Overrun => "overrun",
             Kind::OffByOne => "off by one",
             Kind::EarlyFree => "early free",
+            Kind::Lock => "lock missing",
+            Kind::LockOrder => "lock in swapped order",
+            Kind::Wait => "wait missing",
         }
     }
 
@@ -167,9 +198,33 @@ impl Kind {
                 let lines = [&[was], &push[..], &push, &free, &pop, &pop].concat();
                 Some(lines.into_iter().map(String::from).collect())
             }
+            Kind::Lock => {
+                let target = i.target()?;
+                let known = LOCKS.iter().any(|(a, b)| [*a, *b].contains(&target));
+                known.then(|| succeeds(&i))
+            }
+            Kind::LockOrder => {
+                let target = i.target()?;
+                let swapped = LOCKS.iter().find_map(|&(take, give)| match target {
+                    t if t == take => Some(give),
+                    t if t == give => Some(take),
+                    _ => None,
+                })?;
+                Some(vec![was.replace(target, swapped)])
+            }
+            Kind::Wait => WAITS.contains(&i.target()?).then(|| succeeds(&i)),
             _ => None,
         }
     }
+}
+
+/// In the place of a call, or of a jump to a function at another's end: nothing is done, and it went well.
+fn succeeds(i: &Instruction<'_>) -> Vec<String> {
+    let lines: &[&str] = match i.name {
+        "jmp" => &["\txorl\t%eax, %eax", "\tret"],
+        _ => &["\txorl\t%eax, %eax"],
+    };
+    lines.iter().map(|&l| l.into()).collect()
 }
 
 /// The line with another register in the place of the one that the operand is.
@@ -240,23 +295,6 @@ impl Mutation {
             now: kind.inject(unit, line, rng)?,
         })
     }
-
-    /// The unit's text with the fault in it.
-    pub fn apply(&self, unit: &Unit) -> String {
-        let mut text = String::new();
-        for (at, line) in unit.lines.iter().enumerate() {
-            let now = if at == self.line {
-                &self.now[..]
-            } else {
-                std::slice::from_ref(line)
-            };
-            for line in now {
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
-        text
-    }
 }
 
 #[cfg(test)]
@@ -272,6 +310,9 @@ mod tests {
 \tmovl\t$1, %edi
 \tcall\tmalloc@PLT
 \tcall\tmemcpy@PLT
+\tcall\tpthread_mutex_lock@PLT
+\tcall\tpthread_cond_wait@PLT
+\tjmp\tpthread_mutex_unlock@PLT
 .L2:
 \tret
 ";
@@ -284,7 +325,7 @@ mod tests {
         for kind in KINDS {
             let m = Mutation::choose(kind, &units, &lines, &mut Rng::new(1))
                 .unwrap_or_else(|| panic!("{kind:?} has no place"));
-            assert_ne!(m.apply(&units[0]), TEXT, "{kind:?}");
+            assert_ne!(m.now, [units[0].lines[m.line].clone()], "{kind:?}");
             assert!(!m.was.starts_with("ret"), "{kind:?}");
         }
     }
@@ -310,5 +351,16 @@ mod tests {
         let pointer = Kind::Pointer.inject(&unit, 3, &mut rng).expect("a place");
         assert!(pointer[0].starts_with("\tmovq\t%rsi, 16(%") && !pointer[0].contains("rbx"));
         assert!(Kind::EarlyFree.inject(&unit, 8, &mut rng).is_none());
+        let nothing = ["\txorl\t%eax, %eax"];
+        assert_eq!(Kind::Lock.inject(&unit, 9, &mut rng).expect("a place"), nothing);
+        assert_eq!(Kind::Wait.inject(&unit, 10, &mut rng).expect("a place"), nothing);
+        assert_eq!(
+            Kind::Lock.inject(&unit, 11, &mut rng).expect("a place"),
+            [nothing[0], "\tret"]
+        );
+        assert_eq!(
+            Kind::LockOrder.inject(&unit, 11, &mut rng).expect("a place"),
+            ["\tjmp\tpthread_mutex_lock@PLT"]
+        );
     }
 }

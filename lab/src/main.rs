@@ -1,25 +1,28 @@
 //! `lab`: puts faults into libraries, one at a time, and tells what became of the host: natively, fenced, and with rights to words.
 
 mod coverage;
+mod family;
 mod kinds;
+mod library;
+mod plan;
+mod run;
+mod server;
 mod subject;
 mod table;
 mod text;
+mod told;
 mod trial;
+mod way;
 
-use crate::kinds::{KINDS, Kind, Mutation};
-use crate::subject::{Places, SUBJECTS, Subject};
-use crate::trial::{Outcome, Told, Trial};
+use crate::kinds::Kind;
+use crate::run::Order;
+use crate::trial::Trial;
+use crate::way::Places;
 use clap::{Parser, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
-use ringfence_attack::rng::Rng;
-use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Puts faults into libraries, one at a time, and tells what became of the host: natively, fenced, and with rights to words.
 #[derive(Parser)]
@@ -72,7 +75,18 @@ fn main() -> ExitCode {
             kind,
             again,
             results,
-        } => forget(again, &results).and_then(|()| run(mutants, seed, jobs, &subject, &kind, &results)),
+        } => forget(again, &results).and_then(|()| {
+            let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+            let order = Order {
+                mutants,
+                seed,
+                jobs,
+                subjects: &subject,
+                kinds: &kind,
+                results: &results,
+            };
+            run::run(&order, &places()?)
+        }),
         What::Table { results } => read(&results).map(|trials| {
             print!("{}", table::render(&trials));
             true
@@ -117,126 +131,4 @@ fn places() -> Result<Places, String> {
     }
     let out = root.join("build/lab");
     Ok(Places { root, ringfence, out })
-}
-
-/// Whether the host survived all of them behind the fence.
-fn run(
-    mutants: u64,
-    seed: u64,
-    jobs: Option<usize>,
-    names: &[String],
-    kinds: &[Kind],
-    results: &Path,
-) -> Result<bool, String> {
-    let places = places()?;
-    let known = SUBJECTS.iter().map(|s| s.name).collect::<Vec<_>>();
-    if let Some(unknown) = names.iter().find(|n| !known.contains(&n.as_str())) {
-        return Err(format!(
-            "there is no subject {unknown}; there are {}",
-            known.join(", ")
-        ));
-    }
-    let wanted = SUBJECTS
-        .iter()
-        .filter(|s| names.is_empty() || names.iter().any(|n| n == s.name));
-    let subjects = wanted
-        .map(|plan| Subject::prepare(plan, &places))
-        .collect::<Result<Vec<_>, _>>()?;
-    let kinds = if kinds.is_empty() { &KINDS[..] } else { kinds };
-    std::fs::create_dir_all(results.parent().unwrap_or(Path::new("."))).map_err(|e| e.to_string())?;
-    let mine = |t: &Trial| t.seed == seed && t.number < mutants;
-    let before: Vec<Trial> = if results.exists() {
-        read(results)?
-    } else {
-        Vec::new()
-    };
-    let there: BTreeSet<u64> = before.iter().filter(|t| mine(t)).map(|t| t.number).collect();
-    let file = OpenOptions::new().create(true).append(true).open(results);
-    let file = Mutex::new(file.map_err(|e| format!("{}: {e}", results.display()))?);
-
-    let bar = ProgressBar::new(mutants).with_position(there.len() as u64);
-    bar.set_style(ProgressStyle::with_template("{pos}/{len} {wide_bar} {eta}").map_err(|e| e.to_string())?);
-    let (next, failed) = (AtomicU64::new(0), Mutex::new(None));
-    let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let one = |number: u64, directory: &Path| -> Result<(), String> {
-        let subject = &subjects[(number % subjects.len() as u64) as usize];
-        let kind = kinds[(number / subjects.len() as u64) as usize % kinds.len()];
-        let mut rng = Rng::new(seed.wrapping_mul(0x1_0000_0000).wrapping_add(number));
-        // Some are no instruction; some subjects have no place for a type.
-        for _ in 0..20 {
-            let Some(mutation) = Mutation::choose(kind, &subject.units, &subject.lines, &mut rng) else {
-                break;
-            };
-            if let Some([native, fenced, words]) = trial::run(subject, &mutation, directory)? {
-                let trial = Trial {
-                    seed,
-                    number,
-                    subject: subject.plan.name.into(),
-                    mutation,
-                    native,
-                    fenced,
-                    words: Some(words),
-                };
-                let line = serde_json::to_string(&trial).map_err(|e| e.to_string())?;
-                let mut file = file.lock().map_err(|e| e.to_string())?;
-                writeln!(file, "{line}").map_err(|e| format!("{}: {e}", results.display()))?;
-                break;
-            }
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        for job in 0..jobs {
-            let (one, next, failed, there, bar) = (&one, &next, &failed, &there, &bar);
-            let directory = places.out.join(format!("job-{job}"));
-            scope.spawn(move || {
-                let made =
-                    std::fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()));
-                let work = || loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= mutants {
-                        return Ok(());
-                    }
-                    if !there.contains(&number) {
-                        one(number, &directory)?;
-                        bar.inc(1);
-                    }
-                };
-                if let (Err(why), Ok(mut first)) = (made.and_then(|()| work()), failed.lock()) {
-                    next.store(mutants, Ordering::Relaxed);
-                    first.get_or_insert(why);
-                }
-            });
-        }
-    });
-    bar.finish_and_clear();
-    if let Some(why) = failed.into_inner().map_err(|e| e.to_string())? {
-        return Err(why);
-    }
-    let trials: Vec<Trial> = read(results)?.into_iter().filter(mine).collect();
-    print!("{}", table::render(&trials));
-    let lost = |t: &Told| matches!(t.outcome, Outcome::Crashed | Outcome::Hung | Outcome::Harmed);
-    let behind = |t: &Trial| {
-        [Some(&t.fenced), t.words.as_ref()]
-            .into_iter()
-            .flatten()
-            .find(|t| lost(t))
-            .cloned()
-    };
-    let lost: Vec<_> = trials.iter().filter_map(|t| Some((t, behind(t)?))).collect();
-    for (t, told) in &lost {
-        println!(
-            "LOST behind the fence: seed {seed}, number {}: {} in {}.s, line {}: {} became {:?}; {}",
-            t.number,
-            t.mutation.kind.name(),
-            t.mutation.unit,
-            t.mutation.line + 1,
-            t.mutation.was,
-            t.mutation.now,
-            told.symptom
-        );
-    }
-    let lost = lost.len();
-    println!("lab: {} passed, {lost} failed", trials.len() - lost);
-    Ok(lost == 0 && !trials.is_empty())
 }

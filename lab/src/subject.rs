@@ -1,103 +1,25 @@
-//! Subjects: libraries whose code gets faults, built as they are natively and fenced, with the host that serves requests by them.
+//! Subjects: code that gets faults, built as it is natively, fenced and with rights to words, with the host that serves requests by it.
 
-use crate::coverage;
+use crate::coverage::Marks;
+use crate::family;
+use crate::kinds::{KINDS, Kind, Mutation};
+use crate::library::{groups, make, own};
+use crate::plan::{Breaks, Judge, Plan, Server};
+use crate::server::{Desk, Place};
 use crate::text::Unit;
+use crate::way::{Places, REQUESTS, WAYS, WORDS, Way, run};
 use ringfence_attack::rng::Rng;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the laboratory breaks: recipes of `modules/`, with a `lab_work` of each below `lab/subjects`.
-pub const SUBJECTS: [Plan; 3] = [
-    Plan {
-        name: "zlib",
-        breaks: Breaks::Library,
-        storage: 0,
-    },
-    Plan {
-        name: "libpng",
-        breaks: Breaks::Library,
-        storage: 0,
-    },
-    Plan {
-        name: "sqlite",
-        breaks: Breaks::Work,
-        storage: 8 << 20,
-    },
-];
-
-/// What is known of a subject before it is built.
-pub struct Plan {
-    /// The recipe's name, and that of its file below `lab/subjects`.
-    pub name: &'static str,
-    /// What gets the faults.
-    pub breaks: Breaks,
-    /// Bytes of the host's that it keeps something in.
-    pub storage: u64,
-}
-
-/// What of a subject gets the faults.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Breaks {
-    /// The recipe's library.
-    Library,
-    /// The file below `lab/subjects`: what an application adds to the library.
-    Work,
-}
-
-/// Requests of a run.
-pub const REQUESTS: u32 = 8;
-
-/// Where things are.
-#[derive(Clone)]
-pub struct Places {
-    /// The top of the repository.
-    pub root: PathBuf,
-    /// The command `ringfence`.
-    pub ringfence: PathBuf,
-    /// Where all is built.
-    pub out: PathBuf,
-}
-
 /// In place of the number of requests: only look at the storage.
 const CHECK: &str = "check";
+/// Objects of units without a fault, in a subject's directory.
+const OBJECTS: &str = "objects";
+/// What is built, without its suffix.
+const PROGRAM: &str = "program";
 /// The storage's name in a run's directory.
 const STORAGE: &str = "storage";
-
-/// All ways.
-pub const WAYS: [Way; 3] = [Way::Native, Way::Fenced, Way::Words];
-
-/// How a subject is built and run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Linked with the host.
-    Native,
-    /// A module in a domain of the host.
-    Fenced,
-    /// The same, with rights to words of the host's objects.
-    Words,
-}
-
-impl Way {
-    /// The name in tables and of files.
-    pub fn name(self) -> &'static str {
-        ["native", "fenced", "words"][self as usize]
-    }
-
-    /// Its compiler.
-    fn compiler(self, places: &Places) -> Command {
-        let mut command = match self {
-            Way::Native => return Command::new("gcc"),
-            _ => Command::new(&places.ringfence),
-        };
-        command.arg("cc");
-        if self == Way::Words {
-            command.arg(WORDS);
-        }
-        command
-    }
-}
-
-const WORDS: &str = "--isolation=words";
 
 /// A subject that is ready for faults.
 pub struct Subject {
@@ -107,6 +29,12 @@ pub struct Subject {
     pub units: Vec<Unit>,
     /// What of it runs: unit and line.
     pub lines: Vec<(usize, usize)>,
+    /// Types of faults that have a place in it.
+    pub kinds: Vec<Kind>,
+    /// What its server needs, if it lives in one.
+    pub place: Place,
+    /// Answers of a server without a fault in what it has loaded.
+    pub answers: Vec<String>,
     directory: PathBuf,
     /// What `ringfence cc` adds to gcc's command line.
     gcc_flags: Vec<String>,
@@ -115,147 +43,184 @@ pub struct Subject {
     places: Places,
 }
 
-/// Runs a command to its end; its standard output.
-///
-/// # Errors
-/// What it said of its failure.
-pub fn run(command: &mut Command) -> Result<String, String> {
-    let done = command
-        .output()
-        .map_err(|e| format!("{:?}: {e}", command.get_program()))?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-        false => Err(format!("{command:?}:\n{}", said.trim_end())),
-    }
-}
-
-/// A library with its sources and their flags, as `modules/make.sh sources` tells.
-#[derive(Default)]
-struct Group {
-    name: String,
-    flags: Vec<String>,
-    /// Besides, where it is fenced.
-    fenced_flags: Vec<String>,
-    sources: Vec<PathBuf>,
-}
-
-impl Group {
-    /// Its objects in the words mode; those that are younger than the compiler are there already.
-    fn in_words(&self, places: &Places) -> Result<Vec<PathBuf>, String> {
-        let directory = places.out.join("libraries").join(&self.name);
-        std::fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-        let age = |p: &Path| std::fs::metadata(p).and_then(|m| m.modified()).ok();
-        let objects = self.sources.iter().map(|source| {
-            let name = source.file_stem().and_then(|n| n.to_str()).unwrap_or("unit");
-            let object = directory.join(format!("{name}.o"));
-            if age(&object) < age(&places.ringfence).max(age(source)) {
-                let mut command = Way::Words.compiler(places);
-                command
-                    .args(["-O2", "-w", "-c"])
-                    .args(&self.flags)
-                    .args(&self.fenced_flags);
-                run(command.arg(source).arg("-o").arg(&object))?;
-            }
-            Ok(object)
-        });
-        objects.collect()
-    }
-}
-
-/// The recipe's libraries: those that it needs, then its own.
-fn groups(name: &str, places: &Places) -> Result<Vec<Group>, String> {
-    let script = places.root.join("modules/make.sh");
-    let make = |what| {
-        run(Command::new(&script)
-            .args([what, name])
-            .env("RINGFENCE", &places.ringfence))
-    };
-    make("build")?;
-    let mut groups: Vec<Group> = Vec::new();
-    for line in make("sources")?.lines() {
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match (word, groups.last_mut()) {
-            ("group", _) => groups.push(Group {
-                name: rest.into(),
-                ..Group::default()
-            }),
-            ("fenced-flag", Some(group)) => group.fenced_flags.push(rest.into()),
-            ("flag", Some(group)) => group.flags.push(rest.into()),
-            ("source", Some(group)) => group.sources.push(rest.into()),
-            _ => {}
-        }
-    }
-    Ok(groups)
-}
-
 impl Subject {
-    /// Builds it both ways and finds out which of its lines run.
+    /// Builds it each way and finds out which of its lines run.
     ///
     /// # Errors
     /// What could not be built or run.
     pub fn prepare(plan: &'static Plan, places: &Places) -> Result<Subject, String> {
-        let name = plan.name;
-        let directory = places.out.join(name);
-        let objects = directory.join("objects");
+        let directory = places.out.join(plan.name);
+        let objects = directory.join(OBJECTS);
         std::fs::create_dir_all(&objects).map_err(|e| format!("{}: {e}", objects.display()))?;
-        let mut libraries = groups(name, places)?;
-        let own = libraries
-            .pop()
-            .ok_or_else(|| format!("{name}: the recipe has no sources"))?;
         let mut subject = Subject {
             plan,
             units: Vec::new(),
             lines: Vec::new(),
+            kinds: Vec::new(),
+            place: Place::default(),
+            answers: Vec::new(),
             directory,
             gcc_flags: gcc_flags(places)?,
             others: [const { Vec::new() }; WAYS.len()],
             places: places.clone(),
         };
-        let work = subject.assembly(&places.root.join(format!("lab/subjects/{name}.c")), &own.flags)?;
-        let whole = match plan.breaks {
+        match plan.server {
+            Some(server) => subject.prepare_server(server)?,
+            None => subject.prepare_program()?,
+        }
+        let has = |k: &Kind| Mutation::choose(*k, &subject.units, &subject.lines, &mut Rng::new(1)).is_some();
+        let mut kinds: Vec<Kind> = KINDS.into_iter().filter(has).collect();
+        // In another order for each subject, so that few faults are of many types.
+        let mut rng = Rng::new(plan.name.bytes().map(u64::from).sum());
+        while !kinds.is_empty() {
+            let at = rng.below(kinds.len() as u64) as usize;
+            subject.kinds.push(kinds.swap_remove(at));
+        }
+        Ok(subject)
+    }
+
+    /// Units without a fault as objects, and `choose.c`, which is told to `others`.
+    fn objects(&mut self, whole: Option<&Unit>, way: Way) -> Result<(), String> {
+        let objects = self.directory.join(OBJECTS);
+        for unit in &self.units {
+            self.object(&unit.name, &family::text(unit, &[]), &objects, way)?;
+        }
+        let choose = self.assembly(&self.places.root.join("lab/subjects/choose.c"), &[])?;
+        for unit in whole.into_iter().chain([&choose]) {
+            let object = self.object(&unit.name, &family::text(unit, &[]), &objects, way)?;
+            self.others[way as usize].push(object);
+        }
+        Ok(())
+    }
+
+    /// What lives in a server: the server's module, and a module behind the fence.
+    fn prepare_server(&mut self, server: Server) -> Result<(), String> {
+        self.place = Place::of(server, &self.places.root)?;
+        let mut flags = vec!["-fPIC".to_owned()];
+        flags.extend(self.place.flags.iter().cloned());
+        for source in self.place.sources.clone() {
+            let unit = self.assembly(&source, &flags)?;
+            self.units.push(unit);
+        }
+        for way in self.plan.ways() {
+            self.objects(None, way)?;
+            let name = server.adapter(way);
+            let object = self
+                .directory
+                .join(OBJECTS)
+                .join(format!("{name}.{}.o", way.name()));
+            let mut command = way.compiler(&self.places);
+            command.args(["-O2", "-w", "-c"]).args(&flags);
+            run(command
+                .arg(self.places.root.join(format!("lab/subjects/{name}.c")))
+                .arg("-o")
+                .arg(&object))?;
+            self.others[way as usize].push(object);
+        }
+        let mut desk = Desk::new(self.directory.join("desk"))?;
+        // The array of what is executed is a file that the server's user writes.
+        let hits = std::env::temp_dir().join(format!("lab-hits-{}", std::process::id()));
+        let (mut objects, marks) = self.marked(&hits)?;
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(&hits, all).map_err(|e| format!("{}: {e}", hits.display()))?;
+        let others = self.others[Way::Native as usize].clone();
+        self.others[Way::Native as usize].extend(objects.pop());
+        let program = self.link(
+            &self.directory.join("labelled").join(PROGRAM),
+            &objects,
+            Way::Native,
+        )?;
+        self.others[Way::Native as usize] = others;
+        self.answers = desk.answers(&self.place, server, &program, Way::Native)?;
+        self.lines = marks.met(&hits)?.into_iter().collect();
+        let _ = std::fs::remove_file(hits);
+        for way in self.plan.ways() {
+            let program = self.link(&self.directory.join(PROGRAM), &[], way)?;
+            if desk.answers(&self.place, server, &program, way)? != self.answers {
+                return Err(format!(
+                    "{}: other answers without a fault, {}",
+                    self.plan.name,
+                    way.name()
+                ));
+            }
+        }
+        match self.lines.is_empty() {
+            true => Err(format!("{}: none of its lines runs", self.plan.name)),
+            false => Ok(()),
+        }
+    }
+
+    /// What the host of the laboratory serves requests by.
+    fn prepare_program(&mut self) -> Result<(), String> {
+        let (plan, places) = (self.plan, self.places.clone());
+        let subject = self;
+        let (name, recipe) = (plan.name, plan.recipe());
+        make("library", recipe, &places)?;
+        let mut libraries = groups(recipe, &places)?;
+        let own_library = own(&mut libraries, recipe)?;
+        let mut flags = own_library.flags.clone();
+        flags.extend(plan.in_place.then(|| "-DLAB_IN_PLACE".into()));
+        match plan.breaks {
             Breaks::Library => {
-                for source in &own.sources {
-                    let unit = subject.assembly(source, &own.flags)?;
+                for source in &own_library.sources {
+                    let unit = subject.assembly(source, &own_library.flags)?;
                     subject.units.push(unit);
                 }
-                Some(work)
             }
+            Breaks::Work => libraries.push(own_library),
+            Breaks::Others {
+                recipe,
+                files,
+                flags: more,
+            } => {
+                libraries.push(own_library);
+                let other = own(&mut groups(recipe, &places)?, recipe)?;
+                let mut theirs = other.flags.clone();
+                theirs.extend(more.iter().map(|&f| f.into()));
+                for source in other
+                    .sources
+                    .iter()
+                    .filter(|s| files.iter().any(|f| s.ends_with(f)))
+                {
+                    let unit = subject.assembly(source, &theirs)?;
+                    subject.units.push(unit);
+                    // Their headers stand beside them.
+                    flags.extend(source.parent().map(|p| format!("-I{}", p.display())));
+                }
+                flags.extend(theirs);
+            }
+        }
+        let work = places.root.join(format!("lab/subjects/{}.c", plan.work()));
+        let work = subject.assembly(&work, &flags)?;
+        let whole = match plan.breaks {
             Breaks::Work => {
                 subject.units.push(work);
-                libraries.push(own);
                 None
             }
+            _ => Some(work),
         };
         for way in WAYS {
             subject.host(way)?;
-            for unit in subject.units.iter().chain(&whole) {
-                subject.object(&unit.name, &unit.lines.join("\n"), &objects, way)?;
-            }
-            let variant = way.name();
-            let object = whole
-                .iter()
-                .map(|u| objects.join(format!("{}.{variant}.o", u.name)));
+            subject.objects(whole.as_ref(), way)?;
+            let others = &mut subject.others[way as usize];
             // What is needed stands behind what needs it.
-            let mut others: Vec<PathBuf> = object.collect();
             for library in libraries.iter().rev() {
                 match way {
-                    Way::Words => others.extend(library.in_words(places)?),
-                    _ => others.push(
-                        places
-                            .root
-                            .join(format!("build/modules/{0}/{variant}/lib{0}.a", library.name)),
-                    ),
+                    Way::Words => others.extend(library.in_words(&places)?),
+                    _ => others.push(places.root.join(format!(
+                        "build/modules/{0}/{1}/lib{0}.a",
+                        library.name,
+                        way.name()
+                    ))),
                 }
             }
-            subject.others[way as usize] = others;
         }
         std::fs::write(subject.input(), input()).map_err(|e| e.to_string())?;
         subject.lines = subject.cover()?;
         for way in WAYS {
             let _ = std::fs::remove_file(subject.expected(way));
-            let program = subject.link(&subject.directory, None, way)?;
-            let told = run(&mut subject.command(&program, &subject.directory, way)?)?;
+            let program = subject.link(&subject.directory.join(PROGRAM), &[], way)?;
+            let told = run(&mut subject.command(&program, &subject.directory, way, 0)?)?;
             let served = told.lines().filter(|l| *l == "ok").count() == REQUESTS as usize;
             if !served
                 || !told.ends_with("heap ok\nend\n")
@@ -266,11 +231,16 @@ impl Subject {
                 ));
             }
         }
-        Ok(subject)
+        Ok(())
     }
 
     fn input(&self) -> PathBuf {
         self.directory.join("input")
+    }
+
+    /// What the storage has at first, if not nothing: what is judged has to be whole before anything is done.
+    fn begin(&self) -> PathBuf {
+        self.directory.join("begin")
     }
 
     fn expected(&self, way: Way) -> PathBuf {
@@ -331,52 +301,82 @@ impl Subject {
         self.directory.join(format!("host-{}", way.name()))
     }
 
-    /// The program (natively) or module (fenced) of the subject's objects in a directory; one unit's may be another.
+    /// The program (natively) or module (fenced) of the subject's objects, with some in the place of those of their name; `to` gets a
+    /// suffix.
     ///
     /// # Errors
     /// What the linker or the verifier refused.
-    pub fn link(&self, directory: &Path, broken: Option<&Path>, way: Way) -> Result<PathBuf, String> {
-        let end = format!("{}.o", way.name());
-        let objects = self.directory.join("objects");
-        let mut own: Vec<PathBuf> = self
-            .units
-            .iter()
-            .map(|u| objects.join(format!("{}.{end}", u.name)))
-            .collect();
-        if let Some(broken) = broken {
-            own.retain(|o| o.file_name() != broken.file_name());
-            own.push(broken.into());
-        }
-        let to = directory.join(["program", "module.rf", "words.rf"][way as usize]);
+    pub fn link(&self, to: &Path, broken: &[PathBuf], way: Way) -> Result<PathBuf, String> {
+        let objects = self.directory.join(OBJECTS);
+        let own = self.units.iter().map(|u| {
+            let name = format!("{}.{}.o", u.name, way.name());
+            let broken = broken.iter().find(|b| b.file_name() == Some(name.as_ref()));
+            broken.cloned().unwrap_or_else(|| objects.join(name))
+        });
+        let to = to.with_extension(way.name());
         let mut command = way.compiler(&self.places);
-        match way {
-            Way::Native => command.arg("-pie").arg(self.directory.join("host.o")),
-            Way::Fenced | Way::Words => command.args(["-shared", "--import=lab_read,lab_write"]),
+        match (way, self.plan.server) {
+            (Way::Native, None) => command.arg("-pie").arg(self.directory.join("host.o")),
+            (_, None) => command.args(["-shared", "--import=lab_read,lab_write,lab_map"]),
+            // Its own functions are its own, as behind the fence; what is the server's is found when it is loaded.
+            (Way::Native, Some(_)) => command.args(["-shared", "-Wl,-Bsymbolic"]),
+            (_, Some(_)) => {
+                command = Command::new(self.place.named("cc"));
+                command.env("RINGFENCE", &self.places.ringfence)
+            }
         };
         run(command
             .args(own)
             .args(&self.others[way as usize])
-            .arg("-lm")
-            .arg("-o")
+            .args(["-lm", "-lpthread", "-o"])
             .arg(&to))?;
         Ok(to)
     }
 
-    /// What serves the requests by a program or module, with empty storage in a directory.
+    /// A program or module with some faults in it, each under its number.
+    ///
+    /// # Errors
+    /// What the assembler, the rewriter, the linker or the verifier refused.
+    pub fn build(
+        &self,
+        faults: &[(usize, &Mutation)],
+        directory: &Path,
+        way: Way,
+    ) -> Result<PathBuf, String> {
+        let with = |u: &&Unit| faults.iter().any(|(_, f)| f.unit == u.name);
+        let broken = self.units.iter().filter(with);
+        let broken = broken.map(|u| self.object(&u.name, &family::text(u, faults), directory, way));
+        let broken = broken.collect::<Result<Vec<_>, _>>()?;
+        let first = faults.first().map_or(0, |f| f.0);
+        self.link(&directory.join(format!("{PROGRAM}-{first}")), &broken, way)
+    }
+
+    /// What serves the requests by a program or module, with the fault of a number in it, and empty storage in a directory.
     ///
     /// # Errors
     /// The storage cannot be made.
-    pub fn command(&self, program: &Path, directory: &Path, way: Way) -> Result<Command, String> {
+    pub fn command(
+        &self,
+        program: &Path,
+        directory: &Path,
+        way: Way,
+        choice: usize,
+    ) -> Result<Command, String> {
         let mut command = match way {
             Way::Native => Command::new(program),
             Way::Fenced | Way::Words => Command::new(self.fence(way)),
         };
         if self.plan.storage > 0 {
-            let image = directory.join(STORAGE);
-            let made = std::fs::File::create(&image).and_then(|f| f.set_len(self.plan.storage));
+            let (image, begin) = (directory.join(STORAGE), self.begin());
+            let made = match begin.exists() {
+                true => std::fs::copy(begin, &image).map(drop),
+                false => std::fs::File::create(&image).and_then(|f| f.set_len(self.plan.storage)),
+            };
             made.map_err(|e| format!("{}: {e}", image.display()))?;
         }
-        command.args(self.arguments(directory, &REQUESTS.to_string(), way));
+        command
+            .args(self.arguments(directory, &REQUESTS.to_string(), way))
+            .args([&choice.to_string(), self.plan.flags()]);
         if way != Way::Native {
             command.arg(program);
         }
@@ -392,37 +392,113 @@ impl Subject {
         vec![path(self.input()), path(self.expected(way)), image, what.into()]
     }
 
-    /// Whether what a run left in the storage is whole, judged by the subject without a fault in it; `None` if it keeps nothing.
+    /// Whether what a run left in the storage is whole; `None` if it keeps nothing.
     pub fn whole(&self, directory: &Path) -> Option<bool> {
-        let mut judge = Command::new(self.directory.join("program"));
-        judge.args(self.arguments(directory, CHECK, Way::Native));
-        (self.plan.storage > 0).then(|| judge.output().is_ok_and(|d| d.status.success()))
+        let mut judge = match self.plan.judge? {
+            Judge::Subject => {
+                let mut subject =
+                    Command::new(self.directory.join(PROGRAM).with_extension(Way::Native.name()));
+                subject.args(self.arguments(directory, CHECK, Way::Native));
+                subject
+            }
+            Judge::E2fsck => {
+                let mut e2fsck = Command::new(e2fsck().unwrap_or("e2fsck".into()));
+                e2fsck.arg("-fn").arg(directory.join(STORAGE));
+                e2fsck
+            }
+        };
+        Some(judge.output().is_ok_and(|d| d.status.success()))
+    }
+
+    /// Units with marks in each line, as native objects, and what the marks are, behind them; `hits` gets what is met.
+    fn marked(&self, hits: &Path) -> Result<(Vec<PathBuf>, Marks), String> {
+        let directory = self.directory.join("labelled");
+        std::fs::create_dir_all(&directory).map_err(|e| e.to_string())?;
+        let (mut marks, mut objects) = (Marks::default(), Vec::new());
+        for (number, unit) in self.units.iter().enumerate() {
+            let text = marks.mark(unit, number)?;
+            objects.push(self.object(&unit.name, &text, &directory, Way::Native)?);
+        }
+        Marks::file(hits)?;
+        let cover = directory.join("cover.o");
+        run(Command::new("gcc")
+            .args(["-O2", "-fPIC", "-c"])
+            .arg(format!("-DLAB_HITS=\"{}\"", hits.display()))
+            .arg(self.places.root.join("lab/subjects/cover.c"))
+            .arg("-o")
+            .arg(&cover))?;
+        objects.push(cover);
+        Ok((objects, marks))
     }
 
     /// The lines that a native run executes.
     fn cover(&self) -> Result<Vec<(usize, usize)>, String> {
         let directory = self.directory.join("labelled");
-        std::fs::create_dir_all(&directory).map_err(|e| e.to_string())?;
-        let mut command = Command::new("gcc");
-        command.arg("-pie").arg(self.directory.join("host.o"));
-        for (number, unit) in self.units.iter().enumerate() {
-            let text = coverage::labelled(unit, number);
-            command.arg(self.object(&unit.name, &text, &directory, Way::Native)?);
-        }
-        let program = directory.join("program");
-        run(command
+        let hits = directory.join("hits");
+        let (objects, marks) = self.marked(&hits)?;
+        let program = directory.join(PROGRAM);
+        run(Command::new("gcc")
+            .arg("-pie")
+            .arg(self.directory.join("host.o"))
+            .args(objects)
             .args(&self.others[Way::Native as usize])
-            .arg("-lm")
-            .arg("-o")
+            .args(["-lm", "-lpthread", "-o"])
             .arg(&program))?;
         let _ = std::fs::remove_file(self.expected(Way::Native));
-        let command = self.command(&program, &directory, Way::Native)?;
-        let lines: Vec<_> = coverage::executed(command)?.into_iter().collect();
+        let _ = std::fs::remove_file(self.begin());
+        run(&mut self.command(&program, &directory, Way::Native, 0)?)?;
+        if self.plan.judge == Some(Judge::E2fsck) {
+            std::fs::copy(directory.join(STORAGE), self.begin())
+                .map_err(|e| format!("{}: {e}", self.begin().display()))?;
+        }
+        let lines: Vec<_> = marks.met(&hits)?.into_iter().collect();
         match lines.is_empty() {
             true => Err(format!("{}: none of its lines runs", self.plan.name)),
             false => Ok(lines),
         }
     }
+
+    /// Which texts, each some lines of a function, are no instructions.
+    ///
+    /// # Errors
+    /// The assembler cannot be run.
+    pub fn senseless(&self, texts: &[&[String]], directory: &Path) -> Result<Vec<usize>, String> {
+        let (mut text, mut of) = (String::new(), Vec::new());
+        for (number, lines) in texts.iter().enumerate() {
+            let lines = lines.iter().map(String::as_str);
+            for line in ["\t.cfi_startproc"]
+                .into_iter()
+                .chain(lines)
+                .chain(["\t.cfi_endproc"])
+            {
+                text.push_str(line);
+                text.push('\n');
+                of.push(number);
+            }
+        }
+        let from = directory.join("lines.s");
+        std::fs::write(&from, text).map_err(|e| format!("{}: {e}", from.display()))?;
+        let done = Command::new("as").arg(&from).args(["-o", "/dev/null"]).output();
+        let said = done.map_err(|e| format!("as: {e}"))?.stderr;
+        let said = String::from_utf8_lossy(&said);
+        let lines = said
+            .lines()
+            .filter_map(|l| l.strip_prefix(from.to_str()?)?.strip_prefix(':')?.split_once(':'));
+        let errors = lines.filter(|(_, what)| what.trim_start().starts_with("Error"));
+        let mut found: Vec<usize> = errors
+            .filter_map(|(line, _)| of.get(line.parse::<usize>().ok()?.checked_sub(1)?).copied())
+            .collect();
+        found.dedup();
+        Ok(found)
+    }
+}
+
+/// Where `e2fsck` is; users' search paths often lack it.
+pub fn e2fsck() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    let mut places = std::env::split_paths(&path).chain(more);
+    places.find_map(|p| Some(p.join("e2fsck")).filter(|p| p.is_file()))
 }
 
 fn gcc_flags(places: &Places) -> Result<Vec<String>, String> {

@@ -1,8 +1,10 @@
 //! What came of all faults, in tables.
 
 use crate::kinds::KINDS;
-use crate::subject::Way;
-use crate::trial::{OUTCOMES, Outcome, Told, Trial};
+use crate::plan::SUBJECTS;
+use crate::told::{DENIED, OUTCOMES, Outcome, Told};
+use crate::trial::Trial;
+use crate::way::Way;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -12,7 +14,9 @@ pub fn render(trials: &[Trial]) -> String {
     let _ = writeln!(text, "{} faults, each in a line that runs.\n", trials.len());
     outcomes(&mut text, trials);
     kinds(&mut text, trials);
+    subjects(&mut text, trials);
     storage(&mut text, trials);
+    rights(&mut text, trials);
     symptoms(&mut text, trials);
     text
 }
@@ -75,18 +79,84 @@ fn kinds(text: &mut String, trials: &[Trial]) {
     text.push('\n');
 }
 
+/// The subjects that trials are of, in the order of the plans.
+fn present(trials: &[Trial]) -> Vec<&'static str> {
+    let names = SUBJECTS.iter().map(|s| s.name);
+    names.filter(|n| trials.iter().any(|t| t.subject == *n)).collect()
+}
+
+/// Subject by outcome.
+fn subjects(text: &mut String, trials: &[Trial]) {
+    header(
+        text,
+        "subject: native / fenced / words",
+        OUTCOMES.into_iter().map(Outcome::name),
+    );
+    for name in present(trials) {
+        let of: Vec<_> = trials.iter().filter(|t| t.subject == name).collect();
+        let has = |t: &&&Trial, told: fn(&Trial) -> Option<&Told>, o| told(t).is_some_and(|t| t.outcome == o);
+        let cells =
+            OUTCOMES.map(|o| cell(ways().map(|(_, told)| of.iter().filter(|t| has(t, told, o)).count())));
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+    }
+    text.push('\n');
+}
+
 /// What was left in the host's storage.
 fn storage(text: &mut String, trials: &[Trial]) {
     let kept: Vec<_> = trials.iter().filter(|t| t.native.whole.is_some()).collect();
     if kept.is_empty() {
         return;
     }
-    header(text, "storage of the host", ["whole", "corrupt"].into_iter());
-    for (way, told) in ways() {
-        // What was refused at load has written nothing.
-        let there: Vec<_> = kept.iter().filter_map(|t| told(t)).collect();
-        let corrupt = there.iter().filter(|t| t.whole == Some(false)).count();
-        let _ = writeln!(text, "| {way} | {} | {corrupt} |", there.len() - corrupt);
+    let columns = ["whole", "corrupt", "corrupt, and nothing was noticed"];
+    header(text, "storage of the host", columns.into_iter());
+    let names = present(trials);
+    for name in names {
+        for (way, told) in ways() {
+            // What was refused at load has written nothing.
+            let there = kept.iter().filter(|t| t.subject == name);
+            let there: Vec<_> = there
+                .filter_map(|t| told(t))
+                .filter(|t| t.whole.is_some())
+                .collect();
+            if there.is_empty() {
+                continue;
+            }
+            let corrupt: Vec<_> = there.iter().filter(|t| t.whole == Some(false)).collect();
+            let quiet = |t: &&&&Told| matches!(t.outcome, Outcome::None | Outcome::Wrong);
+            let quiet = corrupt.iter().filter(quiet).count();
+            let whole = there.len() - corrupt.len();
+            let _ = writeln!(text, "| {name}, {way} | {whole} | {} | {quiet} |", corrupt.len());
+        }
+    }
+    text.push('\n');
+}
+
+/// What rights to words caught, and how the same faults ended with the fence alone.
+fn rights(text: &mut String, trials: &[Trial]) {
+    let words = |t: &Trial| t.words.as_ref().map(|w| (w.outcome, w.whole));
+    let caught = trials
+        .iter()
+        .filter(|t| words(t).is_some_and(|(o, _)| o == Outcome::Denied));
+    let mut found: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
+    for t in caught {
+        let counts = found.entry((&t.subject, t.fenced.outcome.name())).or_default();
+        counts[0] += 1;
+        counts[1] += usize::from(t.fenced.whole == Some(false));
+        counts[2] += usize::from(words(t).is_some_and(|(_, whole)| whole == Some(false)));
+    }
+    let columns = ["faults", "storage corrupt, fence alone", "storage corrupt, words"];
+    header(
+        text,
+        "caught by rights to words; with the fence alone it ended as",
+        columns.into_iter(),
+    );
+    for ((subject, outcome), counts) in found {
+        let _ = writeln!(
+            text,
+            "| {subject}: {outcome} | {} |",
+            counts.map(|n| n.to_string()).join(" | ")
+        );
     }
     text.push('\n');
 }
@@ -121,7 +191,12 @@ fn symptoms(text: &mut String, trials: &[Trial]) {
 
 /// A message without what differs from one fault to the next: what follows the file's name, up to the first number.
 fn symptom(message: &str) -> String {
-    let what = message.split(": ").nth(1).unwrap_or(message);
+    // A file's name stands before what happened; a server says first whose function it was.
+    let what = message.rsplit(": ").next().unwrap_or(message);
+    if what.contains(DENIED) {
+        let access = what.split(' ').next().unwrap_or("access");
+        return format!("{access} without the right to it");
+    }
     let end = what
         .find(|c: char| c.is_ascii_digit() || c == '(')
         .unwrap_or(what.len());
@@ -141,6 +216,10 @@ mod tests {
         assert_eq!(
             symptom("m.rf: bad read at 0x20 in f"),
             symptom("n.rf: bad read at 0x3021 in g")
+        );
+        assert_eq!(
+            symptom("m.rf: write of 8 bytes at 0x10 denied; the domain has no rights there in f"),
+            "write without the right to it"
         );
         assert_eq!(symptom("m.rf: abort(0) in abort"), "abort");
         assert_eq!(

@@ -23,6 +23,36 @@ impl Unit {
     pub fn instruction(&self, line: usize) -> Option<Instruction<'_>> {
         Instruction::read(self.lines.get(line)?)
     }
+
+    /// Whether a function, by its lines, calls `setjmp`: behind the fence it may not leave by a jump to another one then.
+    pub fn returns_twice(&self, function: &Range<usize>) -> bool {
+        let mut targets = function
+            .clone()
+            .filter_map(|at| self.instruction(at)?.target().map(String::from));
+        targets.any(|t| t.ends_with("setjmp"))
+    }
+
+    /// The lines of each function, from its label to its `.size`, parts in other sections among them.
+    pub fn functions(&self) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let Some(rest) = line.strip_prefix("\t.size\t") else {
+                continue;
+            };
+            let Some((name, size)) = rest.split_once(", ") else {
+                continue;
+            };
+            let from = found.last().map_or(0, |f: &Range<usize>| f.end);
+            let label = format!("{name}:");
+            // A part of a function has a size of its own behind the function's: it is in there already. Data has a number for its size.
+            if size.starts_with(".-")
+                && let Some(begin) = (from..at).find(|&l| self.lines[l] == label)
+            {
+                found.push(begin..at + 1);
+            }
+        }
+        found
+    }
 }
 
 /// An instruction: `\tname\toperand, operand` and a comment.
@@ -87,6 +117,15 @@ impl Instruction<'_> {
     pub fn callee(&self) -> Option<&str> {
         let target = self.operands.first().filter(|_| self.name == "call")?;
         Some(target.split('@').next().unwrap_or(target)).filter(|t| !t.starts_with('*'))
+    }
+
+    /// The function that it calls, or goes on in at its own end, by name.
+    pub fn target(&self) -> Option<&str> {
+        let target = self
+            .operands
+            .first()
+            .filter(|_| matches!(self.name, "call" | "jmp"))?;
+        Some(target.split('@').next().unwrap_or(target)).filter(|t| !t.starts_with(['*', '.']))
     }
 
     /// Whether it moves the stack pointer, or belongs to a function's begin and end.

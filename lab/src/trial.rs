@@ -1,82 +1,13 @@
-//! One fault, natively, fenced and with rights to words: built, run, and what became of it.
+//! Faults, natively, fenced and with rights to words: built, run, and what became of them.
 
+use crate::family;
 use crate::kinds::Mutation;
-use crate::subject::{REQUESTS, Subject, Way};
+use crate::server::Desk;
+use crate::subject::Subject;
+use crate::told::{Outcome, Told, serve};
+use crate::way::{WAYS, Way};
 use serde::{Deserialize, Serialize};
-use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-
-/// What became of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// All requests were served as without the fault.
-    None,
-    /// The subject told an error by itself.
-    Error,
-    /// A request got another answer.
-    Wrong,
-    /// A call ended with a fault or limit, and the host served on.
-    Contained,
-    /// The same, because it had no right to a word of the host's.
-    Denied,
-    /// The host's own data was changed.
-    Harmed,
-    /// The host was killed.
-    Crashed,
-    /// The host hung.
-    Hung,
-    /// The rewriter, linker or verifier refused it.
-    Refused,
-}
-
-/// All outcomes.
-pub const OUTCOMES: [Outcome; 9] = [
-    Outcome::None,
-    Outcome::Error,
-    Outcome::Wrong,
-    Outcome::Contained,
-    Outcome::Denied,
-    Outcome::Harmed,
-    Outcome::Crashed,
-    Outcome::Hung,
-    Outcome::Refused,
-];
-
-impl Outcome {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::None => "none",
-            Outcome::Error => "error",
-            Outcome::Wrong => "wrong answer",
-            Outcome::Contained => "contained, host goes on",
-            Outcome::Denied => "caught by rights to words, host goes on",
-            Outcome::Harmed => "host's data changed",
-            Outcome::Crashed => "host crashed",
-            Outcome::Hung => "host hung",
-            Outcome::Refused => "refused at load",
-        }
-    }
-}
-
-/// What a run told.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
-    /// What became of it.
-    pub outcome: Outcome,
-    /// Whether a wrong answer was given before anything was noticed.
-    pub propagated: bool,
-    /// The first fault's message, or why the host ended.
-    pub symptom: String,
-    /// Nanoseconds of each reset.
-    pub recovered: Vec<u64>,
-    /// Whether what it left in the host's storage is whole; `None` if it keeps nothing there.
-    pub whole: Option<bool>,
-}
+use std::path::{Path, PathBuf};
 
 /// A fault and what became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -93,48 +24,79 @@ pub struct Trial {
     pub native: Told,
     /// Behind the fence.
     pub fenced: Told,
-    /// With rights to words; not in results of earlier versions.
+    /// With rights to words, if the subject can be had so.
     pub words: Option<Told>,
 }
 
-/// Seconds of processor time that a host may take: a hundred times what it does without a fault.
-const PROCESSOR: u64 = 10;
-/// For one that sleeps.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Tries a fault; `None` if it is none natively: the assembler takes no such instruction.
+/// Tries faults that share their builds, each under its number in the list, from 1: what became of it each way.
 ///
 /// # Errors
-/// What has nothing to do with the fault.
-pub fn run(subject: &Subject, mutation: &Mutation, directory: &Path) -> Result<Option<[Told; 3]>, String> {
-    let unit = subject
-        .units
-        .iter()
-        .find(|u| u.name == mutation.unit)
-        .ok_or("no such unit")?;
-    let text = mutation.apply(unit);
-    let build = |way| {
-        let object = subject.object(&unit.name, &text, directory, way)?;
-        subject.link(directory, Some(&object), way)
+/// What has nothing to do with the faults.
+pub fn run(
+    subject: &Subject,
+    faults: &[Mutation],
+    desk: &mut Desk,
+) -> Result<Vec<[Option<Told>; WAYS.len()]>, String> {
+    let numbered: Vec<_> = faults.iter().enumerate().map(|(n, f)| (n + 1, f)).collect();
+    let mut told: Vec<[Option<Told>; WAYS.len()]> =
+        faults.iter().map(|_| [const { None }; WAYS.len()]).collect();
+    let directory = desk.directory.clone();
+    let is_alone = |f: &Mutation| {
+        let unit = subject.units.iter().find(|u| u.name == f.unit);
+        unit.is_some_and(|u| family::alone(u, f))
     };
-    let Ok(program) = build(Way::Native) else {
-        return Ok(None);
-    };
-    let serve = |program: &Path, way| {
-        let told = serve(&mut subject.command(program, directory, way)?)?;
-        let whole = subject.whole(directory);
-        Ok::<_, String>(Told { whole, ..told })
-    };
-    let native = serve(&program, Way::Native)?;
-    let behind = |way| match build(way) {
-        Ok(module) => serve(&module, way),
-        Err(why) => Ok(refused(why.lines().last().unwrap_or_default())),
-    };
-    Ok(Some([native, behind(Way::Fenced)?, behind(Way::Words)?]))
+    let (alone, together): (Part<'_>, Part<'_>) = numbered.into_iter().partition(|(_, f)| is_alone(f));
+    let parts: Vec<&[(usize, &Mutation)]> = std::iter::once(&together[..])
+        .filter(|t| !t.is_empty())
+        .chain(alone.chunks(1))
+        .collect();
+    for way in subject.plan.ways() {
+        let built = parts
+            .iter()
+            .flat_map(|part| build(subject, part, &directory, way));
+        for (part, built) in built {
+            for (number, _) in part {
+                told[number - 1][way as usize] = Some(match &built {
+                    Err(why) => refused(why.lines().last().unwrap_or_default()),
+                    Ok(program) => match subject.plan.server {
+                        Some(server) => {
+                            desk.ask(&subject.place, &subject.answers, server, program, (way, number))?
+                        }
+                        None => {
+                            let told = serve(&mut subject.command(program, &directory, way, number)?)?;
+                            let whole = subject.whole(&directory);
+                            Told { whole, ..told }
+                        }
+                    },
+                });
+            }
+            if let Ok(program) = built {
+                let _ = std::fs::remove_file(program);
+            }
+        }
+    }
+    Ok(told)
 }
 
-/// What the message of a denied access has.
-const DENIED: &str = "without the right to it";
+type Part<'a> = Vec<(usize, &'a Mutation)>;
+
+/// Builds of all these faults: one, or where something refuses that, one for each half, until what is refused is alone.
+fn build<'a>(
+    subject: &Subject,
+    faults: &[(usize, &'a Mutation)],
+    directory: &Path,
+    way: Way,
+) -> Vec<(Part<'a>, Result<PathBuf, String>)> {
+    match subject.build(faults, directory, way) {
+        Err(_) if faults.len() > 1 => {
+            let (a, b) = faults.split_at(faults.len() / 2);
+            let mut parts = build(subject, a, directory, way);
+            parts.extend(build(subject, b, directory, way));
+            parts
+        }
+        built => vec![(faults.to_vec(), built)],
+    }
+}
 
 fn refused(why: &str) -> Told {
     Told {
@@ -143,125 +105,5 @@ fn refused(why: &str) -> Told {
         symptom: why.into(),
         recovered: Vec::new(),
         whole: None,
-    }
-}
-
-/// The child's end, or none in time.
-fn end(child: &mut Child) -> Result<Option<ExitStatus>, String> {
-    let begin = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            return Ok(Some(status));
-        }
-        if begin.elapsed() > PATIENCE {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-fn serve(command: &mut Command) -> Result<Told, String> {
-    // SAFETY: system calls that are safe between fork and exec, on structures of the stack.
-    unsafe {
-        command.pre_exec(|| {
-            for (resource, most) in [(libc::RLIMIT_CPU, PROCESSOR), (libc::RLIMIT_CORE, 0)] {
-                let limit = libc::rlimit {
-                    rlim_cur: most,
-                    rlim_max: most,
-                };
-                if libc::setrlimit(resource, &raw const limit) != 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
-            }
-            Ok(())
-        });
-    }
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| format!("{:?}: {e}", command.get_program()))?;
-    let mut out = child.stdout.take().ok_or("no output")?;
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        // What was told before the end counts; nothing else can be read then.
-        let _ = out.read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    });
-    let status = end(&mut child)?;
-    let text = reader.join().map_err(|_| "the reader failed")?;
-    Ok(judge(&text, status))
-}
-
-/// What a host's output and end say.
-fn judge(text: &str, status: Option<ExitStatus>) -> Told {
-    let has = |word: &str| text.lines().any(|l| l.split(' ').next() == Some(word));
-    let first = |word: &str| text.lines().find_map(|l| l.strip_prefix(word)).map(str::trim);
-    let killed = status.and_then(|s| s.signal());
-    let served = text
-        .lines()
-        .filter(|l| matches!(l.split(' ').next(), Some("ok" | "error" | "wrong" | "fault")))
-        .count();
-    let ended = text.ends_with("end\n") && served == REQUESTS as usize && status.is_some_and(|s| s.success());
-    let outcome = match (ended, killed) {
-        (false, Some(libc::SIGXCPU | libc::SIGKILL)) => Outcome::Hung,
-        (false, None) if status.is_none() => Outcome::Hung,
-        (false, _) if has("refused") => Outcome::Refused,
-        (false, _) => Outcome::Crashed,
-        (true, _) if !text.contains("heap ok\n") => Outcome::Harmed,
-        (true, _) if first("fault ").is_some_and(|f| f.contains(DENIED)) => Outcome::Denied,
-        (true, _) if has("fault") => Outcome::Contained,
-        (true, _) if has("wrong") => Outcome::Wrong,
-        (true, _) if has("error") => Outcome::Error,
-        (true, _) => Outcome::None,
-    };
-    let numbers = text
-        .lines()
-        .filter_map(|l| l.strip_prefix("recovered ")?.parse().ok());
-    Told {
-        outcome,
-        propagated: has("wrong"),
-        symptom: first("fault ").or(first("refused ")).map_or_else(
-            || killed.map(|s| format!("signal {s}")).unwrap_or_default(),
-            String::from,
-        ),
-        recovered: numbers.collect(),
-        whole: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(text: &str, status: i32) -> Outcome {
-        judge(text, Some(ExitStatus::from_raw(status))).outcome
-    }
-
-    #[test]
-    fn the_output_and_the_end_decide() {
-        let good = "ok\n".repeat(REQUESTS as usize);
-        assert_eq!(told(&format!("{good}heap ok\nend\n"), 0), Outcome::None);
-        assert_eq!(told(&format!("{good}heap wrong\nend\n"), 0), Outcome::Harmed);
-        assert_eq!(told(&good, libc::SIGSEGV), Outcome::Crashed);
-        assert_eq!(told(&good, libc::SIGXCPU), Outcome::Hung);
-        assert_eq!(told(&format!("{good}heap ok\nend\n"), 256), Outcome::Crashed);
-        let fault = good.replacen("ok\n", "fault somewhere\nrecovered 12\n", 1);
-        let fault = judge(&format!("{fault}heap ok\nend\n"), Some(ExitStatus::from_raw(0)));
-        assert_eq!(
-            (fault.outcome, fault.recovered, fault.propagated),
-            (Outcome::Contained, vec![12], false)
-        );
-        let denied = good.replacen(
-            "ok\n",
-            "fault m.rf: read without the right to it at 0x10 in f\n",
-            1,
-        );
-        assert_eq!(told(&format!("{denied}heap ok\nend\n"), 0), Outcome::Denied);
-        assert_eq!(judge("", None).outcome, Outcome::Hung);
-        assert_eq!(told("refused no\n", 3 << 8), Outcome::Refused);
     }
 }

@@ -2,12 +2,16 @@
  * tells what became of each. With -DWORDS also, the module works on the host's own objects: it may read the input and write the
  * answer, and the host's own data lies beside them.
  *
- *   host INPUT EXPECTED IMAGE REQUESTS [MODULE]
+ *   host INPUT EXPECTED IMAGE REQUESTS CHOICE FLAGS [MODULE]
  *   host INPUT EXPECTED IMAGE check               only natively: exits with 0 if the storage is whole
  *
- * EXPECTED is written if it is not there. IMAGE is the storage, changed in place; "-" for none. Each line of the output is
- * `ok`, `error N`, `wrong`, `fault WHAT`; then `recovered NANOSECONDS` where a domain was reset; at the end `heap ok` or
- * `heap wrong`, whether the host's own data is as it was, and `end`. */
+ * EXPECTED is written if it is not there. IMAGE is the storage, changed in place; "-" for none. CHOICE is the fault that happens.
+ * FLAGS has a `p` if the subject works on the storage where it lies, a `t` if it has threads. Each line of the output is
+ * `ok`, `error N`, `wrong`, `fault WHAT`, `over` (not asked again, because it ran out of time); then `recovered NANOSECONDS`
+ * where a domain was reset; at the end `heap ok` or `heap wrong`, whether the host's own data is as it was, and `end`.
+ *
+ * Storage that a subject works on where it lies is the host's own memory natively, a region that the domain may write as a whole
+ * where it is fenced, and an object of the arena with rights to words: those of the bytes that were asked for last. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,10 +29,11 @@
 #pragma weak lab_check
 #endif
 
-enum { ROOM = 1 << 20, BLOCKS = 256, BLOCK = 4096, CHANGES = 4096 };
+enum { ROOM = 1 << 18, BLOCKS = 256, BLOCK = 4096, CHANGES = 4096 };
 
 static unsigned char *image;
 static size_t image_size;
+static const char *image_path;
 
 /* What a request overwrote, to be put back if it does not end well. */
 static struct change {
@@ -87,23 +92,74 @@ static unsigned char *file(const char *name, size_t *size)
 }
 
 #ifdef FENCED
+/* Reads or writes the file of the storage as a whole. */
+static void pass(int writes)
+{
+    int fd = open(image_path, (writes ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : writes ? write(fd, image, image_size) : read(fd, image, image_size);
+
+    if (n != (ssize_t)image_size || close(fd) < 0)
+        die(image_path);
+}
+
+static rf_domain *domain;
+#ifdef WORDS
+static rf_arena *arena;
+/* What the module may reach of the storage now. */
+static struct {
+    unsigned char *at;
+    size_t size;
+} open_words;
+
+static void shut(void)
+{
+    if (open_words.size)
+        rf_arena_give(arena, NULL, domain, open_words.at, open_words.size, RF_RIGHTS_NONE);
+    open_words.size = 0;
+}
+#else
+static rf_region *region;
+#endif
+
 static void import_read(rf_caller *caller, void *context)
 {
-    rf_domain *domain = *(rf_domain **)context;
     unsigned long at = rf_caller_arg_int(caller, 0), size = rf_caller_arg_int(caller, 2);
     int ok = inside(at, size) && rf_memory_write(domain, (void *)rf_caller_arg_int(caller, 1), image + at, size) == RF_OK;
 
+    (void)context;
     rf_caller_return_int(caller, ok ? 0 : (unsigned long)-1);
 }
 
 static void import_write(rf_caller *caller, void *context)
 {
-    rf_domain *domain = *(rf_domain **)context;
     unsigned long at = rf_caller_arg_int(caller, 0), size = rf_caller_arg_int(caller, 2);
     int ok = inside(at, size) && keep(at, size) == 0 &&
              rf_memory_read(domain, (const void *)rf_caller_arg_int(caller, 1), image + at, size) == RF_OK;
 
+    (void)context;
     rf_caller_return_int(caller, ok ? 0 : (unsigned long)-1);
+}
+
+static void import_map(rf_caller *caller, void *context)
+{
+    unsigned long at = rf_caller_arg_int(caller, 0), size = rf_caller_arg_int(caller, 1);
+    int writes = (int)rf_caller_arg_int(caller, 2), ok = inside(at, size) && (!writes || keep(at, size) == 0);
+    unsigned long given = 0;
+
+    (void)context;
+#ifdef WORDS
+    shut();
+    if (ok && size) {
+        open_words.at = image + (at & ~3UL);
+        open_words.size = ((at + size + 3) & ~3UL) - (at & ~3UL);
+        ok = rf_arena_give(arena, NULL, domain, open_words.at, open_words.size, writes ? RF_RIGHTS_WRITE : RF_RIGHTS_READ) == RF_OK;
+    }
+    given = (unsigned long)image + at;
+#else
+    if (region)
+        given = (unsigned long)rf_region_address(region, domain) + at;
+#endif
+    rf_caller_return_int(caller, ok ? given : 0);
 }
 #else
 /* A module's setjmp is the gate's, by this name. Natively it is the C library's: a jump, so that it sees its caller. */
@@ -126,11 +182,14 @@ int lab_write(unsigned long at, const void *from, unsigned long size)
     memcpy(image + at, from, size);
     return 0;
 }
+
+void *lab_map(unsigned long at, unsigned long size, int writes)
+{
+    return inside(at, size) && (!writes || keep(at, size) == 0) ? image + at : NULL;
+}
 #endif
 
 #ifdef WORDS
-static rf_arena *arena;
-
 static void *room(size_t size)
 {
     return rf_arena_alloc(arena, NULL, size);
@@ -140,7 +199,6 @@ static void *room(size_t size)
 static rf_domain *load(const char *path, rf_domain_options *options)
 {
     rf_module *module = NULL;
-    rf_domain *domain = NULL;
 
     options->arena = arena;
     if (rf_module_create(path, RF_LOAD_ALLOW_WORDS, &module) != RF_OK || rf_domain_create(module, options, &domain) != RF_OK)
@@ -149,7 +207,7 @@ static rf_domain *load(const char *path, rf_domain_options *options)
 }
 
 /* Calls `lab_work` with rights to its objects, which end with the call. */
-static long work_by_words(rf_domain *domain, unsigned request, void *given, size_t size, void *out)
+static long work_by_words(unsigned request, void *given, size_t size, void *out)
 {
     rf_value arguments[] = {rf_value_u32(request), rf_value_ptr(given), rf_value_i64((int64_t)size), rf_value_ptr(out), rf_value_i64(ROOM)};
     rf_value result = rf_value_i64(-1);
@@ -166,14 +224,44 @@ static void *room(size_t size)
 }
 #endif
 
+#ifdef FENCED
+/* Whether the module ran out of time. It is not asked again then. */
+static int over;
+
+/* What the pending error tells. */
+static const char *failed(char *text, size_t room)
+{
+    over = rf_error()->status == RF_FAULT_TIME || rf_error()->status == RF_ERROR_LIMIT;
+    snprintf(text, room, "%s", rf_error()->message);
+    return text;
+}
+
+/* Resets the domain, when threads of its own that were ended have left it. */
+static rf_status again(void)
+{
+    rf_status status = rf_domain_reset(domain);
+
+    for (int i = 0; status == RF_ERROR_BUSY && i < 2000; i++) {
+        rf_domain_interrupt(domain);
+        usleep(1000);
+        status = rf_domain_reset(domain);
+    }
+    return status;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     size_t input_size, expected_size = 0, at = 0;
     unsigned char *blocks[BLOCKS], *expected = NULL;
     int record, heap_ok = 1;
 
-    if (argc < 5)
-        return fprintf(stderr, "usage: host INPUT EXPECTED IMAGE REQUESTS [MODULE]\n"), 2;
+    if (argc < 5 || (argc < 7 && strcmp(argv[4], "check") != 0))
+        return fprintf(stderr, "usage: host INPUT EXPECTED IMAGE REQUESTS CHOICE FLAGS [MODULE]\n"), 2;
+#ifdef FENCED
+    const char *flags = argc > 6 ? argv[6] : "";
+#endif
+    unsigned choice = argc > 6 ? (unsigned)atoi(argv[5]) : 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     unsigned char *input = file(argv[1], &input_size);
     record = access(argv[2], R_OK) != 0;
@@ -189,9 +277,12 @@ int main(int argc, char **argv)
         if (fd < 0 || fstat(fd, &s) < 0)
             die(argv[3]);
         image_size = (size_t)s.st_size;
-        image = mmap(NULL, image_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (image == MAP_FAILED)
-            die(argv[3]);
+        image_path = argv[3];
+#ifdef FENCED
+        if (!strchr(flags, 'p'))
+#endif
+            if ((image = mmap(NULL, image_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
+                die(argv[3]);
         close(fd);
     }
 #ifdef WORDS
@@ -201,6 +292,17 @@ int main(int argc, char **argv)
     if (!given || !answer)
         die("arena");
     memcpy(given, input, input_size);
+    if (image_path && !image) {
+        if (!(image = room(image_size)))
+            die("arena");
+        pass(0);
+    }
+#elif defined FENCED
+    if (image_path && !image) {
+        if (rf_region_create(image_size, NULL, &region) != RF_OK || !(image = rf_region_host_address(region)))
+            return printf("refused %s\n", rf_error()->message), 3;
+        pass(0);
+    }
 #endif
     /* The host's own data, where a stray store finds it. */
     for (int i = 0; i < BLOCKS; i++)
@@ -214,25 +316,33 @@ int main(int argc, char **argv)
         return lab_check && lab_check() == 0 ? 0 : 1;
 #endif
 #ifdef FENCED
-    rf_domain *domain = NULL;
-    rf_import imports[] = {{.name = "lab_read", .callback = import_read, .context = &domain},
-                           {.name = "lab_write", .callback = import_write, .context = &domain}};
+    rf_import imports[] = {{.name = "lab_read", .callback = import_read},
+                           {.name = "lab_write", .callback = import_write},
+                           {.name = "lab_map", .callback = import_map}};
     rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
     options.imports = imports;
-    options.import_count = 2;
-    options.time_limit = 2000000000;
+    options.import_count = 3;
+    /* A loop ends by the time that it takes from the processor, a wait for ever by the clock. */
+    options.processor_time = 500000000;
+    options.time_limit = 5000000000;
+    rf_policy *policy = NULL;
+    if (strchr(flags, 't') && (rf_policy_create(&policy) != RF_OK || rf_policy_threads(policy, 8) != RF_OK))
+        return printf("refused %s\n", rf_error()->message), 3;
+    options.policy = policy;
     options.memory_limit = 256 << 20;
 #ifdef WORDS
-    domain = argc > 5 ? load(argv[5], &options) : NULL;
+    domain = argc > 7 ? load(argv[7], &options) : NULL;
     if (!domain)
         return printf("refused %s\n", rf_error() ? rf_error()->message : "no module"), 3;
 #else
-    void *module = argc > 5 ? rf_dlopen_with(argv[5], 0, &options) : NULL;
+    void *module = argc > 7 ? rf_dlopen_with(argv[7], 0, &options) : NULL;
     domain = module ? rf_dldomain(module) : NULL;
     long (*work)(unsigned, const void *, long, void *, long) =
         domain ? RF_DLSYM(module, long, lab_work, (unsigned, const void *, long, void *, long)) : NULL;
     if (!work)
         return printf("refused %s\n", rf_error() ? rf_error()->message : "no module"), 3;
+    if (region && rf_region_give(region, NULL, domain, RF_RIGHTS_WRITE) != RF_OK)
+        return printf("refused %s\n", rf_error()->message), 3;
     unsigned char *answer = malloc(ROOM);
     if (!answer)
         die("malloc");
@@ -248,17 +358,28 @@ int main(int argc, char **argv)
         const char *fault = NULL;
         char text[200];
         long n = -1;
+#ifdef FENCED
+        if (over) {
+            puts("over");
+            continue;
+        }
+        rf_value chosen = rf_value_u32(choice);
+        if (rf_domain_call(domain, "lab_choose", &chosen, 1, NULL) != RF_OK)
+            return printf("lost %s\n", rf_error()->message), 4;
+#else
+        lab_choose(choice);
+#endif
 #ifdef WORDS
-        n = work_by_words(domain, request, given, input_size, answer);
+        n = work_by_words(request, given, input_size, answer);
         if (rf_error()) {
-            snprintf(text, sizeof text, "%s", rf_error()->message);
-            fault = text;
+            fault = failed(text, sizeof text);
             n = -1;
         } else if (n > ROOM) {
             n = -1;
         }
-        /* The host looks at the answer when nobody else may change it. */
+        /* The host looks at the answer, and at its storage, when nobody else may change it. */
         rf_arena_revoke(arena, NULL, answer, ROOM);
+        shut();
 #elif defined FENCED
         void *given = rf_memory_alloc(domain, input_size + 1), *out = rf_memory_alloc(domain, ROOM);
 
@@ -267,8 +388,7 @@ int main(int argc, char **argv)
         } else {
             n = work(request, given, (long)input_size, out, ROOM);
             if (rf_error()) {
-                snprintf(text, sizeof text, "%s", rf_error()->message);
-                fault = text;
+                fault = failed(text, sizeof text);
                 n = -1;
             } else if (n > ROOM || (n > 0 && rf_memory_read(domain, out, answer, (size_t)n) != RF_OK)) {
                 n = -1;
@@ -307,16 +427,20 @@ int main(int argc, char **argv)
         }
 #endif
         clock_gettime(CLOCK_MONOTONIC, &begin);
-        if (fault && rf_domain_reset(domain) != RF_OK)
+        if (fault && !over && again() != RF_OK)
             return printf("lost %s\n", rf_error()->message), 4;
         clock_gettime(CLOCK_MONOTONIC, &end);
-        if (fault)
+        if (fault && !over)
             printf("recovered %lld\n", (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec);
 #endif
     }
     for (int i = 0; i < BLOCKS; i++)
         for (int k = 0; k < BLOCK; k++)
             heap_ok &= blocks[i][k] == (unsigned char)i;
+#ifdef FENCED
+    if (image_path && strchr(flags, 'p'))
+        pass(1);
+#endif
     puts(heap_ok ? "heap ok" : "heap wrong");
     if (to && fclose(to) != 0)
         die(argv[2]);

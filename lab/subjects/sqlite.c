@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SECTOR = 4096, FILE_ROOM = 2 << 20, MAGIC = 0x6c61621a };
+enum { SECTOR = 4096, FILE_ROOM = 1 << 20, MAGIC = 0x6c61621a };
 
 struct head {
     unsigned magic;

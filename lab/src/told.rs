@@ -1,0 +1,255 @@
+//! What a host tells by its output and its end.
+
+use crate::way::REQUESTS;
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All requests were served as without the fault.
+    None,
+    /// The subject told an error by itself.
+    Error,
+    /// A request got another answer.
+    Wrong,
+    /// A call ended with a fault or limit, and the host served on.
+    Contained,
+    /// The same, because it had no right to a word of the host's.
+    Denied,
+    /// The host's own data was changed.
+    Harmed,
+    /// The host was killed.
+    Crashed,
+    /// The host hung.
+    Hung,
+    /// The rewriter, linker or verifier refused it.
+    Refused,
+}
+
+/// All outcomes.
+pub const OUTCOMES: [Outcome; 9] = [
+    Outcome::None,
+    Outcome::Error,
+    Outcome::Wrong,
+    Outcome::Contained,
+    Outcome::Denied,
+    Outcome::Harmed,
+    Outcome::Crashed,
+    Outcome::Hung,
+    Outcome::Refused,
+];
+
+impl Outcome {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::None => "none",
+            Outcome::Error => "error",
+            Outcome::Wrong => "wrong answer",
+            Outcome::Contained => "contained, host goes on",
+            Outcome::Denied => "caught by rights to words, host goes on",
+            Outcome::Harmed => "host's data changed",
+            Outcome::Crashed => "host crashed",
+            Outcome::Hung => "host hung",
+            Outcome::Refused => "refused at load",
+        }
+    }
+}
+
+/// What a run told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Told {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Whether a wrong answer was given before anything was noticed.
+    pub propagated: bool,
+    /// The first fault's message, or why the host ended.
+    pub symptom: String,
+    /// Nanoseconds of each reset.
+    pub recovered: Vec<u64>,
+    /// Whether what it left in the host's storage is whole; `None` if it keeps nothing there.
+    pub whole: Option<bool>,
+}
+
+/// Seconds of processor time that a host may take: twenty times what it does without a fault.
+const PROCESSOR: u64 = 2;
+/// How often a host's threads are looked at, and how often in succession all of them sleep, without having run in between, until it hangs.
+const LOOK: Duration = Duration::from_millis(20);
+const SLEEPING: u32 = 150;
+/// For one that neither ends nor sleeps nor runs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What the message of a denied access has.
+pub const DENIED: &str = "; the domain has ";
+
+/// Whether all threads of a process sleep, and the processor time that they have had, in ticks.
+fn asleep(pid: u32) -> Option<(bool, u64)> {
+    let (mut sleep, mut ticks) = (true, 0);
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let stat = std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
+        // Behind the name, which is in brackets: the state, and as 12th and 13th the time.
+        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        sleep &= fields.first() == Some(&"S");
+        ticks += fields
+            .get(11..13)?
+            .iter()
+            .filter_map(|n| n.parse::<u64>().ok())
+            .sum::<u64>();
+    }
+    Some((sleep, ticks))
+}
+
+/// The child's end; none if it hangs.
+///
+/// # Errors
+/// It cannot be asked.
+pub fn end(child: &mut Child) -> Result<Option<ExitStatus>, String> {
+    let (begin, mut looked, mut before, mut sleeping) = (Instant::now(), Instant::now(), 0, 0);
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(Some(status));
+        }
+        if looked.elapsed() > LOOK {
+            looked = Instant::now();
+            let (sleep, ticks) = asleep(child.id()).unwrap_or((false, 0));
+            sleeping = if sleep && ticks == before { sleeping + 1 } else { 0 };
+            before = ticks;
+        }
+        if sleeping > SLEEPING || begin.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Limits what a host's process may take.
+pub fn limit(command: &mut Command) {
+    // SAFETY: system calls that are safe between fork and exec, on structures of the stack.
+    unsafe {
+        command.pre_exec(|| {
+            // A server does not outlive a laboratory that is ended.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            for (resource, most) in [(libc::RLIMIT_CPU, PROCESSOR), (libc::RLIMIT_CORE, 0)] {
+                let limit = libc::rlimit {
+                    rlim_cur: most,
+                    rlim_max: most,
+                };
+                if libc::setrlimit(resource, &raw const limit) != 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+/// A host's end when all is well.
+pub fn well() -> ExitStatus {
+    ExitStatus::from_raw(0)
+}
+
+/// Runs a host to its end.
+///
+/// # Errors
+/// It cannot be run.
+pub fn serve(command: &mut Command) -> Result<Told, String> {
+    limit(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{:?}: {e}", command.get_program()))?;
+    let mut out = child.stdout.take().ok_or("no output")?;
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What was told before the end counts; nothing else can be read then.
+        let _ = out.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let status = end(&mut child)?;
+    let text = reader.join().map_err(|_| "the reader failed")?;
+    Ok(judge(&text, status))
+}
+
+/// What a host's output and end say.
+pub fn judge(text: &str, status: Option<ExitStatus>) -> Told {
+    let has = |word: &str| text.lines().any(|l| l.split(' ').next() == Some(word));
+    let first = |word: &str| text.lines().find_map(|l| l.strip_prefix(word)).map(str::trim);
+    let killed = status.and_then(|s| s.signal());
+    let served = text
+        .lines()
+        .filter(|l| {
+            matches!(
+                l.split(' ').next(),
+                Some("ok" | "error" | "wrong" | "fault" | "over")
+            )
+        })
+        .count();
+    let ended = text.ends_with("end\n") && served == REQUESTS as usize && status.is_some_and(|s| s.success());
+    let outcome = match (ended, killed) {
+        (false, Some(libc::SIGXCPU | libc::SIGKILL)) => Outcome::Hung,
+        (false, None) if status.is_none() => Outcome::Hung,
+        (false, _) if has("refused") => Outcome::Refused,
+        (false, _) => Outcome::Crashed,
+        (true, _) if !text.contains("heap ok\n") => Outcome::Harmed,
+        (true, _) if first("fault ").is_some_and(|f| f.contains(DENIED)) => Outcome::Denied,
+        (true, _) if has("fault") => Outcome::Contained,
+        (true, _) if has("wrong") => Outcome::Wrong,
+        (true, _) if has("error") => Outcome::Error,
+        (true, _) => Outcome::None,
+    };
+    let numbers = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("recovered ")?.parse().ok());
+    Told {
+        outcome,
+        propagated: has("wrong"),
+        symptom: first("fault ").or(first("refused ")).map_or_else(
+            || killed.map(|s| format!("signal {s}")).unwrap_or_default(),
+            String::from,
+        ),
+        recovered: numbers.collect(),
+        whole: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, status: i32) -> Outcome {
+        judge(text, Some(ExitStatus::from_raw(status))).outcome
+    }
+
+    #[test]
+    fn the_output_and_the_end_decide() {
+        let good = "ok\n".repeat(REQUESTS as usize);
+        assert_eq!(told(&format!("{good}heap ok\nend\n"), 0), Outcome::None);
+        assert_eq!(told(&format!("{good}heap wrong\nend\n"), 0), Outcome::Harmed);
+        assert_eq!(told(&good, libc::SIGSEGV), Outcome::Crashed);
+        assert_eq!(told(&good, libc::SIGXCPU), Outcome::Hung);
+        assert_eq!(told(&format!("{good}heap ok\nend\n"), 256), Outcome::Crashed);
+        let fault = good.replacen("ok\n", "fault somewhere\nrecovered 12\n", 1);
+        let fault = judge(&format!("{fault}heap ok\nend\n"), Some(ExitStatus::from_raw(0)));
+        assert_eq!(
+            (fault.outcome, fault.recovered, fault.propagated),
+            (Outcome::Contained, vec![12], false)
+        );
+        let denied = good.replacen(
+            "ok\n",
+            "fault m.rf: read of 8 bytes at 0x10 denied; the domain has no rights there in f\n",
+            1,
+        );
+        assert_eq!(told(&format!("{denied}heap ok\nend\n"), 0), Outcome::Denied);
+        assert_eq!(judge("", None).outcome, Outcome::Hung);
+        assert_eq!(told("refused no\n", 3 << 8), Outcome::Refused);
+    }
+}
