@@ -90,7 +90,8 @@ demo-words: build ## Rights to single words: 32 of 144 bytes of a host's structu
 	@$(CARGO) build --release --quiet -p ringfence --example words
 	@examples/words/demo.sh "$(RELEASE)"
 	@echo; echo "Fifty faults in libraries, natively, fenced and with rights to words (docs/lab.md):"
-	@lab/run.sh run --mutants 50 --again --results build/lab/demo.jsonl
+	@lab/run.sh run --mutants 50 --again --results build/lab/demo.jsonl \
+		--subject zlib,libpng,sqlite,sqlite-in-place,libext2fs,threads
 
 .PHONY: demo-functions
 demo-functions: build ## Functions from text, typed in, called, replaced, deleted; filters beside libpcap; the image server (docs/functions.md)

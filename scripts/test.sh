@@ -190,9 +190,6 @@ step farm-page tests/farm/farm.py --check-page
 if needs dpkg-source farm; then
     if ((soak)); then step farm tests/farm/farm.py --again --jobs 2; else step farm tests/farm/farm.py --again --equal --only cjson,libcsv,lzip; fi
 fi
-# faults put into libraries on purpose: none reaches the host
-if ((soak)); then faults=10000; else faults=28; fi
-step lab lab/run.sh run --mutants "$faults" --again --results "$logs/lab.jsonl"
 # a language of PostgreSQL, and extensions of PostgreSQL's own, unmodified, as its modules
 if needs pg_config postgresql postgresql-interrupts postgresql-clusters postgresql-contrib; then
     step postgresql integrations/postgresql/test/run.sh
@@ -213,6 +210,9 @@ if needs apxs httpd httpd-stock httpd-page httpd-package; then
     if needs dpkg-deb httpd-package; then step httpd-package integrations/httpd/test/package.sh; fi
     if ((soak)); then step httpd-soak integrations/httpd/soak.py; fi
 fi
+# faults put into libraries and into what servers load, on purpose: none reaches the host; behind the integrations, whose trees it uses
+if ((soak)); then faults=10000; else faults=32; fi
+step lab lab/run.sh run --mutants "$faults" --again --results "$logs/lab.jsonl"
 # functions from text, and packet filters over real captures and as people meet them
 if ((soak)); then
     step text-random env RINGFENCE_TEXT_ROUNDS=100000 RINGFENCE_TEXT_SEED="$(date +%s)" \
