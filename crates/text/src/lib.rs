@@ -132,7 +132,7 @@ fn generate(text: &[u8], tokens: &Tokens, unit: &Unit, notes: &mut Notes) -> Opt
         return None;
     }
     for salt in 0..TRIES {
-        let mut out = emit::Output::default();
+        let mut out = emit::Output::new();
         let mut starts = vec![0; unit.funcs.len()];
         for (number, f, registers) in &functions {
             starts[*number] = emit::function(f, registers, unit.funcs[*number].at, salt, &mut out);

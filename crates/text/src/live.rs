@@ -77,7 +77,7 @@ pub fn clean(f: &mut Func) -> Vec<u32> {
 }
 
 fn blocks(f: &Func) -> Vec<Block> {
-    let (mut list, mut at_label, mut from) = (Vec::new(), vec![NONE; f.labels as usize], 0);
+    let (mut list, mut at_label, mut from) = (Vec::with_capacity(32), vec![NONE; f.labels as usize], 0);
     let close = |list: &mut Vec<Block>, from: u32, to: u32| {
         if to > from {
             list.push(Block {
@@ -154,7 +154,7 @@ fn shared(f: &Func, blocks: &[Block]) -> (Vec<u32>, Vec<Val>) {
     let (mut home, mut number, mut list) = (
         vec![UNSEEN; f.floats.len()],
         vec![NONE; f.floats.len()],
-        Vec::new(),
+        Vec::with_capacity(64),
     );
     for (b, block) in blocks.iter().enumerate() {
         let b = b as u32;

@@ -157,8 +157,10 @@ impl Types {
             pointer: None,
             depth: 0,
         });
+        let mut basic = Vec::with_capacity(32);
+        basic.extend(list);
         Types {
-            list: list.collect(),
+            list: basic,
             sigs: Vec::new(),
             records: Vec::new(),
             too_deep: false,

@@ -66,7 +66,7 @@ pub fn function(f: &Func, regs: &Allocation, at: u32, salt: usize, out: &mut Out
         f,
         regs,
         labels: vec![NONE; f.labels as usize],
-        jumps: Vec::new(),
+        jumps: Vec::with_capacity(32),
         entry: if red { 0 } else { frame },
         locals: locals as i32 - below,
         slots: slots as i32 - below,
@@ -90,6 +90,18 @@ pub fn function(f: &Func, regs: &Allocation, at: u32, salt: usize, out: &mut Out
 }
 
 impl Output {
+    /// With room for most texts.
+    pub fn new() -> Output {
+        Output {
+            asm: Asm {
+                code: Vec::with_capacity(2048),
+                data: Vec::with_capacity(16),
+            },
+            places: Vec::with_capacity(128),
+            ..Output::default()
+        }
+    }
+
     pub fn patch(&mut self, at: u32, value: u32) {
         self.asm.code[at as usize..at as usize + 4].copy_from_slice(&value.to_le_bytes());
     }

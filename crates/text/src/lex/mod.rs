@@ -154,6 +154,8 @@ pub fn lex(text: &[u8], notes: &mut Notes) -> Tokens {
         body: None,
     };
     lexer.out.list.reserve(text.len() / 4);
+    lexer.out.names.reserve(32);
+    lexer.out.ints.reserve(32);
     lexer.run();
     let end = Token {
         kind: Kind::End,

@@ -112,7 +112,7 @@ pub fn lower(unit: &Unit, number: u32, body: Body, notes: &mut Notes) -> R<ir::F
         marks: Vec::with_capacity(32),
         fresh: NONE,
         memory: 0,
-        places: Vec::new(),
+        places: Vec::with_capacity(16),
         parts: Vec::new(),
         first_local: body.first_local,
         first_label: 0,
