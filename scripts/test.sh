@@ -217,6 +217,8 @@ step lab lab/run.sh run --mutants "$faults" --again --results "$logs/lab.jsonl"
 if ((soak)); then
     step text-random env RINGFENCE_TEXT_ROUNDS=100000 RINGFENCE_TEXT_SEED="$(date +%s)" \
         cargo test --release --quiet -p ringfence-text --test random
+    step text-csmith env RINGFENCE_CSMITH_ROUNDS=2000 RINGFENCE_CSMITH_SEED="$(date +%s)" \
+        cargo test --release --quiet -p ringfence-text --test csmith
 fi
 if needs /usr/lib/x86_64-linux-gnu/libpcap.so.0.8 captures demo-functions; then
     mapfile -t share < <(if ((soak)); then echo --all; fi)

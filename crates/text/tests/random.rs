@@ -1,7 +1,7 @@
 //! Random programs: each gives the same results here and with gcc.
 //!
-//! They use all arithmetic types, structures, arrays, loops, switches and calls, and nothing that C leaves undefined but
-//! overflow, which gcc is told to wrap.
+//! They use all arithmetic types, structures, unions, arrays, pointers, all statements, static data and calls, by pointer too, and
+//! nothing that C leaves undefined but overflow, which gcc is told to wrap. `csmith.rs` has those of another generator.
 
 mod support;
 
@@ -165,7 +165,7 @@ impl Maker {
     }
 
     fn stmt(&mut self, budget: usize) {
-        let kind = if budget == 0 { self.next(8) } else { self.next(16) };
+        let kind = if budget == 0 { self.next(8) } else { self.next(26) };
         let (e, f) = (self.int(3), self.int(1));
         match kind {
             0 | 1 => {
@@ -207,6 +207,72 @@ impl Maker {
                     self.block(budget - 1);
                 }
                 self.line("}");
+            }
+            16 => {
+                // Out of everything that is between, and never back.
+                let label = format!("l{}", self.labels);
+                self.labels += 1;
+                self.line(&format!("if ({e}) goto {label};"));
+                self.block(budget - 1);
+                self.line(&format!("{label}: ;"));
+            }
+            17 | 18 => {
+                let i = format!("i{}", self.labels);
+                self.labels += 1;
+                let n = 1 + self.next(6);
+                let how = ["continue", "break"][self.next(2)];
+                self.line(&format!("{{ int {i} = {n};"));
+                self.line(["do {", &*format!("while ({i}-- > 0) {{")][kind - 17]);
+                self.block(budget - 1);
+                self.line(&format!("\tif ({f}) {how};"));
+                self.block(budget - 1);
+                self.line(["} while (--", "}"][kind - 17]);
+                if kind == 17 {
+                    self.line(&format!("{i} > 0);"));
+                }
+                self.line("}");
+            }
+            19 => {
+                let (v, op) = (self.pick(false), ["", "+", "-", "^"][self.next(4)]);
+                self.line(&format!(
+                    "{{ long *here = &g[{f} & 7], *end = g + 8; *here {op}= {e}; {v} = *here + (end - here); while (here < end) *here++ -= 3; }}"
+                ));
+            }
+            20 => {
+                let (v, w) = (self.pick(false), self.next(4));
+                self.line(&format!(
+                    "{{ union {{ unsigned all; short half[2]; unsigned char one[4]; }} w; w.all = {e}; {v} = w.one[{w}] + w.half[{f} & 1]; }}"
+                ));
+            }
+            21 => {
+                let (v, op) = (self.pick(false), ["", "+", "|"][self.next(3)]);
+                let (row, column) = (self.next(3), self.next(5));
+                self.line(&format!("z[(unsigned)({f}) % 3][{column}] {op}= {e};"));
+                self.line(&format!("{v} ^= z[{row}][(unsigned)({f}) % 5];"));
+            }
+            22 => {
+                let (v, ty, first) = (self.pick(false), INTS[self.next(9)], self.constant());
+                self.line(&format!(
+                    "{{ static {ty} kept = {first}; kept += {e}; {v} -= kept; }}"
+                ));
+            }
+            23 => {
+                let (v, b) = (self.pick(false), self.int(1));
+                self.line(&format!("{v} = choose[{f} & 3]({e}, {b});"));
+            }
+            24 => {
+                let (v, w) = (self.pick(false), self.pick(false));
+                let op = ["", "+", "-", "^"][self.next(4)];
+                self.line(&format!("{v} = ({w} {op}= {e}, {w} + {f});"));
+            }
+            25 => {
+                let (v, n) = (self.pick(false), self.next(5) as i64 - 2);
+                self.line(&format!("switch ((signed char)({e})) {{ case {n}: {v}++;"));
+                self.line(&format!(
+                    "default: {v} = {f}; break; case {}: {v}--; case {}L: {v} |= 4; }}",
+                    n + 1,
+                    n + 9
+                ));
             }
             8 | 9 => {
                 let i = format!("i{}", self.labels);
@@ -342,7 +408,12 @@ static struct s s = { 1, 2, 3, 4, 5, 6 }, t = { 7, 8, 9, 10, 11, 12 };
 static long g[8] = { 1, -2, 3 };
 static int m[8] = { 4, 5, -6 };
 static unsigned char u[8] = { 7, 8, 200 };
+static short z[3][5] = { { 1, 2 }, [2] = { 9, -9 } };
 static double half = 0.5;
+static int add(int a, int b) { return a + b; }
+static int less(int a, int b) { return a < b ? a : b; }
+static int mix(int a, int b) { return a ^ b << 3; }
+static int (*const choose[4])(int, int) = { add, &less, mix, add };
 static long whole(double x) { return x > -1e9 && x < 1e9 ? (long)(x * 16) : 77; }
 static void swap(struct s *a, struct s *b) { struct s x = *a; *a = *b; *b = x; }
 static struct s same(struct s x) { x.c++; return x; }
@@ -368,7 +439,7 @@ fn program(seed: u64, count: usize) -> String {
             .collect();
         writeln!(calls, "case {number}: r = f{number}({}); break;", args.join(", ")).unwrap();
     }
-    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i] + m[i] * 3 + u[i]; r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
+    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i] + m[i] * 3 + u[i]; for (int i = 0; i < 15; i++) r = r * 31 + z[i / 5][i % 5]; r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
     maker.out
         + &format!(
             "long test(long a, long b)\n{{\n\tlong r = 0;\n\tswitch (a) {{\n{calls}\t}}\n\t{sum}\n\treturn r;\n}}\n"
@@ -381,9 +452,10 @@ const AT_ONCE: u64 = 20;
 
 /// What each program's calls give with gcc.
 fn by_gcc(programs: &[String], arguments: &[[i64; 2]]) -> Vec<Vec<Outcome>> {
-    let mut names: Vec<String> = ["s", "t", "g", "m", "u", "half", "whole", "swap", "same", "test"]
+    let mut names: Vec<String> = "s t g m u z half add less mix choose whole swap same test"
+        .split(' ')
         .map(str::to_owned)
-        .to_vec();
+        .collect();
     names.extend((0..FUNCTIONS).flat_map(|n| [format!("f{n}"), format!("r{n}")]));
     let (mut all, mut main) = (String::from("#include <stdio.h>\n"), String::new());
     for (number, text) in programs.iter().enumerate() {

@@ -50,19 +50,18 @@ impl Lexer<'_> {
             return;
         }
         let value = if hex {
-            hex_float(digits)
+            hex_float(digits, single)
         } else {
             digits.parse::<f64>().ok()
         };
         // A `float` is rounded once, from its digits.
-        let value = match (single, hex) {
-            (true, false) => digits
+        let value = match single && !hex {
+            true => digits
                 .parse::<f32>()
                 .ok()
                 .map(f64::from)
                 .filter(|_| value.is_some()),
-            (true, true) => value.map(|v| f64::from(v as f32)),
-            (false, _) => value,
+            false => value,
         };
         match value {
             Some(value) => {
@@ -228,23 +227,85 @@ impl Lexer<'_> {
     }
 }
 
-/// `0x1.8p3`, with up to 13 digits that count; `None` if it is malformed.
-fn hex_float(text: &str) -> Option<f64> {
+/// `0x1.8p3`, rounded once to a `double` or to a `float`; `None` if it is malformed.
+fn hex_float(text: &str, single: bool) -> Option<f64> {
     let (mantissa, exponent) = text[2..].split_once(['p', 'P'])?;
     let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() < 5000)?;
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits: String = [whole, part].concat();
-    let significant = digits.trim_start_matches('0');
-    if digits.is_empty() || significant.len() > 13 {
+    if whole.len() + part.len() == 0 || mantissa.len() > 1000 {
         return None;
     }
-    let value = if significant.is_empty() {
-        0
-    } else {
-        u64::from_str_radix(significant, 16).ok()?
-    };
-    let scale = exponent - 4 * part.len() as i32;
+    // As many digits as have room; of the others only whether they are all 0.
+    let (mut value, mut scale) = (0u64, exponent - 4 * part.len() as i32);
+    for c in whole.chars().chain(part.chars()) {
+        let digit = u64::from(c.to_digit(16)?);
+        match value >> 60 {
+            0 => value = value << 4 | digit,
+            _ => {
+                value |= u64::from(digit != 0);
+                scale += 4;
+            }
+        }
+    }
+    // Half to even; below the least normal number there are fewer bits.
+    let (bits, least) = if single { (24, -126) } else { (53, -1022) };
+    let length = 64 - value.leading_zeros() as i32;
+    let top = scale + length - 1;
+    let cut = length - bits + (least - top).max(0);
+    if cut > 0 {
+        let wide = u128::from(value);
+        let cut = cut.min(100);
+        let (half, rest) = (1u128 << (cut - 1), wide & ((1 << cut) - 1));
+        let up = rest > half || rest == half && wide >> cut & 1 == 1;
+        value = (wide >> cut) as u64 + u64::from(up);
+        scale += cut;
+    }
+    if single && value != 0 && scale + (64 - value.leading_zeros() as i32) > 128 {
+        return Some(f64::INFINITY);
+    }
     // In two steps, so that neither factor leaves the range.
     let half = scale / 2;
     Some(value as f64 * 2f64.powi(half) * 2f64.powi(scale - half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hex_float;
+
+    #[test]
+    fn hexadecimal_floats_are_rounded_once() {
+        for (text, double) in [
+            ("0x1.fffffffffffffp1023", f64::MAX),
+            ("0x1p-1074", f64::from_bits(1)),
+            ("0x0.00000000000008p-1022", 0.0),
+            ("0x0.00000000000018p-1022", f64::from_bits(2)),
+            ("0x0.000000000000080000000001p-1022", f64::from_bits(1)),
+            ("0x1.fffffffffffff8p1023", f64::INFINITY),
+            ("0x1.00000000000008p0", 1.0),
+            ("0x1.000000000000080000000000000001p0", 1.0 + f64::EPSILON),
+            ("0x1.00000000000018p0", 1.0 + 2.0 * f64::EPSILON),
+            ("0xffffffffffffffffffp-4", 295_147_905_179_352_825_856.0),
+            ("0x.8p1", 1.0),
+            ("0x0p0", 0.0),
+            ("0x1p-4000", 0.0),
+            ("0x1p4000", f64::INFINITY),
+        ] {
+            assert_eq!(hex_float(text, false), Some(double), "{text}");
+        }
+        for (text, float) in [
+            ("0x1.fffffep127", f32::MAX),
+            ("0x1.ffffffp127", f32::INFINITY),
+            ("0x1p-149", f32::from_bits(1)),
+            ("0x1.8p-150", f32::from_bits(1)),
+            ("0x1p-150", 0.0),
+            // Rounded to a double first it would be a tie.
+            ("0x1.000001000000001p0", 1.0 + f32::EPSILON),
+            ("0x1.000001p0", 1.0),
+        ] {
+            assert_eq!(hex_float(text, true), Some(f64::from(float)), "{text}");
+        }
+        for bad in ["0xp1", "0x1.g", "0x1p", "0x1p99999", "0x.p1"] {
+            assert_eq!(hex_float(bad, false), None, "{bad}");
+        }
+    }
 }
