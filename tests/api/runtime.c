@@ -76,6 +76,40 @@ static void texts(rf_runtime *runtime) {
     CHECK_STATUS(rf_runtime_create_function(NULL, "f", "", NULL), RF_ERROR_HANDLE);
 }
 
+static void objects(rf_runtime *runtime) {
+    static const char text[] = "static long calls; void say(const char *); long g(long n) { say(\"object\"); return n + ++calls; }";
+    unsigned char object[4096];
+    size_t size, told;
+    rf_function *g;
+    int64_t got;
+    CHECK_STATUS(rf_function_compile(text, NULL, 0, &told), RF_OK);
+    CHECK(told > sizeof text && told < sizeof object);
+    CHECK_STATUS(rf_function_compile(text, object, told - 1, &size), RF_ERROR_TOO_LONG);
+    CHECK(size == told);
+    CHECK_STATUS(rf_function_compile(text, object, sizeof object, &size), RF_OK);
+    CHECK(size == told);
+    CHECK_STATUS(rf_function_compile("long g(", object, sizeof object, &told), RF_ERROR_TEXT);
+    CHECK(told == 0);
+    CHECK_STATUS(rf_function_compile(text, NULL, 1, &told), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_function_compile(NULL, NULL, 0, &told), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_function_compile(text, NULL, 0, NULL), RF_ERROR_ARGUMENT);
+
+    CHECK_STATUS(rf_runtime_replace_object(runtime, "g", object, size), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_runtime_create_object(runtime, "g", object, size, &g), RF_OK);
+    CHECK(call(g, 5, &got) == RF_OK && got == 6 && strcmp(said, "object") == 0);
+    CHECK(call(g, 5, &got) == RF_OK && got == 7);
+    CHECK_STATUS(rf_runtime_create_object(runtime, "g", object, size, NULL), RF_ERROR_EXISTS);
+    CHECK_STATUS(rf_runtime_replace_object(runtime, "g", object, size), RF_OK);
+    CHECK(call(g, 5, &got) == RF_OK && got == 6);
+    CHECK_STATUS(rf_runtime_replace_object(runtime, "g", object, size - 1), RF_ERROR_TEXT);
+    CHECK(rf_error() && strstr(rf_error()->message, "object code"));
+    CHECK_STATUS(rf_runtime_create_object(runtime, "h", text, sizeof text, NULL), RF_ERROR_TEXT);
+    CHECK_STATUS(rf_runtime_create_object(runtime, "h", NULL, 0, NULL), RF_ERROR_ARGUMENT);
+    CHECK(call(g, 5, &got) == RF_OK && got == 7);
+    CHECK_STATUS(rf_runtime_delete_function(runtime, "g"), RF_OK);
+    CHECK_STATUS(rf_function_destroy(g), RF_OK);
+}
+
 static void values(rf_runtime *runtime) {
     static const char text[] = "double scale(double, int); void say(const char *);"
                                "float f(signed char a, unsigned b, double x, const char *s) { if (s) say(s); return a + b + scale(x, 2); }";
@@ -184,6 +218,7 @@ int main(void) {
         return FINISH("runtime");
     verbs(runtime);
     texts(runtime);
+    objects(runtime);
     values(runtime);
     pointers(runtime);
 

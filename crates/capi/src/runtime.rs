@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use ringfence::DomainOptions;
-use ringfence_functions::{BuiltIns, Func, FunctionError, Runtime};
+use ringfence_functions::{BuiltIns, Func, FunctionError, Runtime, compile};
 
 use crate::arguments::{bad_handle, full, not_null, number, pointer, text};
 use crate::caller::{Callback, Context, call_back};
@@ -191,6 +191,94 @@ pub unsafe extern "C" fn rf_runtime_replace_function(
     status(|| unsafe {
         let source = text(source, "text")?;
         with_function(handle, name, ptr::null_mut(), |r, name| r.replace(name, source))
+    })
+}
+
+/// # Safety
+/// `object` is null or has `size` bytes, which stay as they are while the result is used.
+unsafe fn object_code<'a>(object: *const c_void, size: usize) -> Result<&'a [u8], Failure> {
+    not_null(object, "object")?;
+    if isize::try_from(size).is_err() {
+        let message = "size is larger than anything in memory";
+        return Err(Failure::new(Status::ERROR_ARGUMENT, message));
+    }
+    // SAFETY: not null; the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(object.cast(), size) })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `source` is null or a string, `object` null or `capacity` writable bytes, `size` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_function_compile(
+    source: *const c_char,
+    object: *mut c_void,
+    capacity: usize,
+    size: *mut usize,
+) -> Status {
+    status(|| {
+        not_null(size, "size")?;
+        // SAFETY: not null, so writable.
+        unsafe { *size = 0 };
+        // SAFETY: the caller's promise.
+        let compiled = compile(unsafe { text(source, "text") }?).map_err(FunctionError::Text)?;
+        let bytes = compiled.object();
+        // SAFETY: not null, so writable.
+        unsafe { *size = bytes.len() };
+        if object.is_null() && capacity == 0 {
+            return Ok(());
+        }
+        not_null(object, "object")?;
+        if bytes.len() > capacity {
+            let message = format!(
+                "the object code has {} bytes, capacity is {capacity}",
+                bytes.len()
+            );
+            return Err(Failure::new(Status::ERROR_TOO_LONG, message));
+        }
+        // SAFETY: there is room for `capacity` bytes, and these are not more.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), object.cast(), bytes.len()) };
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string, `object` null or `size` bytes, `function` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_runtime_create_object(
+    handle: *mut c_void,
+    name: *const c_char,
+    object: *const c_void,
+    size: usize,
+    function: *mut *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    status(|| unsafe {
+        let object = object_code(object, size)?;
+        with_function(handle, name, function, |r, name| r.create_object(name, object))
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `name` is null or a string, `object` null or `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_runtime_replace_object(
+    handle: *mut c_void,
+    name: *const c_char,
+    object: *const c_void,
+    size: usize,
+) -> Status {
+    // SAFETY: the caller's promise.
+    status(|| unsafe {
+        let object = object_code(object, size)?;
+        with_function(handle, name, ptr::null_mut(), |r, name| {
+            r.replace_object(name, object)
+        })
     })
 }
 

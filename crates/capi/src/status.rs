@@ -270,6 +270,7 @@ impl From<FunctionError> for Failure {
             FunctionError::Domain(e) => return e.into(),
             FunctionError::Memory(e) => return e.into(),
             FunctionError::Text(_)
+            | FunctionError::Object(_)
             | FunctionError::NotDefined { .. }
             | FunctionError::Declaration { .. }
             | FunctionError::Place { .. } => Status::ERROR_TEXT,

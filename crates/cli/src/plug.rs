@@ -23,8 +23,11 @@ const PRINTED: usize = 1 << 20;
 /// Options of `ringfence plug`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A text in C, as docs/text.md has it; its functions that are not static can be called
+    /// A text in C, as docs/text.md has it, or object code; functions that are not static can be called
     file: Option<PathBuf>,
+    /// Compile the text to object code, write it to this file, and do no more
+    #[arg(long, short, value_name = "FILE", requires = "file", conflicts_with = "call")]
+    output: Option<PathBuf>,
     /// Call this function with the arguments that follow, numbers or strings, and print the result; without it a dialogue begins,
     /// which reads definitions and calls from standard input (try help)
     #[arg(
@@ -44,6 +47,12 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> ExitCode {
+    if let (Some(file), Some(output)) = (&args.file, &args.output) {
+        return match compile_to(file, output) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(code) => code,
+        };
+    }
     let mut options = args.domain.0.clone();
     options.time_limit.get_or_insert(TIME_LIMIT);
     let runtime = match Runtime::new(built_ins(), &options) {
@@ -66,6 +75,38 @@ pub fn run(args: &Args) -> ExitCode {
         None => dialogue::run(&plug),
         Some((name, arguments)) => plug.once(name, arguments),
     }
+}
+
+/// What is wrong with a file, and the status for it.
+fn wrong(file: &Path, what: impl std::fmt::Display) -> ExitCode {
+    output::error(format_args!("{}: {what}", file.display()));
+    ExitCode::from(2)
+}
+
+/// What a file comes to, and how long that took.
+fn compiled(file: &Path) -> Result<(Compiled, Duration), ExitCode> {
+    let bytes = input::read(file, None).map_err(|what| wrong(file, what))?;
+    if Compiled::is_object(&bytes) {
+        let begun = Instant::now();
+        let compiled = Compiled::from_object(&bytes).map_err(|e| {
+            wrong(file, e);
+            ExitCode::FAILURE
+        })?;
+        return Ok((compiled, begun.elapsed()));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| wrong(file, "it is not UTF-8"))?;
+    let begun = Instant::now();
+    let compiled = compile(&text).map_err(|errors| {
+        show(&errors, &format!("{}:", file.display()));
+        ExitCode::FAILURE
+    })?;
+    Ok((compiled, begun.elapsed()))
+}
+
+/// Writes object code.
+fn compile_to(file: &Path, output: &Path) -> Result<(), ExitCode> {
+    let object = compiled(file)?.0.object();
+    std::fs::write(output, object).map_err(|e| wrong(output, e))
 }
 
 /// What functions of the command line may call.
@@ -100,14 +141,19 @@ impl Plug {
     fn bring(&self, text: &str) -> Result<(Func, Came), FunctionError> {
         let begun = Instant::now();
         let compiled = compile(text)?;
-        let compiling = begun.elapsed();
+        self.add(compiled, begun.elapsed())
+    }
+
+    /// The same of what was compiled in `compiling`.
+    fn add(&self, compiled: Compiled, compiling: Duration) -> Result<(Func, Came), FunctionError> {
+        let begun = Instant::now();
         let name = main(&compiled)?.to_owned();
         let (func, came) = match self.runtime.lookup(&name) {
             Ok(_) => (self.runtime.replace_compiled(&name, compiled)?, Came::Replaced),
             Err(_) => (self.runtime.create_compiled(&name, compiled)?, Came::Created),
         };
         if self.time {
-            let adding = begun.elapsed() - compiling;
+            let adding = begun.elapsed();
             output::line(format_args!(
                 "compiled in {}, verified and added in {}",
                 micros(compiling),
@@ -118,23 +164,11 @@ impl Plug {
     }
 
     fn file(&self, file: &Path) -> Result<(), ExitCode> {
-        let usage = |text: String| {
-            output::error(format_args!("{}: {text}", file.display()));
-            ExitCode::from(2)
-        };
-        let bytes = input::read(file, None).map_err(usage)?;
-        let text = String::from_utf8(bytes).map_err(|_| usage("it is not UTF-8".into()))?;
-        match self.bring(&text) {
-            Ok(_) => Ok(()),
-            Err(FunctionError::Text(errors)) => {
-                show(&errors, &format!("{}:", file.display()));
-                Err(ExitCode::FAILURE)
-            }
-            Err(e) => {
-                output::error(format_args!("{}: {e}", file.display()));
-                Err(ExitCode::FAILURE)
-            }
-        }
+        let (compiled, compiling) = compiled(file)?;
+        self.add(compiled, compiling).map(|_| ()).map_err(|e| {
+            wrong(file, e);
+            ExitCode::FAILURE
+        })
     }
 
     /// One call, from the command line.

@@ -80,6 +80,30 @@ fn errors_of_a_text_show_their_place() {
     dir.rf(&["plug", "--call", "f"]).fails(2, &["FILE"]);
 }
 
+#[test]
+fn object_code_is_made_and_taken() {
+    let dir = Dir::new();
+    dir.write("f.c", TEXT);
+    dir.rf(&["plug", "f.c", "-o", "f.rfo"]).ok();
+    let ran = dir.rf(&["plug", "f.rfo", "--call", "twice", "21"]).ok();
+    assert_eq!(ran.out, "42\n");
+    // A fault in it still tells function and line.
+    dir.rf(&["plug", "f.rfo", "--call", "divide", "1", "0"])
+        .fails(139, &["divide (text:7)"]);
+    dir.rf(&["plug", "f.rfo", "-o", "again.rfo"]).ok();
+    let bytes = |name: &str| dir.read(name);
+    assert!(bytes("f.rfo") == bytes("again.rfo"));
+    dir.write("cut.rfo", &bytes("f.rfo")[..100]);
+    dir.rf(&["plug", "cut.rfo"])
+        .fails(1, &["cut.rfo: this is no object code of a function"]);
+    dir.write("g.c", "long g(");
+    dir.rf(&["plug", "g.c", "-o", "g.rfo"]).fails(1, &["g.c:1:"]);
+    dir.rf(&["plug", "f.c", "-o", "none/f.rfo"])
+        .fails(2, &["none/f.rfo"]);
+    dir.rf(&["plug", "f.c", "-o", "x", "--call", "twice", "1"])
+        .fails(2, &["cannot be used"]);
+}
+
 /// A dialogue with these lines.
 fn dialogue(dir: &Dir, lines: &str) -> Ran {
     dir.write("lines", lines);

@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use ringfence::{CallError, CodeError, DomainError, MemoryError};
-use ringfence_text::Errors;
+use ringfence_text::{Errors, NoObject};
 
 /// Why a function was not made, found or called.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +10,9 @@ pub enum FunctionError {
     /// The compiler does not take the text; it tells each place.
     #[error("{0}")]
     Text(Errors),
+    /// The object code is cut, damaged, or none.
+    #[error(transparent)]
+    Object(#[from] NoObject),
     /// The text does not define the function that it was given for.
     #[error("the text defines no function {name}; it has to, and not as a static one")]
     NotDefined {

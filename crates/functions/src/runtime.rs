@@ -107,6 +107,27 @@ impl Runtime {
         self.lookup(name)
     }
 
+    /// As [`create`](Self::create), of object code: what [`Compiled::object`] made of a text, here or elsewhere. It is trusted no more
+    /// than a text.
+    ///
+    /// # Errors
+    /// [`FunctionError::Object`], and as for [`create`](Self::create); nothing has changed then.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ringfence::DomainOptions;
+    /// use ringfence_functions::{BuiltIns, Runtime, compile};
+    ///
+    /// let object = compile("long twice(long n) { return 2 * n; }")?.object();
+    /// let runtime = Runtime::new(BuiltIns::new(), &DomainOptions::default())?;
+    /// let twice = runtime.create_object("twice", &object)?;
+    /// assert_eq!(twice.typed::<(i64,), i64>()?.call(21)?, 42);
+    /// # Ok::<(), ringfence_functions::FunctionError>(())
+    /// ```
+    pub fn create_object(&self, name: &str, object: &[u8]) -> Result<Func, FunctionError> {
+        self.create_compiled(name, Compiled::from_object(object)?)
+    }
+
     /// Puts another text in the place of that of the function `name`. Calls that begin from now on, from wherever, are calls of the new one;
     /// calls in progress finish in the old one. Types stay; functions that the new text lacks are deleted; static data begins anew.
     ///
@@ -130,6 +151,14 @@ impl Runtime {
         }
         drop(state);
         self.lookup(name)
+    }
+
+    /// As [`replace`](Self::replace), by object code.
+    ///
+    /// # Errors
+    /// As for [`create_object`](Self::create_object) and [`replace`](Self::replace).
+    pub fn replace_object(&self, name: &str, object: &[u8]) -> Result<Func, FunctionError> {
+        self.replace_compiled(name, Compiled::from_object(object)?)
     }
 
     /// Deletes a function, with those that came with it. Calls of it fail from now on, also by other functions; calls in progress

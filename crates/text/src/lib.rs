@@ -28,6 +28,7 @@ mod layout;
 mod lex;
 mod live;
 mod lower;
+mod object;
 mod parse;
 mod types;
 
@@ -36,6 +37,7 @@ pub use compiled::{Collides, Compiled, DataFix, Export, Import, Kind, Place, Sou
 use error::Notes;
 pub use error::{Error, Errors};
 use lex::Tokens;
+pub use object::NoObject;
 use types::Ty;
 
 /// Most bytes of a text.

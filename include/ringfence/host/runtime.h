@@ -53,6 +53,17 @@ rf_status rf_runtime_create_function(rf_runtime *runtime, const char *name, cons
  * Errors: RF_ERROR_NO_FUNCTION; RF_ERROR_TYPE: the types have to stay; as for rf_runtime_create_function. */
 rf_status rf_runtime_replace_function(rf_runtime *runtime, const char *name, const char *text);
 
+/* Compiles `text` to object code: bytes that can be kept, sent and given to any runtime. `object` has room for `capacity` bytes;
+ * `*size` receives how many there are. With NULL and 0 that is all that is done.
+ * Errors: RF_ERROR_TEXT; RF_ERROR_TOO_LONG: they do not fit, `*size` tells what would. */
+rf_status rf_function_compile(const char *text, void *object, size_t capacity, size_t *size);
+
+/* As rf_runtime_create_function and rf_runtime_replace_function, of object code, which is trusted no more than a text.
+ * Errors: RF_ERROR_TEXT also for bytes that are no object code, cut or damaged. */
+rf_status rf_runtime_create_object(rf_runtime *runtime, const char *name, const void *object, size_t size,
+                                   rf_function **function);
+rf_status rf_runtime_replace_object(rf_runtime *runtime, const char *name, const void *object, size_t size);
+
 /* A handle for a function of the runtime. Errors: RF_ERROR_NO_FUNCTION. */
 rf_status rf_runtime_lookup_function(rf_runtime *runtime, const char *name, rf_function **function) RF_WARN_UNUSED;
 

@@ -10,6 +10,8 @@ mod parts;
 mod specifiers;
 mod stmt;
 
+pub use decl::PARAMS;
+
 use crate::ast::{Body, Func, Stmt, Unit};
 use crate::error::{Notes, Stop};
 use crate::lex::{Kind, Token, Tokens, p};
