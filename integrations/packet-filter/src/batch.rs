@@ -1,5 +1,7 @@
 //! Packets that are looked at in one crossing.
 
+use std::time::Duration;
+
 use ringfence::{MemoryError, Ptr};
 use ringfence_functions::Runtime;
 
@@ -11,6 +13,8 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// Offset in `bytes`, length, length on the wire.
     packets: Vec<[u32; 3]>,
+    /// When each came, in nanoseconds.
+    times: Vec<u64>,
     /// What is in the filters' memory is what is here.
     loaded: bool,
     place: Option<Place>,
@@ -39,6 +43,7 @@ impl Batch {
             runtime: runtime.clone(),
             bytes: Vec::new(),
             packets: Vec::new(),
+            times: Vec::new(),
             loaded: false,
             place: None,
             accepted: Vec::new(),
@@ -48,12 +53,20 @@ impl Batch {
     /// Adds a packet: its bytes, and how many it had on the wire. False if the batch is full: run over it, and
     /// [`clear`](Self::clear) it. An empty batch takes any packet of up to 16 MiB.
     pub fn push(&mut self, packet: &[u8], wire: u32) -> bool {
+        self.push_at(packet, wire, Duration::ZERO)
+    }
+
+    /// The same of a packet that came at some time, since 1970 or another moment: for filters in C that ask for it.
+    pub fn push_at(&mut self, packet: &[u8], wire: u32, time: Duration) -> bool {
         let full = self.packets.len() >= MOST_PACKETS || self.bytes.len() + packet.len() > MOST_BYTES;
         if full {
             return false;
         }
         self.packets
             .push([self.bytes.len() as u32, packet.len() as u32, wire]);
+        // 64 bits of them last until 2554.
+        self.times
+            .push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         self.bytes.extend_from_slice(packet);
         self.loaded = false;
         true
@@ -63,6 +76,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.packets.clear();
+        self.times.clear();
         self.loaded = false;
     }
 
@@ -85,8 +99,8 @@ impl Batch {
         Some((&self.bytes[at as usize..][..len as usize], wire))
     }
 
-    /// Copies the packets into the filters' memory, if they are not there: descriptors, room for the numbers of accepted ones, bytes.
-    /// Gives the addresses of the first two.
+    /// Copies the packets into the filters' memory, if they are not there: descriptors, times, room for the numbers of
+    /// accepted ones, bytes. Gives the addresses of descriptors and room.
     pub(crate) fn load(&mut self) -> Result<(Ptr<()>, Ptr<()>), MemoryError> {
         let runtime = self.runtime.clone();
         let memory = runtime.memory();
@@ -97,7 +111,7 @@ impl Batch {
             self.free();
             let bytes = self.bytes.len().next_power_of_two().max(4096);
             let packets = self.packets.len().next_power_of_two().max(64);
-            let room = memory.alloc_array::<u8>(packets * (DESCRIPTOR + 4) + bytes + ALIGN)?;
+            let room = memory.alloc_array::<u8>(packets * (DESCRIPTOR + 8 + 4) + bytes + ALIGN)?;
             self.loaded = false;
             self.place = Some(Place {
                 start: room.leak(),
@@ -107,16 +121,19 @@ impl Batch {
             });
         }
         let place = self.place.as_ref().expect("made above");
-        let results = place.start.wrapping_add((place.packets * DESCRIPTOR) as u64);
+        let times = place.start.wrapping_add((place.packets * DESCRIPTOR) as u64);
+        let results = times.wrapping_add((place.packets * 8) as u64);
         let data = results.wrapping_add(4 * place.packets as u64);
         if !self.loaded {
-            let first = data.address() as u32;
+            let (first, time) = (data.address() as u32, times.address() as u32);
             let descriptors: Vec<[u32; 4]> = self
                 .packets
                 .iter()
-                .map(|&[at, len, wire]| [first + at, len, wire, 0])
+                .zip((time..).step_by(8))
+                .map(|(&[at, len, wire], time)| [first + at, len, wire, time])
                 .collect();
             memory.write_slice(place.start.cast(), &descriptors)?;
+            memory.write_slice(times.cast(), &self.times)?;
             memory.write_slice(data, &self.bytes)?;
             self.loaded = true;
         }

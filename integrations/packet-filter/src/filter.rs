@@ -55,18 +55,21 @@ pub enum FilterError {
 #[derive(Clone, Debug)]
 pub struct Engine(Runtime);
 
-/// What a text in C gets behind it: the loop over packets.
+/// What a text in C gets behind it: the loop over packets. `TIME` stands for the last argument, if the function has it.
 const LOOP: &str = "
-struct rf_packet_ { unsigned at, length, wire, unused; };
+struct rf_packet_ { unsigned at, length, wire, time; };
 unsigned long NAME(const struct rf_packet_ *rf_p, unsigned long rf_n, unsigned *rf_to)
 {
 	unsigned long rf_base = (unsigned long)rf_p & ~0xffffffffUL;
 	for (unsigned rf_i = 0; rf_i < rf_n; rf_i++)
-		if (filter((const unsigned char *)(rf_base + rf_p[rf_i].at), rf_p[rf_i].length, rf_p[rf_i].wire))
+		if (filter((const unsigned char *)(rf_base + rf_p[rf_i].at), rf_p[rf_i].length, rf_p[rf_i].wireTIME))
 			*rf_to++ = rf_i;
 	return (unsigned long)rf_to;
 }
 ";
+
+/// The packet's time, from its descriptor.
+const TIME: &str = ", *(const unsigned long *)(rf_base + rf_p[rf_i].time)";
 
 impl Engine {
     /// An engine without filters. The options are those of a [`Runtime`]: time limit of a batch, memory.
@@ -107,7 +110,8 @@ impl Engine {
     }
 
     /// A filter that is a text in C with `int filter(const unsigned char *packet, unsigned length, unsigned wire)`, which says whether
-    /// a packet is wanted. Its static data stay from packet to packet; other functions of the text should be static.
+    /// a packet is wanted. It may have a fourth parameter, `unsigned long time`: when the packet came, in nanoseconds
+    /// ([`Batch::push_at`]). Its static data stay from packet to packet; other functions of the text should be static.
     ///
     /// # Errors
     /// [`FilterError::Function`], with each place of the text that is wrong.
@@ -119,18 +123,26 @@ impl Engine {
         let Some(filter) = filter else {
             return Err(FunctionError::NotDefined { name: name() }.into());
         };
-        let wanted = [Kind::Pointer, Kind::Int(4, false), Kind::Int(4, false)];
-        if filter.params != wanted || !matches!(filter.result, Kind::Int(..)) {
+        let wanted = [
+            Kind::Pointer,
+            Kind::Int(4, false),
+            Kind::Int(4, false),
+            Kind::Int(8, false),
+        ];
+        let timed = filter.params == wanted;
+        if !timed && filter.params != wanted[..3] || !matches!(filter.result, Kind::Int(..)) {
             return Err(FunctionError::Type {
                 name: name(),
                 has: "another type".into(),
-                wanted: "int (const unsigned char *packet, unsigned length, unsigned wire)".into(),
+                wanted: "int (const unsigned char *packet, unsigned length, unsigned wire), with unsigned long time behind it or without".into(),
             }
             .into());
         }
         let run = new_name();
-        let mut compiled =
-            compile(&format!("{text}{}", LOOP.replace("NAME", &run))).map_err(FunctionError::from)?;
+        let around = LOOP
+            .replace("NAME", &run)
+            .replace("TIME", if timed { TIME } else { "" });
+        let mut compiled = compile(&format!("{text}{around}")).map_err(FunctionError::from)?;
         // All filters of an engine have one of that name: it is reached through the loop only.
         compiled.exports.retain(|e| e.name == run);
         self.add(run, compiled)

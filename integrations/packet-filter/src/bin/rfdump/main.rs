@@ -39,7 +39,8 @@ struct Args {
     /// Print how many packets there are, and nothing else
     #[arg(long, conflicts_with = "write")]
     count: bool,
-    /// Select by a function in C: int filter(const unsigned char *packet, unsigned length, unsigned wire)
+    /// Select by a function in C: int filter(const unsigned char *packet, unsigned length, unsigned wire), and behind these if it
+    /// wants that, unsigned long time, in nanoseconds since 1970
     #[arg(short, long, value_name = "FILE", conflicts_with = "expression")]
     function: Option<PathBuf>,
     /// Which packets, as pcap-filter(7) tells; without it all
@@ -217,9 +218,9 @@ impl Sift {
             self.through()?;
             self.link = packet.link;
         }
-        if !self.batch.push(packet.bytes, packet.wire) {
+        if !self.batch.push_at(packet.bytes, packet.wire, packet.time) {
             self.through()?;
-            self.batch.push(packet.bytes, packet.wire);
+            self.batch.push_at(packet.bytes, packet.wire, packet.time);
         }
         self.times.push(packet.time);
         Ok(())
