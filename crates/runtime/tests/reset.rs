@@ -235,6 +235,50 @@ fn many_domains_are_reset_side_by_side() {
     drop(domain());
 }
 
+/// Each reset finds one page more than the one before, wherever it is, and in between those that find nothing new.
+#[test]
+fn a_page_more_at_each_reset_is_found() {
+    support::in_child("a_page_more_at_each_reset_is_found", || {
+        for checkpoint in [false, true] {
+            let d = domain_with(&options());
+            let stack = call(&d, "stack_address", &[]).unwrap() & !4095;
+            let written = module();
+            let data = written.segments().last().expect("data");
+            let image = d.as_ref().base() + u64::from(ringfence_isa::window::IMAGES);
+            let data = (image + u64::from(data.offset + data.len) - 1) & !4095;
+            let heap = map(&d, 32 * 4096);
+            if checkpoint {
+                d.as_ref().write(heap, &[1; 32 * 4096]).unwrap();
+                d.checkpoint().unwrap();
+            }
+            let read = |at: u64| {
+                let mut page = vec![0; 4096];
+                d.as_ref().read(at, &mut page).unwrap();
+                page
+            };
+            for page in 0..32 {
+                let mut places = vec![stack - (1 + page) * 4096];
+                if page == 7 {
+                    places.push(data);
+                }
+                if checkpoint {
+                    places.push(heap + page * 4096);
+                }
+                for at in places {
+                    let before = read(at);
+                    for _ in 0..4 {
+                        d.as_ref().write(at, &[0xD1; 4096]).unwrap();
+                        d.reset().unwrap();
+                        assert!(read(at) == before, "page {page} at {at:#x}");
+                        d.reset().unwrap();
+                        assert!(read(at) == before, "page {page} at {at:#x}, again");
+                    }
+                }
+            }
+        }
+    });
+}
+
 /// While a call is in progress a reset says so, and that is all: the call comes back.
 #[test]
 fn a_refused_reset_leaves_calls_alone() {

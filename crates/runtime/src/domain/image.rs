@@ -8,6 +8,7 @@ use crate::lanes::gate::{self, kind, vectors};
 use crate::lanes::lane::Import;
 use crate::load::elf::{Load, Parsed};
 use crate::load::stubs::{self, LEAD};
+use crate::os::looks::Looks;
 use crate::os::{host, pages, sys};
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
@@ -253,10 +254,10 @@ pub(super) fn relocate_all(
 }
 
 /// Puts data and heap back as they were after relocation; for the next user of a pool, zeroed heap may stay accessible.
-pub(super) fn restore(inner: &Inner, pooled: bool) -> Result<(), HostError> {
+pub(super) fn restore(inner: &Inner, looks: &mut Looks, pooled: bool) -> Result<(), HostError> {
     for p in &inner.layout.placed {
         for (start, end) in data_of(p) {
-            restore_data(inner, p, start - p.offset, end - p.offset)?;
+            restore_data(inner, looks, p, start - p.offset, end - p.offset)?;
         }
     }
     if pooled {
@@ -288,36 +289,44 @@ pub(super) fn data_len(p: &relocate::Placed) -> u64 {
 }
 
 /// Puts writable pages of a module back.
-fn restore_data(inner: &Inner, p: &relocate::Placed, start: u32, end: u32) -> Result<(), HostError> {
+fn restore_data(
+    inner: &Inner,
+    looks: &mut Looks,
+    p: &relocate::Placed,
+    start: u32,
+    end: u32,
+) -> Result<(), HostError> {
     // Pages behind the file's are zero at first.
-    let loads = &p.module.0.parsed.loads;
-    let file_end = loads
-        .iter()
-        .find(|l| (l.page_start()..l.page_end()).contains(&start))
-        .map_or(end, |l| l.file_page_end());
+    let mut loads = p.module.0.parsed.loads.iter();
+    let load = loads.find(|l| (l.page_start()..l.page_end()).contains(&start));
+    let file_end = load.map_or(end, Load::file_page_end).clamp(start, end);
+    let mapped_end = load.map_or(start, file_mapped_end);
     let image = inner.base() + u64::from(p.offset);
     let (from, to) = (image + u64::from(start), image + u64::from(end));
     let mut ranges = pages::Ranges::none();
-    if let Some(own) = pages::own(from, to, &mut ranges)
-        && p.module.0.pristine(start, 0).is_some()
+    let own = match mapped_end >= end {
+        true => looks.own(from, to, &mut ranges),
+        // What is anonymous may be made huge.
+        false => pages::own(from, to, &mut ranges),
+    };
+    if let Some(own) = own
+        && let Some(bytes) = p.module.0.pristine(start, (file_end - start) as usize)
     {
-        for page in own.iter().flat_map(|(a, b)| (a..b).step_by(sys::PAGE)) {
-            let offset = (page - image) as u32;
-            // SAFETY: a writable page of a module's data, in which nobody is.
-            let to = unsafe { std::slice::from_raw_parts_mut(page as *mut u8, sys::PAGE) };
-            if offset >= file_end {
-                to.fill(0);
-            } else if let Some(bytes) = p.module.0.pristine(offset, sys::PAGE) {
-                to.copy_from_slice(bytes);
-            }
+        for (a, b) in own.iter() {
+            // SAFETY: writable pages of a module's data, in which nobody is.
+            let to = unsafe { std::slice::from_raw_parts_mut(a as *mut u8, (b - a) as usize) };
+            let rest = bytes.get((a - from) as usize..).unwrap_or_default();
+            let (copied, zeroed) = to.split_at_mut(rest.len().min(to.len()));
+            copied.copy_from_slice(&rest[..copied.len()]);
+            zeroed.fill(0);
             // SAFETY: as above.
-            unsafe { inner.pristine.write(page, page + sys::PAGE as u64) };
+            unsafe { inner.pristine.write(a, b) };
         }
         return Ok(());
     }
     // SAFETY: nobody is inside.
     unsafe {
-        let known = u64::from(file_end.clamp(start, end) - start);
+        let known = u64::from(file_end - start);
         sys::drop_to_file(from, to - from, &p.module.0.file, in_file(start), known)?;
     }
     // SAFETY: mapped, writable data of a module, in which nobody is.

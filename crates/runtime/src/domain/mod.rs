@@ -12,6 +12,7 @@ use crate::lanes::{lane, signal, watchdog, world};
 use crate::load::module::{ExportKind, Module};
 use crate::load::stubs;
 use crate::os::lock::{Lock, Locked, Rank};
+use crate::os::looks::Looks;
 use crate::os::{clock, host, sys};
 use crate::place::memory::Memory;
 use crate::place::window::Window;
@@ -134,6 +135,8 @@ pub(crate) struct Inner {
     mappings: u64,
     /// What a reset returns to, if it is not the pristine image.
     initial: Lock<Option<Arc<Frozen>>>,
+    /// What the last one found.
+    looks: Lock<Looks>,
 }
 
 // SAFETY: raw pointers in it are to lanes and import tables; see `LaneSet` and `Import`.
@@ -454,6 +457,7 @@ impl Domain {
             uses_x87,
             mappings: *mappings,
             initial: Lock::new(Rank::Checkpoint, None),
+            looks: Lock::new(Rank::Looks, Looks::default()),
         };
         Ok(Domain::of(Arc::new_cyclic(|me| {
             Shared(ManuallyDrop::new(Box::new(inner(me))))

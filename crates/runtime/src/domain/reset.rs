@@ -11,6 +11,7 @@ use crate::lanes::lane::{Lane, attention};
 use crate::lanes::set::LaneSet;
 use crate::lanes::{watchdog, world};
 use crate::load::module::{ExportKind, Module};
+use crate::os::looks::Looks;
 use crate::os::sys::{self, View};
 use crate::os::{guarded, pages, reserve};
 use ringfence_core::KeptFile;
@@ -225,7 +226,7 @@ impl Inner {
     }
 
     /// Puts data and heap back to a snapshot that is mapped.
-    pub(super) fn restore_frozen(&self, frozen: &Frozen) -> Result<(), HostError> {
+    pub(super) fn restore_frozen(&self, frozen: &Frozen, looks: &mut Looks) -> Result<(), HostError> {
         let mut memory = self.memory();
         let intact = memory.keep_only(&frozen.heap)?;
         for area in &frozen.areas {
@@ -235,16 +236,16 @@ impl Inner {
                 Kind::Heap if !intact => self.map_area(frozen, area)?,
                 // Nobody could write it.
                 Kind::Heap if !writable => continue,
-                Kind::Data | Kind::Heap => self.restore_area(frozen, area)?,
+                Kind::Data | Kind::Heap => self.restore_area(frozen, area, looks)?,
             }
         }
         memory.adopt(&frozen.heap)
     }
 
-    fn restore_area(&self, frozen: &Frozen, area: &Area) -> Result<(), HostError> {
+    fn restore_area(&self, frozen: &Frozen, area: &Area, looks: &mut Looks) -> Result<(), HostError> {
         let start = self.base() + u64::from(area.offset);
         let mut ranges = pages::Ranges::none();
-        let Some(own) = pages::own(start, start + u64::from(area.len), &mut ranges) else {
+        let Some(own) = looks.own(start, start + u64::from(area.len), &mut ranges) else {
             // SAFETY: nobody is in the domain; what is dropped is the file's again.
             unsafe {
                 sys::drop_to_file(start, area.len.into(), &frozen.file, area.file, area.len.into())?;
@@ -310,9 +311,11 @@ impl Domain {
             inner.resets.fetch_add(1, Ordering::AcqRel);
             inner.remove_all_code(&mut world)?;
             inner.remove_all(&mut world, disordered)?;
+            let mut looks = inner.looks.lock();
+            looks.begin();
             match &initial {
-                None => super::image::restore(inner, pooled)?,
-                Some(frozen) => inner.restore_frozen(frozen)?,
+                None => super::image::restore(inner, &mut looks, pooled)?,
+                Some(frozen) => inner.restore_frozen(frozen, &mut looks)?,
             }
             // The same lanes: new ones are made with the world locked only.
             let mut set = inner.lanes();
@@ -330,12 +333,12 @@ impl Domain {
             }
             // All of the window is the domain's to read: stacks that nobody uses too.
             for berth in set.free.iter().chain(&set.lost) {
-                inner.refresh(berth, true)?;
+                inner.refresh(berth, Some(&mut looks))?;
             }
             for &lane in &set.lanes {
                 // SAFETY: nobody is in the lane.
                 unsafe {
-                    inner.refresh(&(*lane).berth, true)?;
+                    inner.refresh(&(*lane).berth, Some(&mut looks))?;
                     (*lane).rewind();
                 }
             }
@@ -360,6 +363,7 @@ impl Domain {
         let inner = &*self.0;
         let regions = regions::has_rights(inner.base());
         let _world = world::lock_plain();
+        inner.looks.lock().forget();
         let foreign = inner.foreign(regions);
         let set = inner.lanes();
         inner.close(&set)?;

@@ -3,6 +3,7 @@
 use super::{ABOVE_THREAD_POINTER, DomainOptions, Inner};
 use crate::domain::relocate;
 use crate::lanes::lane::{Berth, Shape};
+use crate::os::looks::Looks;
 use crate::os::{guarded, sys};
 use ringfence_core::error::HostError;
 
@@ -26,10 +27,10 @@ impl Inner {
         }
     }
 
-    /// Makes a lane's stacks and thread block as good as new. Nobody is in the lane; with the world locked.
-    pub(crate) fn refresh(&self, berth: &Berth, used: bool) -> Result<(), HostError> {
-        if used {
-            berth.zero(&self.shape())?;
+    /// Makes a lane's stacks and thread block as good as new; those of a fresh berth need no look. Nobody is in the lane; with the world locked.
+    pub(crate) fn refresh(&self, berth: &Berth, used: Option<&mut Looks>) -> Result<(), HostError> {
+        if let Some(looks) = used {
+            berth.zero(&self.shape(), looks)?;
         }
         self.write_thread_block(berth.start(self.base()));
         Ok(())

@@ -7,6 +7,7 @@ use crate::lanes::gate::{self, status};
 use crate::lanes::lane::{Berth, Lane, Target, attention, gone};
 use crate::lanes::last_error::{self, set_error};
 use crate::lanes::{signal, tick, watchdog, world};
+use crate::os::looks::Looks;
 use crate::place;
 use core::arch::asm;
 use ringfence_core::error::{CallError, HostError, MemoryError};
@@ -123,7 +124,7 @@ unsafe fn create(target: *const Target) -> Result<Option<*mut Lane>, Refusal> {
     .and_then(|(berth, used)| {
         // A berth that is not clean waits for the next one who needs it.
         domain
-            .refresh(&berth, used)
+            .refresh(&berth, used.then(Looks::default).as_mut())
             .inspect_err(|_| set.free.push(berth))?;
         Ok(berth)
     })

@@ -3,7 +3,8 @@
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::records::Records;
 use crate::lanes::set::Lanes;
-use crate::os::{host, pages, sys};
+use crate::os::looks::{self, Looks};
+use crate::os::{host, sys};
 use ringfence_core::error::HostError;
 use ringfence_isa::window;
 use std::cell::UnsafeCell;
@@ -319,8 +320,9 @@ impl Berth {
             sys::protect(self.soft_guard(), sys::PAGE as u64, libc::PROT_NONE)?;
             sys::map_anonymous(start, shape.thread_area, rw, true)?;
             sys::map_anonymous(start + u64::from(window::LANE_BERTH) - data, data, rw, true)?;
+            // Nobody needs one huge page of a stack, and resets rely on it.
+            looks::never_huge(start, window::LANE_BERTH.into())
         }
-        Ok(())
     }
 
     /// Gives the control stack back. The rest goes with the window.
@@ -340,13 +342,13 @@ impl Berth {
     }
 
     /// Zeroes stack and thread block, as they are when they are new. Nobody is in the lane.
-    pub(crate) fn zero(&self, shape: &Shape) -> Result<(), HostError> {
+    pub(crate) fn zero(&self, shape: &Shape, looks: &mut Looks) -> Result<(), HostError> {
         let start = self.start(shape.base);
         let data = u64::from(shape.data_stack);
         // SAFETY: nobody is in the lane.
         unsafe {
-            pages::zero(start, shape.thread_area)?;
-            pages::zero(start + u64::from(window::LANE_BERTH) - data, data)
+            looks.zero(start, shape.thread_area)?;
+            looks.zero(start + u64::from(window::LANE_BERTH) - data, data)
         }
     }
 }

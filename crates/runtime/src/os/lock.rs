@@ -21,6 +21,8 @@ pub(crate) enum Rank {
     Slot,
     /// Domains' indices, all lanes, who has which.
     World,
+    /// What a domain's last reset found.
+    Looks,
     /// Modules that were added to a domain.
     Family,
     /// Pieces of code that were added to a domain.

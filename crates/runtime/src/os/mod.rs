@@ -6,6 +6,7 @@ pub(crate) mod file;
 pub mod guarded;
 pub(crate) mod host;
 pub(crate) mod lock;
+pub(crate) mod looks;
 pub(crate) mod mark;
 pub(crate) mod pages;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! told is more than what has changed, never less. Where the kernel cannot tell, pages are dropped, which is always right.
 
 use crate::os::sys;
+use ringfence_core::error::HostError;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -15,6 +16,9 @@ pub(crate) const KEEP: usize = 64;
 
 /// Ranges that one look may find; an area that is more scattered is dropped.
 const RANGES: usize = 32;
+
+/// What is not longer is zeroed without a look, which would take longer.
+const SMALL: u64 = 2 * sys::PAGE as u64;
 
 /// `struct page_region`.
 #[repr(C)]
@@ -121,6 +125,25 @@ fn open_tables(word: &AtomicU64) -> u64 {
     }
 }
 
+/// A number that no ancestor of this process has had. `None` where no page can be had that the kernel empties in children.
+pub(crate) fn process() -> Option<u64> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let word = word();
+    if std::ptr::eq(word, &raw const NEVER) {
+        return None;
+    }
+    // SAFETY: the page that the word begins has room for another.
+    let number = unsafe { &*std::ptr::from_ref(word).add(1) };
+    match number.load(Ordering::Acquire) {
+        0 => {
+            let new = NEXT.fetch_add(1, Ordering::Relaxed);
+            let known = number.compare_exchange(0, new, Ordering::AcqRel, Ordering::Acquire);
+            Some(known.err().unwrap_or(new))
+        }
+        known => Some(known),
+    }
+}
+
 /// Ranges of whole pages, in order.
 pub(crate) struct Ranges {
     found: [Found; RANGES],
@@ -138,6 +161,15 @@ impl Ranges {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.found[..self.len].iter().map(|f| (f.start, f.end))
+    }
+
+    /// Those that another one had.
+    pub(crate) fn set(&mut self, ranges: &[(u64, u64)]) {
+        self.len = 0;
+        for (found, &(start, end)) in self.found.iter_mut().zip(ranges) {
+            (found.start, found.end) = (start, end);
+            self.len += 1;
+        }
     }
 }
 
@@ -177,9 +209,27 @@ pub(crate) fn own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> 
 ///
 /// # Safety
 /// The range is mapped writable, and nobody relies on the contents.
-pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), ringfence_core::error::HostError> {
+pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), HostError> {
+    // SAFETY: the caller's promise.
+    unsafe { zero_own(start, len, |ranges| own(start, start + len, ranges)) }
+}
+
+/// The same, by whoever tells which pages are not as they were mapped.
+///
+/// # Safety
+/// As [`zero`]; and as [`own`], what is told is more than what has changed, never less.
+pub(crate) unsafe fn zero_own(
+    start: u64,
+    len: u64,
+    own: impl FnOnce(&mut Ranges) -> Option<&Ranges>,
+) -> Result<(), HostError> {
+    if len <= SMALL && !crate::os::backed::covers(start) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::write_bytes(start as *mut u8, 0, len as usize) };
+        return Ok(());
+    }
     let mut ranges = Ranges::none();
-    let Some(ranges) = own(start, start + len, &mut ranges) else {
+    let Some(ranges) = own(&mut ranges) else {
         // SAFETY: the caller's promise.
         return unsafe { sys::drop_pages(start, len) };
     };

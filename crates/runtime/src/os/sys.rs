@@ -232,6 +232,20 @@ pub(crate) unsafe fn protect(at: u64, len: u64, prot: i32) -> Result<(), HostErr
     Ok(())
 }
 
+/// Keeps the kernel from making huge pages of what is mapped in a range. One that makes none anywhere says `EINVAL`.
+///
+/// # Safety
+/// The range is the caller's.
+pub(crate) unsafe fn never_huge(at: u64, len: u64) -> Result<(), HostError> {
+    // SAFETY: changes no contents.
+    let advised =
+        !refused() && unsafe { libc::madvise(at as *mut _, len as usize, libc::MADV_NOHUGEPAGE) } == 0;
+    if advised || io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        return Ok(());
+    }
+    Err(HostError::last("asking for small pages"))
+}
+
 /// Drops private copies of pages of anonymous memory, which reads as zero again.
 ///
 /// # Safety
