@@ -4,7 +4,7 @@
 //! numbers that no other module of the process has, and all is laid out in a sealed memory file: text with every byte behind it
 //! `int3`, pristine data. What is verified is that memory, which nobody can change any more, and domains map that memory.
 
-use crate::load::elf::{self, Parsed, Relocation, RelocationKind, Symbol};
+use crate::load::elf::{self, Load, Parsed, Relocation, RelocationKind, Symbol};
 use crate::load::labels;
 use crate::load::names::{Names, plain};
 use crate::load::options::LoadOptions;
@@ -14,10 +14,10 @@ use crate::os::host;
 use crate::os::sys::{self, View};
 use object::elf as e;
 use ringfence_core::KeptFile;
-use ringfence_core::error::{HostError, LoadError};
+use ringfence_core::error::LoadError;
 use ringfence_core::work::{Budget, Exceeded};
 use ringfence_isa::{Isolation, identifier, note};
-use ringfence_verify::{Image, Report, Rules, SegmentKind};
+use ringfence_verify::{IdPlace, Image, Report, Rules, SegmentKind};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// What loading a file leaves.
@@ -50,8 +50,8 @@ pub(crate) fn load(name: &str, bytes: &[u8], options: &LoadOptions) -> Result<Lo
     let parsed = elf::parse(name, bytes, &mut step.budget)?;
     let isolation = step.accept_isolation(&parsed)?;
     step.accept_features(parsed.note.features, host.features)?;
-    let (labels, code) = step.number_labels(&parsed)?;
-    let (file, text) = step.seal(&parsed, code)?;
+    let (labels, places) = step.number_labels(&parsed)?;
+    let (file, text) = step.seal(&parsed, &places)?;
     let report = step.verify(&parsed, &text, isolation, &labels)?;
     step.accept_features(report.features, host.features)?;
     let exports = step.bounded(|b| exports(&parsed, &report, bytes, b))?;
@@ -123,12 +123,16 @@ impl Steps<'_> {
         }
     }
 
-    /// Numbers for the labels, and the text with them, in whole pages.
-    fn number_labels(&mut self, parsed: &Parsed) -> Result<(labels::Range, Vec<u8>), LoadError> {
+    /// What a segment has in the file.
+    fn in_file(&self, load: &Load) -> &[u8] {
+        &self.bytes[load.file_offset..load.file_offset + load.file_len as usize]
+    }
+
+    /// Numbers for the labels, and where in the text they stand, with them.
+    fn number_labels(&mut self, parsed: &Parsed) -> Result<(labels::Range, Vec<IdPlace>), LoadError> {
         let text = parsed.loads[parsed.text];
-        let from = &self.bytes[text.file_offset..text.file_offset + text.file_len as usize];
-        let places =
-            ringfence_verify::identifiers(from, text.start).map_err(|r| self.rejected(r.to_string()))?;
+        let mut places = ringfence_verify::identifiers(self.in_file(&text), text.start)
+            .map_err(|r| self.rejected(r.to_string()))?;
         let mut numbers: Vec<u32> = self.bounded(|b| b.vec(places.len()))?;
         numbers.extend(places.iter().map(|p| p.id));
         numbers.sort_unstable();
@@ -145,43 +149,49 @@ impl Steps<'_> {
             wanted: numbers.len(),
             free,
         })?;
-        let pages = (text.page_end() - text.start) as usize;
-        let mut code = self.bounded(|b| b.vec(pages))?;
-        code.extend_from_slice(from);
-        code.resize(pages, 0xCC);
-        for place in &places {
-            let at = (place.offset - text.start) as usize;
+        for place in &mut places {
             let number = numbers.binary_search(&place.id).expect("all places' are there");
             let number = range.number(number).expect("so many were taken");
-            let label = identifier::label(number).expect("ranges hold label numbers only");
-            code[at..at + 4].copy_from_slice(&label.to_le_bytes());
+            place.id = identifier::label(number).expect("ranges hold label numbers only");
         }
-        Ok((range, code))
+        Ok((range, places))
     }
 
-    /// Stubs and the image in a memory file that nobody can change, and its text as the verifier is to see it.
-    fn seal(&mut self, parsed: &Parsed, code: Vec<u8>) -> Result<(OwnedFd, Text), LoadError> {
+    /// Stubs and the image in a memory file that nobody can change, and its text as the verifier is to see it. The text's labels get
+    /// their numbers on the way, part by part: room for all of it would cost a page fault for each page.
+    fn seal(&mut self, parsed: &Parsed, places: &[IdPlace]) -> Result<(OwnedFd, Text), LoadError> {
         // What the file's pages in memory will take.
         self.pay(stubs::LEAD.into())?;
         for load in &parsed.loads {
             self.pay((load.file_page_end() - load.page_start()).into())?;
         }
         let lead = u64::from(stubs::LEAD);
-        let mut pieces: Vec<(u64, &[u8])> = Vec::with_capacity(1 + parsed.loads.len());
-        for load in &parsed.loads {
-            let bytes = &self.bytes[load.file_offset..load.file_offset + load.file_len as usize];
-            pieces.push((lead + u64::from(load.start), bytes));
-        }
-        pieces[parsed.text].1 = &code;
-        pieces.push((0, stubs::lead()));
+        let text = parsed.loads[parsed.text];
+        let pages = (text.page_end() - text.start) as usize;
+        let mut part: Vec<u8> = self.bounded(|b| b.vec(pages.min(Text::PART)))?;
         let len = lead + u64::from(parsed.image_len);
-        let file = sys::sealed_file_of(&memory_name(self.name), len, &pieces)?;
-        let pages = code.len() as u64;
-        let text = Text::new(code, &file, parsed.loads[parsed.text].start)?;
-        if matches!(text, Text::View(_)) {
-            self.budget.give_back(pages);
+        let file = sys::sealed_file_of(&memory_name(self.name), len, |file| {
+            file.put(0, stubs::lead())?;
+            for (_, load) in parsed.loads.iter().enumerate().filter(|(n, _)| *n != parsed.text) {
+                file.put(lead + u64::from(load.start), self.in_file(load))?;
+            }
+            for at in (0..pages).step_by(Text::PART) {
+                let end = pages.min(at + Text::PART);
+                let code = self.in_file(&text).get(at..).unwrap_or_default();
+                part.clear();
+                part.extend_from_slice(&code[..code.len().min(end - at)]);
+                part.resize(end - at, 0xCC);
+                write_labels(&mut part, text.start + at as u32, places);
+                file.put(lead + u64::from(text.start) + at as u64, &part)?;
+            }
+            Ok(())
+        })?;
+        if pages <= Text::PART {
+            return Ok((file, Text::Copy(part.into())));
         }
-        Ok((file, text))
+        self.budget.give_back(part.capacity() as u64);
+        let view = View::new(file.as_fd(), lead + u64::from(text.start), pages as u64)?;
+        Ok((file, Text::View(view)))
     }
 
     /// The verdict.
@@ -229,21 +239,27 @@ enum Text {
 }
 
 impl Text {
-    /// Largest text that is kept as a copy.
-    const COPIED: usize = 64 << 10;
-
-    fn new(code: Vec<u8>, file: &OwnedFd, start: u32) -> Result<Text, HostError> {
-        if code.len() <= Self::COPIED {
-            return Ok(Text::Copy(code.into()));
-        }
-        let at = u64::from(stubs::LEAD) + u64::from(start);
-        Ok(Text::View(View::new(file.as_fd(), at, code.len() as u64)?))
-    }
+    /// So much is written at a time, and kept as a copy if it is all.
+    const PART: usize = 64 << 10;
 
     fn bytes(&self) -> &[u8] {
         match self {
             Text::Copy(code) => code,
             Text::View(view) => view.bytes(),
+        }
+    }
+}
+
+/// Writes labels into the part of the text that begins at `start`; `places` are in order, and may have one at either end of which
+/// only some bytes lie there.
+fn write_labels(part: &mut [u8], start: u32, places: &[IdPlace]) {
+    let end = start + part.len() as u32;
+    let first = places.partition_point(|place| place.offset + 4 <= start);
+    for place in places[first..].iter().take_while(|place| place.offset < end) {
+        for (at, byte) in (place.offset..).zip(place.id.to_le_bytes()) {
+            if (start..end).contains(&at) {
+                part[(at - start) as usize] = byte;
+            }
         }
     }
 }
@@ -363,4 +379,35 @@ fn memory_name(name: &str) -> std::ffi::CString {
     let plain: String = file.chars().filter(|c| c.is_ascii_graphic()).take(200).collect();
     // No NUL is graphic.
     std::ffi::CString::new(format!("ringfence:{plain}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringfence_verify::IdKind;
+
+    #[test]
+    fn labels_are_written_whole_wherever_parts_end() {
+        let place = |offset, id| IdPlace {
+            offset,
+            id,
+            kind: IdKind::Marker,
+        };
+        let places = [
+            place(100, 0x0403_0201),
+            place(104, 0x0807_0605),
+            place(120, 0xA0B0_C0D0),
+        ];
+        let mut whole = [0u8; 32];
+        write_labels(&mut whole, 98, &places);
+        assert_eq!(whole[..12], [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0]);
+        assert_eq!(whole[22..26], [0xD0, 0xC0, 0xB0, 0xA0]);
+        for part in 1..=whole.len() {
+            let mut parts = [0u8; 32];
+            for (n, bytes) in parts.chunks_mut(part).enumerate() {
+                write_labels(bytes, 98 + (n * part) as u32, &places);
+            }
+            assert_eq!(parts, whole, "in parts of {part}");
+        }
+    }
 }

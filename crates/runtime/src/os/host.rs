@@ -70,7 +70,9 @@ fn claim() -> Result<(), HostError> {
     if mark::is_claimed() {
         return Ok(());
     }
-    let file = sys::sealed_file_of(c"ringfence-runtime", sys::PAGE as u64, &[(0, &mark::page())])?;
+    let file = sys::sealed_file_of(c"ringfence-runtime", sys::PAGE as u64, |file| {
+        file.put(0, &mark::page())
+    })?;
     let what = "marking the process as one with a runtime";
     match mark::claim(&file).map_err(|source| HostError::Os { what, source })? {
         Claim::Ours => Ok(()),
