@@ -71,6 +71,9 @@ pub(crate) struct Window {
     keep: bool,
 }
 
+#[repr(align(4096))]
+struct Page([u8; sys::PAGE]);
+
 /// From the header to the first stub of windows with few imports: what is left of the header's mapping there.
 const SHORT: u64 = header::LEN - stubs::LEAD as u64;
 
@@ -83,13 +86,17 @@ impl Window {
             keep: false,
         };
         if let Some(window) = take_with_header().map(window) {
-            let header = window.base + u64::from(window::HEADER);
-            // SAFETY: a mapping of ours in a window that nobody uses yet.
+            let header = (window.base + u64::from(window::HEADER)) as *mut Page;
+            let mut wanted = Page([0; sys::PAGE]);
+            // SAFETY: a page of our own; and a mapping of ours in a window that nobody uses yet.
             unsafe {
-                sys::protect(header, SHORT, libc::PROT_READ | libc::PROT_WRITE)?;
-                (header as *mut u8).write_bytes(0, sys::PAGE);
-                header::fill(header, window.base, processors, images)?;
-                sys::protect(header, SHORT, libc::PROT_READ)?;
+                header::fill((&raw mut wanted) as u64, window.base, processors, images)?;
+                // The same modules as before, in the same window: there is nothing to write.
+                if (*header).0 != wanted.0 {
+                    sys::protect(header as u64, SHORT, libc::PROT_READ | libc::PROT_WRITE)?;
+                    header.write(wanted);
+                    sys::protect(header as u64, SHORT, libc::PROT_READ)?;
+                }
             }
             return Ok(window);
         }
@@ -466,6 +473,14 @@ mod tests {
             let base = last.base();
             drop(last);
             let stayed = lock().headers.contains(&base);
+            let mut same = Window::new(7, &many).expect("window");
+            assert_eq!(page(&same)[..8], same.base().to_le_bytes());
+            if stayed && same.base() == base {
+                let seven = window::HEADER_CPUS - window::HEADER;
+                assert_eq!(page(&same)[seven as usize..][..4], 7u32.to_le_bytes());
+            }
+            same.keep_header();
+            drop(same);
             let next = Window::new(2, &many[..1]).expect("window");
             let fresh = Window::with_header(
                 Window {
