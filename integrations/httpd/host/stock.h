@@ -78,6 +78,16 @@ typedef struct mf_stock_written {
     stock_image_entry at;
 } mf_stock_written;
 
+/* A table when its image was written: all its entries, as they lay there, and those that stand in the image. */
+typedef struct mf_stock_table {
+    const apr_table_t *table;
+    const apr_array_header_t *all;
+    char *entries;
+    int count, room;
+    mf_stock_written *written;
+    int written_count;
+} mf_stock_table;
+
 /* A request, as this part knows it. */
 typedef struct mf_stock_request {
     struct mf_stock_request *next; /* of its connection */
@@ -93,9 +103,9 @@ typedef struct mf_stock_request {
     const char *texts[STOCK_TEXT_COUNT];
     const apr_array_header_t *languages;
     int language_count;
-    apr_uint64_t stamps[STOCK_TABLES];
-    mf_stock_written *written[STOCK_TABLES];
-    int written_count[STOCK_TABLES];
+    mf_stock_table tables[STOCK_TABLES];
+    const void *said_for[5]; /* what the texts that it has been asked for hang on */
+    unsigned said;           /* which, as bits */
     char *room, *end;
     mf_stock_piece pieces[MF_STOCK_PIECES];
     unsigned piece_count;
@@ -144,6 +154,7 @@ apr_status_t mf_stock_keep(mf_stock *m, server_rec *s);
 apr_status_t mf_stock_images_make(server_rec *s);
 apr_uint64_t mf_stock_images_address(const mf_stock *m);
 int mf_stock_images_give(const mf_stock *m);
+void mf_stock_image_asked(stock_text which);
 int mf_stock_image_update(mf_stock_request *q);
 void mf_stock_image_end(mf_stock_request *q);
 
@@ -153,7 +164,7 @@ request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number);
 apr_uint64_t mf_stock_record_of(const mf_stock *m, request_rec *r);
 int mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
 int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends);
-apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which);
+apr_table_t **mf_stock_table_of(request_rec *r, apr_uint64_t which);
 int mf_stock_is_list(const request_rec *r, apr_table_t *const *table, const char *key);
 int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const char *key);
 void mf_stock_forget_servers(void);

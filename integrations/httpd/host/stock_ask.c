@@ -261,6 +261,7 @@ void mf_stock_op_ASK_TEXT(mf_stock_question *a)
 
     if (!r)
         return;
+    mf_stock_image_asked((stock_text)which);
     switch ((stock_text)which) {
     case STOCK_TEXT_URL: text = text ? ap_construct_url(r->pool, text, r) : NULL; break;
     case STOCK_TEXT_SERVER_NAME: text = ap_get_server_name(r); break;

@@ -1,6 +1,8 @@
 /* Images of requests: what the fenced modules of this process read of them (include/stock_image.h). */
 #include "stock.h"
 
+#include "http_vhost.h"
+
 enum { AHEAD = 8 /* entries of a table that are looked through for one that has been written */ };
 
 static struct {
@@ -148,18 +150,54 @@ static int is_written(stock_image_text t, const char *text)
     return text ? t.at && strcmp(written(t.at), text) == 0 : !t.at;
 }
 
-/* Those that are new, and, of those that are changed where they are, what has changed. `some`: only the latter can have. Whether any has. */
-static int write_texts(mf_stock_request *q, int some)
+/* The same of a text that lies where that one lay, so that there is room for as much: most are a few words. */
+static int is_unchanged(stock_image_text t, const char *text)
+{
+    const char *before = written(t.at);
+    apr_size_t at = 0, size = (apr_size_t)t.length + 1;
+    apr_uint64_t a, b;
+
+    for (; size - at >= 8; at += 8) {
+        memcpy(&a, before + at, 8);
+        memcpy(&b, text + at, 8);
+        if (a != b)
+            return 0;
+    }
+    for (; at < size; at++)
+        if (before[at] != text[at])
+            return 0;
+    return 1;
+}
+
+/* Of those that are changed where they are, what has changed. Whether any has. */
+static int write_texts_in_place(mf_stock_request *q)
 {
     int changed = 0;
 
-    for (int i = 0; i < STOCK_TEXT_COUNT; i++) {
-        const char *now;
+    for (int i = 0; i < STOCK_IN_PLACE_COUNT; i++) {
+        const char *now = *stock_text_of(q->r, &texts[i]);
+        stock_image_text *to = &q->image->texts[i];
 
-        if (some && !(texts[i].changes & STOCK_IN_PLACE))
+        if (now == q->texts[i] ? !now || (to->at && is_unchanged(*to, now)) : is_written(*to, now)) {
+            q->texts[i] = now;
             continue;
-        now = *stock_text_of(q->r, &texts[i]);
-        if (now == q->texts[i] && (!now || !(texts[i].changes & STOCK_IN_PLACE)))
+        }
+        q->texts[i] = now;
+        *to = write_text(q, now);
+        changed = 1;
+    }
+    return changed;
+}
+
+/* Of the others, those that are new. */
+static int write_other_texts(mf_stock_request *q)
+{
+    int changed = 0;
+
+    for (int i = STOCK_IN_PLACE_COUNT; i < STOCK_TEXT_COUNT; i++) {
+        const char *now = *stock_text_of(q->r, &texts[i]);
+
+        if (now == q->texts[i])
             continue;
         q->texts[i] = now;
         if (is_written(q->image->texts[i], now))
@@ -170,6 +208,7 @@ static int write_texts(mf_stock_request *q, int some)
     return changed;
 }
 
+/* Behind the texts: their places stand in it. */
 static int write_numbers(mf_stock_request *q)
 {
     request_rec numbers = { 0 };
@@ -178,6 +217,8 @@ static int write_numbers(mf_stock_request *q)
     /* Without a file, what is known of files has never been set: a module must not see what lies there. */
     if (q->r->finfo.filetype == APR_NOFILE)
         memset(&numbers.finfo, 0, sizeof numbers.finfo);
+    for (int i = STOCK_IN_PLACE_COUNT; i < STOCK_TEXT_COUNT; i++)
+        *stock_text_of(&numbers, &texts[i]) = (char *)(apr_uintptr_t)q->image->texts[i].at;
     if (memcmp(&numbers, &q->image->r, sizeof numbers) == 0)
         return 0;
     q->image->r = numbers;
@@ -261,21 +302,6 @@ static void write_connection(mf_stock_request *q)
     write_address(&to->local, c->local_addr);
 }
 
-/* A number that changes with the table. */
-static apr_uint64_t stamp_of(const apr_table_t *table)
-{
-    const apr_array_header_t *all = apr_table_elts(table);
-    const apr_table_entry_t *e = (const apr_table_entry_t *)(const void *)all->elts;
-    const apr_uint64_t factor = 0x9e3779b97f4a7c15;
-    apr_uint64_t stamp = (apr_uint64_t)all->nelts + 1;
-
-    for (int i = 0; i < all->nelts; i++) {
-        stamp = (stamp ^ (apr_uintptr_t)e[i].key) * factor;
-        stamp = ((stamp >> 29) ^ stamp ^ (apr_uintptr_t)e[i].val) * factor;
-    }
-    return stamp;
-}
-
 /* An array of texts, as modules know it. */
 static apr_uint32_t write_array(mf_stock_request *q, const apr_array_header_t *all)
 {
@@ -295,14 +321,14 @@ static void write_table(mf_stock_request *q, int which, apr_table_t **table)
 {
     const apr_array_header_t *all = apr_table_elts(*table);
     stock_image_table *to = &q->image->tables[which];
-    mf_stock_written *before = q->written[which], *now;
+    mf_stock_written *before = q->tables[which].written, *now;
     int count = 0, cursor = 0;
     stock_image_entry *entries;
 
     entries = (stock_image_entry *)(void *)room(q, (apr_size_t)all->nelts * sizeof *entries);
     if (!entries)
         return;
-    now = q->written[which] = apr_palloc(q->r->pool, (apr_size_t)all->nelts * sizeof *now);
+    now = q->tables[which].written = apr_palloc(q->r->pool, (apr_size_t)all->nelts * sizeof *now);
     for (int i = 0; i < all->nelts; i++) {
         const apr_table_entry_t *e = &APR_ARRAY_IDX(all, i, apr_table_entry_t);
         int k = cursor;
@@ -311,9 +337,9 @@ static void write_table(mf_stock_request *q, int which, apr_table_t **table)
 
         if (!list && !mf_stock_is_shared(q->r, table, e->key))
             continue;
-        while (k < q->written_count[which] && k < cursor + AHEAD && (before[k].key != e->key || before[k].value != e->val))
+        while (k < q->tables[which].written_count && k < cursor + AHEAD && (before[k].key != e->key || before[k].value != e->val))
             k++;
-        if (k < q->written_count[which] && k < cursor + AHEAD) {
+        if (k < q->tables[which].written_count && k < cursor + AHEAD) {
             now[count] = before[k];
             cursor = k + 1;
         } else {
@@ -323,23 +349,82 @@ static void write_table(mf_stock_request *q, int which, apr_table_t **table)
         entries[count] = now[count].at;
         count++;
     }
-    q->written_count[which] = count;
+    q->tables[which].written_count = count;
     to->entries = offset((char *)entries);
     to->count = (apr_uint32_t)count;
     to->version++;
 }
 
+/* Entries are the same if they lie in the same order at the same addresses: who changes a table gives it other ones. */
 static void write_tables(mf_stock_request *q)
 {
     for (int i = 0; i < STOCK_TABLES; i++) {
-        apr_table_t **table = mf_stock_table(q->r, (apr_uint64_t)i);
-        apr_uint64_t stamp = table ? stamp_of(*table) : 0;
+        apr_table_t **table = mf_stock_table_of(q->r, (apr_uint64_t)i);
+        mf_stock_table *t = &q->tables[i];
+        const apr_array_header_t *all;
+        apr_size_t size;
 
-        if (stamp == q->stamps[i])
+        if (!table)
             continue;
-        q->stamps[i] = stamp;
-        if (table)
-            write_table(q, i, table);
+        if (*table != t->table) {
+            t->table = *table;
+            t->all = apr_table_elts(*table);
+        }
+        all = t->all;
+        size = (apr_size_t)all->nelts * sizeof(apr_table_entry_t);
+        if (q->image->tables[i].version && all->nelts == t->count && (!size || memcmp(t->entries, all->elts, size) == 0))
+            continue;
+        if (all->nelts > t->room || !t->entries) {
+            t->room = all->nelts > 8 ? 2 * all->nelts : 16;
+            t->entries = apr_palloc(q->r->pool, (apr_size_t)t->room * sizeof(apr_table_entry_t));
+        }
+        memcpy(t->entries, all->elts, size);
+        t->count = all->nelts;
+        write_table(q, i, table);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- what the server is asked for */
+
+/* Texts that modules of this process have asked for, as bits. */
+static unsigned asked;
+
+void mf_stock_image_asked(stock_text which)
+{
+    if ((unsigned)which < STOCK_TEXT_KINDS && STOCK_TEXTS_SAID >> which & 1)
+        __atomic_fetch_or(&asked, 1u << which, __ATOMIC_RELAXED);
+}
+
+static const char *say(request_rec *r, stock_text which)
+{
+    switch (which) {
+    case STOCK_TEXT_SERVER_NAME: return ap_get_server_name(r);
+    case STOCK_TEXT_URL_NAME: return ap_get_server_name_for_url(r);
+    case STOCK_TEXT_SCHEME: return ap_run_http_scheme(r);
+    case STOCK_TEXT_PORT: return apr_itoa(r->pool, ap_get_server_port(r));
+    case STOCK_TEXT_DEFAULT_PORT: return apr_itoa(r->pool, ap_run_default_port(r));
+    default: return NULL;
+    }
+}
+
+/* They are written before anybody asks, since a question costs more than all of them. */
+static void write_said(mf_stock_request *q)
+{
+    request_rec *r = q->r;
+    const void *hang[] = { r->server, r->per_dir_config, r->hostname, r->parsed_uri.hostname, r->parsed_uri.port_str };
+    unsigned now = __atomic_load_n(&asked, __ATOMIC_RELAXED);
+
+    if (now == q->said && memcmp(hang, q->said_for, sizeof hang) == 0)
+        return;
+    _Static_assert(sizeof hang == sizeof q->said_for, "all are compared");
+    memcpy(q->said_for, hang, sizeof hang);
+    q->said = now;
+    for (unsigned i = 0; now >> i; i++) {
+        const char *text = now >> i & 1 ? say(r, (stock_text)i) : NULL;
+        apr_uint32_t *to = &q->image->said[i];
+
+        if (!text || !*to || strcmp(written(*to), text) != 0)
+            *to = text ? write_text(q, text).at : 0;
     }
 }
 
@@ -360,11 +445,13 @@ int mf_stock_image_update(mf_stock_request *q)
             write_address(&q->image->agent, r->useragent_addr);
             changed = 1;
         }
+        changed |= write_other_texts(q);
         changed |= write_numbers(q) | write_languages(q);
         q->last = *r;
     }
-    changed |= write_texts(q, !other);
+    changed |= write_texts_in_place(q);
     write_tables(q);
+    write_said(q);
     if (changed)
         q->image->version++;
     return !q->full;

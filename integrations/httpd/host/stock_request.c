@@ -59,12 +59,13 @@ request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number)
     return NULL;
 }
 
-apr_table_t **mf_stock_table(request_rec *r, apr_uint64_t which)
+apr_table_t **mf_stock_table_of(request_rec *r, apr_uint64_t which)
 {
-#define TABLE(name) &r->name,
-    apr_table_t **tables[] = { STOCK_TABLE_LIST(TABLE) };
+#define TABLE(name) offsetof(request_rec, name),
+    static const apr_uint16_t places[] = { STOCK_TABLE_LIST(TABLE) };
+    apr_table_t **table = which < STOCK_TABLES ? (apr_table_t **)(void *)((char *)r + places[which]) : NULL;
 
-    return which < STOCK_TABLES && *tables[which] ? tables[which] : NULL;
+    return table && *table ? table : NULL;
 }
 
 static apr_uint64_t record_address(const mf_stock *m, const mf_stock_record *record)
@@ -154,7 +155,7 @@ int mf_stock_is_shared(const request_rec *r, apr_table_t *const *table, const ch
 
 static void take_table(request_rec *r, apr_uint64_t which, stock_unpack *u)
 {
-    apr_table_t **table = mf_stock_table(r, which);
+    apr_table_t **table = mf_stock_table_of(r, which);
     apr_uint64_t count = stock_get(u);
     apr_table_t *all = apr_table_make(r->pool, count < 64 ? (int)count : 64);
 
@@ -194,7 +195,7 @@ static void set_list(request_rec *r, const char *key, const char *value)
 /* A change of one of the tables. Wrong headers are the server's to find: it answers 500. */
 static int change_table(request_rec *r, stock_change how, apr_uint64_t which, const char *key, const char *value)
 {
-    apr_table_t **table = mf_stock_table(r, which);
+    apr_table_t **table = mf_stock_table_of(r, which);
 
     if (!table || (how != STOCK_CLEAR && !key) || (how < STOCK_UNSET && !value))
         return 0;

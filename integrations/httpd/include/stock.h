@@ -90,8 +90,14 @@ typedef enum stock_text {
     STOCK_TEXT_DEFAULT_PORT, /* ap_run_default_port, as a number */
     STOCK_TEXT_IS_SSL,       /* ap_ssl_conn_is_ssl, the same */
     STOCK_TEXT_BODY_LIMIT,   /* ap_get_limit_req_body, the same */
-    STOCK_TEXT_MATCHES_HOST  /* ap_matches_request_vhost, with a port: 0 or 1 */
+    STOCK_TEXT_MATCHES_HOST, /* ap_matches_request_vhost, with a port: 0 or 1 */
+    STOCK_TEXT_KINDS
 } stock_text;
+
+/* Those that hang on nothing but the server, the directory and the host that was asked for: in the image of a request stand those that a module
+ * of this process has asked for before. */
+#define STOCK_TEXTS_SAID                                                                                                                    \
+    (1u << STOCK_TEXT_SERVER_NAME | 1u << STOCK_TEXT_PORT | 1u << STOCK_TEXT_URL_NAME | 1u << STOCK_TEXT_SCHEME | 1u << STOCK_TEXT_DEFAULT_PORT)
 
 /* STOCK_ASK_WORKER: a record of the scoreboard, by process and thread; this in place of both: the whole, of a thread: the process. */
 enum { STOCK_WHOLE = -1 };
@@ -180,16 +186,19 @@ typedef enum stock_hook {
  * In place: the server, or a module, also changes the text where it lies. */
 enum { STOCK_READ = 0, STOCK_CHANGES_ALWAYS = 1, STOCK_CHANGES_NAME = 2, STOCK_CHANGES_USER = 4, STOCK_IN_PLACE = 8 };
 
-/* Texts of request_rec. */
-#define STOCK_TEXTS(X)                                                                                                                      \
+/* Texts of request_rec: those that are changed in place, and the others. */
+#define STOCK_TEXTS_IN_PLACE(X)                                                                                                             \
+    X(user, STOCK_CHANGES_USER | STOCK_IN_PLACE) X(uri, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(filename, STOCK_CHANGES_NAME | STOCK_IN_PLACE) \
+    X(canonical_filename, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(path_info, STOCK_CHANGES_NAME | STOCK_IN_PLACE)                             \
+    X(args, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(parsed_uri.path, STOCK_READ | STOCK_IN_PLACE) X(parsed_uri.query, STOCK_READ | STOCK_IN_PLACE)
+#define STOCK_TEXTS_CONSTANT(X)                                                                                                             \
     X(the_request, STOCK_READ) X(protocol, STOCK_READ) X(hostname, STOCK_READ) X(status_line, STOCK_CHANGES_ALWAYS) X(method, STOCK_READ)    \
     X(range, STOCK_READ) X(content_type, STOCK_CHANGES_ALWAYS) X(handler, STOCK_CHANGES_ALWAYS) X(content_encoding, STOCK_CHANGES_ALWAYS)    \
-    X(vlist_validator, STOCK_CHANGES_ALWAYS) X(user, STOCK_CHANGES_USER | STOCK_IN_PLACE) X(ap_auth_type, STOCK_CHANGES_USER) X(unparsed_uri, STOCK_READ)     \
-    X(uri, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(filename, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(canonical_filename, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(path_info, STOCK_CHANGES_NAME | STOCK_IN_PLACE)    \
-    X(args, STOCK_CHANGES_NAME | STOCK_IN_PLACE) X(useragent_ip, STOCK_READ) X(useragent_host, STOCK_READ) X(log_id, STOCK_READ)                              \
+    X(vlist_validator, STOCK_CHANGES_ALWAYS) X(ap_auth_type, STOCK_CHANGES_USER) X(unparsed_uri, STOCK_READ)                                 \
+    X(useragent_ip, STOCK_READ) X(useragent_host, STOCK_READ) X(log_id, STOCK_READ)                                                         \
     X(parsed_uri.scheme, STOCK_READ) X(parsed_uri.hostinfo, STOCK_READ) X(parsed_uri.user, STOCK_READ) X(parsed_uri.password, STOCK_READ)    \
-    X(parsed_uri.hostname, STOCK_READ) X(parsed_uri.port_str, STOCK_READ) X(parsed_uri.path, STOCK_READ | STOCK_IN_PLACE) X(parsed_uri.query, STOCK_READ | STOCK_IN_PLACE)     \
-    X(parsed_uri.fragment, STOCK_READ)
+    X(parsed_uri.hostname, STOCK_READ) X(parsed_uri.port_str, STOCK_READ) X(parsed_uri.fragment, STOCK_READ)
+#define STOCK_TEXTS(X) STOCK_TEXTS_IN_PLACE(X) STOCK_TEXTS_CONSTANT(X)
 
 /* Its numbers. */
 #define STOCK_NUMBERS(X)                                                                                                                    \
@@ -212,7 +221,11 @@ typedef struct stock_field {
 } stock_field;
 #define STOCK_FIELD_(name, changes) { offsetof(request_rec, name), sizeof(((request_rec *)0)->name), changes },
 #define STOCK_COUNT_(name, changes) +1
-enum { STOCK_TEXT_COUNT = 0 STOCK_TEXTS(STOCK_COUNT_), STOCK_NUMBER_COUNT = 0 STOCK_NUMBERS(STOCK_COUNT_) };
+enum {
+    STOCK_TEXT_COUNT = 0 STOCK_TEXTS(STOCK_COUNT_),
+    STOCK_IN_PLACE_COUNT = 0 STOCK_TEXTS_IN_PLACE(STOCK_COUNT_), /* the first ones */
+    STOCK_NUMBER_COUNT = 0 STOCK_NUMBERS(STOCK_COUNT_)
+};
 _Static_assert(STOCK_TEXT_COUNT < 62, "texts are told by the bits of a number");
 
 /* A bit of the mask of what has changed, above those of texts. */

@@ -31,8 +31,9 @@ typedef struct stock_image {
     uint64_t version;  /* another one after each change of what follows, but for tables */
     uint32_t links[3]; /* main, prev, next: their slots, plus 1 */
     uint32_t server;
-    request_rec r; /* its numbers only */
+    request_rec r; /* its numbers, and texts that are not changed in place, as offsets */
     stock_image_text texts[STOCK_TEXT_COUNT];
+    uint32_t said[STOCK_TEXT_KINDS]; /* texts that the server has been asked for; 0: ask */
     stock_image_table tables[STOCK_TABLES];
     uint32_t languages, language_count; /* of uint32_t, each a text; the count plus 1, 0: NULL */
     int64_t connection;

@@ -265,9 +265,14 @@ int ap_meets_conditions(request_rec *r)
 
 const char *stock_text_from(const request_rec *r, apr_pool_t *pool, stock_text which, int number, const char *about)
 {
+    const twin *t = STOCK_TEXTS_SAID >> which & 1 ? stock_twin_of(r) : NULL;
     const char *text;
     question q;
 
+    if (t && t->number && stock_image_of(t)->said[which]) {
+        stock_looks_further();
+        return stock_at(stock_image_of(t)->said[which]);
+    }
     stock_ask_begin(&q, STOCK_ASK_ASK_TEXT);
     stock_put(&q.out, stock_number(r));
     stock_put(&q.out, which);

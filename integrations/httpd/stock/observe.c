@@ -52,7 +52,7 @@ static void looks(const void *at, size_t size)
 /* Whether that goes with the requests of the call. */
 static int passes(const entry *e, const void *at)
 {
-    if (stock_is_bucket(at) || stock_pool_has(e->t->pool, at))
+    if (stock_pool_has(e->t->pool, at) || stock_is_bucket(at))
         return 1;
     for (int i = 0; i < e->seen_count; i++)
         if (stock_pool_has(e->seen[i]->pool, at))
@@ -69,18 +69,19 @@ static void changes(const void *at)
     if ((uintptr_t)at - (uintptr_t)&here < STACK)
         return;
     e = stock_entry;
-    if (!e || !e->t)
+    if (!e || !e->t || stock_remembers)
         return;
     if (stock_in_twins(at)) {
         if ((size_t)((const char *)at - (const char *)&e->t->r) >= sizeof e->t->r)
             e->further = 1;
         return;
     }
-    if (at == (const void *)&errno)
-        return;
-    e->further = 1;
-    if (!stock_remembers && !passes(e, at))
+    if (!passes(e, at)) {
+        if (at == (const void *)&errno)
+            return;
         stock_remembers = 1;
+    }
+    e->further = 1;
 }
 
 #define TELLS(size)                                                                                                                         \

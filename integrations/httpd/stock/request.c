@@ -83,14 +83,16 @@ static apr_sockaddr_t *address(const apr_sockaddr_t *a)
     return a->family ? (apr_sockaddr_t *)(uintptr_t)a : NULL;
 }
 
+/* What it will take over of the image besides is what may change, and what is the module's own. */
 OFTEN static void begin(twin *t, const stock_image *i)
 {
     if (!t->pool || t->used || t->change_count)
         clear(t);
     t->number = 0;
-    memset(&t->r, 0, sizeof t->r);
+    t->r = i->r;
     memset(&t->c, 0, sizeof t->c);
-    memset(t->texts, 0, sizeof t->texts);
+    memset(t->texts, 0, STOCK_IN_PLACE_COUNT * sizeof *t->texts);
+    memcpy(t->texts + STOCK_IN_PLACE_COUNT, i->texts + STOCK_IN_PLACE_COUNT, (STOCK_TEXT_COUNT - STOCK_IN_PLACE_COUNT) * sizeof *t->texts);
     memset(t->loaded, 0, sizeof t->loaded);
     t->request_config[OWN] = t->conn_config[OWN] = NULL;
     t->copies = NULL;
@@ -122,23 +124,16 @@ static int is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Those that may be changed where they are get memory of the module's, and are copied twice, so that one look tells whether they were. Others
- * are read where the server has written them. What is equal stays where it is: the module may hold its address. */
-OFTEN static void take_texts(twin *t, const stock_image *i)
+/* They get memory of the module's, and are copied twice, so that one look tells whether they were changed. What is equal stays where it is:
+ * the module may hold its address. */
+OFTEN static void take_texts_in_place(twin *t, const stock_image *i)
 {
     uint32_t size = 0, at = 0;
     int moved = !t->copies;
 
-    for (int k = 0; k < STOCK_TEXT_COUNT; k++) {
-        char **place = stock_text_of(&t->r, &texts[k]);
-
-        if (texts[k].changes & STOCK_IN_PLACE) {
-            moved |= t->texts[k].at != i->texts[k].at;
-            size += i->texts[k].at ? i->texts[k].length + 1 : 0;
-        } else if (t->texts[k].at != i->texts[k].at) {
-            t->texts[k] = i->texts[k];
-            *place = (char *)(uintptr_t)stock_at(t->texts[k].at);
-        }
+    for (int k = 0; k < STOCK_IN_PLACE_COUNT; k++) {
+        moved |= t->texts[k].at != i->texts[k].at;
+        size += i->texts[k].at ? i->texts[k].length + 1 : 0;
     }
     if (!moved)
         return;
@@ -146,11 +141,9 @@ OFTEN static void take_texts(twin *t, const stock_image *i)
     t->elsewhere = 0;
     t->copies = !t->copies && size <= TEXTS ? t->first : apr_palloc(t->pool, 2 * (apr_size_t)size + 1);
     t->used |= t->copies != t->first;
-    for (int k = 0; k < STOCK_TEXT_COUNT; k++) {
+    for (int k = 0; k < STOCK_IN_PLACE_COUNT; k++) {
         char **place = stock_text_of(&t->r, &texts[k]);
 
-        if (!(texts[k].changes & STOCK_IN_PLACE))
-            continue;
         t->texts[k] = i->texts[k];
         if (t->texts[k].at) {
             memcpy(t->copies + at, stock_at(t->texts[k].at), t->texts[k].length + 1);
@@ -164,6 +157,17 @@ OFTEN static void take_texts(twin *t, const stock_image *i)
         }
     }
     memcpy(t->copies + size, t->copies, size);
+}
+
+/* Others are read where the server has written them. Their addresses are those of the image, offsets: windows begin where the lower half of
+ * addresses is 0. */
+OFTEN static void take_other_texts(twin *t, const stock_image *i)
+{
+    for (int k = STOCK_IN_PLACE_COUNT; k < STOCK_TEXT_COUNT; k++)
+        if (t->texts[k].at != i->texts[k].at) {
+            t->texts[k] = i->texts[k];
+            *stock_text_of(&t->r, &texts[k]) = (char *)(uintptr_t)t->texts[k].at;
+        }
 }
 
 static void take_languages(twin *t, const stock_image *i)
@@ -183,14 +187,17 @@ OFTEN static void take(twin *t, const stock_image *i)
     size_t index = stock_twin_index(t);
     apr_table_t **tables[] = { STOCK_TABLE_LIST(PLACE) };
 
+    if (t->version) {
+        stock_copy_numbers(&t->r, &i->r);
+        take_other_texts(t, i);
+    }
     t->version = i->version;
     t->r.server = t->c.base_server = stock_server(i->server);
     t->c.keepalive = (ap_conn_keepalive_e)i->keepalive;
     t->c.keepalives = (int)i->keepalives;
     t->c.aborted = i->aborted;
     t->r.useragent_addr = address(&i->agent);
-    stock_copy_numbers(&t->r, &i->r);
-    take_texts(t, i);
+    take_texts_in_place(t, i);
     if (i->languages != t->languages_at || (int)i->language_count - 1 != t->language_count)
         take_languages(t, i);
     for (int k = 0; k < STOCK_TABLES; k++)
@@ -281,14 +288,23 @@ OFTEN uint64_t stock_flags(const entry *e)
 /* memcmp is on another page. */
 OFTEN static inline int differ(const void *a, const void *b, size_t size)
 {
+    typedef uint64_t two __attribute__((vector_size(16), aligned(1), may_alias));
     const char *one = a, *other = b;
-    uint64_t x, y, all = 0;
+    two d0 = { 0, 0 }, d1 = d0, d2 = d0, d3 = d0;
+    uint64_t all;
 
-    for (; size >= 8; size -= 8, one += 8, other += 8) {
-        memcpy(&x, one, 8);
-        memcpy(&y, other, 8);
-        all |= x ^ y;
+    for (; size >= 64; size -= 64, one += 64, other += 64) {
+        const two *x = (const two *)(const void *)one, *y = (const two *)(const void *)other;
+
+        d0 |= x[0] ^ y[0];
+        d1 |= x[1] ^ y[1];
+        d2 |= x[2] ^ y[2];
+        d3 |= x[3] ^ y[3];
     }
+    for (; size >= 16; size -= 16, one += 16, other += 16)
+        d0 |= *(const two *)(const void *)one ^ *(const two *)(const void *)other;
+    d0 |= d1 | d2 | d3;
+    all = d0[0] | d0[1];
     for (; size; size--)
         all |= (uint64_t)(*one++ ^ *other++);
     return all != 0;
@@ -297,13 +313,15 @@ OFTEN static inline int differ(const void *a, const void *b, size_t size)
 /* Whether a text is another one than the server has. One that was told in this call may have been changed since, or not taken over. */
 static int has_changed(twin *t, int k)
 {
-    return t->texts[k].at == TOLD || !is_same(*stock_text_of(&t->r, &texts[k]), stock_at(t->texts[k].at));
+    const char *now = *stock_text_of(&t->r, &texts[k]);
+
+    return t->texts[k].at == TOLD || ((uint32_t)(uintptr_t)now != t->texts[k].at && !is_same(now, stock_at(t->texts[k].at)));
 }
 
 OFTEN static int texts_have_changed(twin *t)
 {
-    for (int k = 0; k < STOCK_TEXT_COUNT; k++)
-        if (texts[k].changes & STOCK_IN_PLACE && has_changed(t, k))
+    for (int k = 0; k < STOCK_IN_PLACE_COUNT; k++)
+        if (has_changed(t, k))
             return 1;
     return 0;
 }

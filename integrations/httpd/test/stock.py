@@ -128,6 +128,11 @@ REQUESTS += [
 REQUESTS += [("GET", "/ht/a.txt", {f"X-Large-{i}": str(i) * size for i in range(count)}) for count, size in ((10, 8000), (90, 700), (2, 1))]
 REQUESTS += [("GET", "/a.txt", {"Host": host}) for host in ("www.v.example", "none.v.example", "localhost")]
 REQUESTS += [
+    ("GET", path, {"Host": host})
+    for host in ("localhost", "LOCALHOST:8080", "other.example", "other.example:443", "www.v.example:81")
+    for path in ("/script/none", "/script/canonical/none", "/script/port/none", "/script/canonical/none?x")
+]
+REQUESTS += [
     ("GET", path, {"Authorization": "Basic " + base64.b64encode(user.encode()).decode()} if user else {})
     for path in ("/secret/a.txt", "/valid/a.txt", "/valid/none")
     for user in ("", "alice:wonder", "alice:wrong", "bob:none", "nobody:x", "guest:me@example.org", "guest:nothing")
