@@ -36,6 +36,7 @@ static void destroy(mf_domain *d)
     if (d->rf)
         __atomic_fetch_sub(&d->module->counters->domains, 1, __ATOMIC_RELAXED);
     rf_domain_destroy(d->rf);
+    mf_buffer_destroy(d);
     rf_error_clear();
     free(d->dirs);
     free(d);
@@ -228,7 +229,10 @@ void mf_domain_give(mf_domain *d, int faulted, request_rec *r)
         d->down |= faulted;
         return;
     }
-    if ((d->reset == MF_RESET_FAULT && !faulted) || rf_domain_reset(d->rf) == RF_OK)
+    if (d->reset == MF_RESET_FAULT && !faulted)
+        return;
+    mf_buffer_wipe(d);
+    if (rf_domain_reset(d->rf) == RF_OK)
         return;
     ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced:%s: cannot be reset, and is made anew: %s", d->module->name,
                   rf_error()->message);

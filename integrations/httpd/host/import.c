@@ -46,6 +46,21 @@ static void import_write(rf_caller *caller, void *context)
     rf_caller_return_int(caller, (apr_uint64_t)(result < 0 ? -1 : 0));
 }
 
+static void import_take_buffer(rf_caller *caller, void *context)
+{
+    mf_request *q = ((mf_domain *)context)->request;
+
+    rf_caller_return_int(caller, q ? (apr_uint64_t)(apr_uintptr_t)mf_buffer_take(q, rf_caller_arg_int(caller, 0)) : 0);
+}
+
+static void import_send_buffer(rf_caller *caller, void *context)
+{
+    mf_request *q = request(caller, context);
+
+    if (q)
+        rf_caller_return_int(caller, (apr_uint64_t)mf_buffer_send(q, rf_caller_arg_int(caller, 0)));
+}
+
 static void import_flush(rf_caller *caller, void *context)
 {
     mf_request *q = request(caller, context);
@@ -179,6 +194,8 @@ static void import_log(rf_caller *caller, void *context)
 
 const rf_import mf_imports[] = { RF_IMPORT_INIT_CALLBACK("fenced_read", import_read, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_write", import_write, NULL),
+                                 RF_IMPORT_INIT_CALLBACK("fenced_take_buffer", import_take_buffer, NULL),
+                                 RF_IMPORT_INIT_CALLBACK("fenced_send_buffer", import_send_buffer, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_flush", import_flush, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_set_status", import_set_status, NULL),
                                  RF_IMPORT_INIT_CALLBACK("fenced_set_header", import_set_header, NULL),

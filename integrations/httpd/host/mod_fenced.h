@@ -73,7 +73,8 @@ enum {
     MF_BLOCK = 16384,                 /* bytes that each domain has for requests; larger ones get memory of their own */
     MF_HEAD = 65536,                  /* bytes of headers that a program may write */
     MF_NAME = 256, MF_VALUE = 8190,   /* bytes of a header's name and value */
-    MF_PIECE = 8000, MF_LARGE = 65536 /* bytes of a piece of the answer, and of those that wait for others */
+    MF_PIECE = 8000, MF_LARGE = 65536, /* bytes of a piece of the answer, and of those that wait for others */
+    MF_BUFFER_LEAST = 65536, MF_BUFFER_MOST = 1 << 20 /* bytes of a domain's buffer */
 };
 
 struct mf_request;
@@ -88,6 +89,10 @@ typedef struct mf_domain {
     rf_domain *rf;
     int (*serve)(const void *);
     char *block;  /* in the domain: for requests up to MF_BLOCK; NULL if a reset takes such memory away */
+    rf_region *buffer; /* NULL: no request has taken one */
+    char *buffer_view; /* the server's own */
+    void *buffer_address;
+    apr_size_t buffer_size;
     apr_uint64_t time_limit, requests;
     int busy, down; /* a request is in it; it stays faulted (FencedReset never) */
     struct mf_request *request;
@@ -104,6 +109,8 @@ typedef struct mf_request {
     apr_bucket_brigade *out;
     char *piece;
     apr_size_t piece_size, used, waiting; /* of the piece; bytes in `out` */
+    apr_size_t taken;                     /* bytes of the domain's buffer that the module fills */
+    int handed;                           /* `out` has a part of that buffer */
     int begun;                            /* something has gone to the server's filters */
     int gone;                             /* nobody takes the answer any more */
     apr_off_t declared, written;          /* Content-Length, -1 if there is none; bytes of the body so far */
@@ -142,11 +149,20 @@ const char *mf_imports_missing(const char *name); /* NULL if the server gives th
 int mf_write(mf_request *q, const void *from, apr_size_t length);
 int mf_flush(mf_request *q);
 int mf_write_file(mf_request *q, const char *path, apr_uint64_t offset, apr_uint64_t length);
+int mf_announce(mf_request *q, apr_uint64_t length);
+void mf_close_piece(mf_request *q);
+int mf_pass(mf_request *q);
 int mf_finish(mf_request *q);
 void mf_discard(mf_request *q);
 int mf_declare(mf_request *q, const char *value);
 long mf_read(mf_request *q, void *to, apr_size_t capacity);
 void mf_refuse(mf_request *q, int status, const char *why);
+
+/* buffer.c */
+void *mf_buffer_take(mf_request *q, apr_size_t capacity);
+int mf_buffer_send(mf_request *q, apr_size_t length);
+void mf_buffer_wipe(mf_domain *d);
+void mf_buffer_destroy(mf_domain *d);
 
 /* trailer.c */
 int mf_trailer(mf_request *q, const char *name, const char *value);

@@ -1,4 +1,5 @@
-/* Bodies, both ways. What a module writes is copied once, from its memory into the pieces that the server sends. */
+/* Bodies, both ways. What a module writes is copied once, from its memory into the pieces that the server sends; what it has put into a buffer
+ * (buffer.c) is not. */
 #include "mod_fenced.h"
 
 #include "apr_lib.h"
@@ -35,7 +36,7 @@ void mf_refuse(mf_request *q, int status, const char *why)
 }
 
 /* Moves the piece to those that wait. */
-static void close_piece(mf_request *q)
+void mf_close_piece(mf_request *q)
 {
     apr_bucket_alloc_t *list = q->r->connection->bucket_alloc;
 
@@ -48,13 +49,14 @@ static void close_piece(mf_request *q)
 }
 
 /* Gives what waits to the server's filters, which may have to wait for the client. */
-static int pass(mf_request *q)
+int mf_pass(mf_request *q)
 {
     apr_uint64_t since;
     apr_status_t status;
 
     q->begun = 1;
     q->waiting = 0;
+    q->handed = 0;
     since = wait_begin(q);
     status = ap_pass_brigade(q->r->output_filters, q->out);
     wait_end(q, since);
@@ -65,6 +67,15 @@ static int pass(mf_request *q)
     return -1;
 }
 
+/* So many more bytes of the body: 0, or -1 if its Content-Length has no room for them. */
+int mf_announce(mf_request *q, apr_uint64_t length)
+{
+    if (q->declared < 0 || length <= (apr_uint64_t)(q->declared - q->written))
+        return 0;
+    mf_refuse(q, HTTP_INTERNAL_SERVER_ERROR, "it wrote more than its Content-Length");
+    return -1;
+}
+
 /* Bytes of the domain's memory. 0; -1: nobody takes them; -2: the address is not the module's. */
 int mf_write(mf_request *q, const void *from, apr_size_t length)
 {
@@ -72,10 +83,8 @@ int mf_write(mf_request *q, const void *from, apr_size_t length)
 
     if (q->gone || q->refused)
         return -1;
-    if (q->declared >= 0 && (apr_off_t)length > q->declared - q->written) {
-        mf_refuse(q, HTTP_INTERNAL_SERVER_ERROR, "it wrote more than its Content-Length");
+    if (mf_announce(q, length))
         return -1;
-    }
     while (length) {
         apr_size_t n;
 
@@ -91,8 +100,8 @@ int mf_write(mf_request *q, const void *from, apr_size_t length)
         at += n;
         length -= n;
         if (q->used == q->piece_size) {
-            close_piece(q);
-            if (q->waiting >= MF_LARGE && pass(q))
+            mf_close_piece(q);
+            if (q->waiting >= MF_LARGE && mf_pass(q))
                 return -1;
         }
     }
@@ -153,9 +162,8 @@ int mf_write_file(mf_request *q, const char *path, apr_uint64_t offset, apr_uint
     }
     if (length > (apr_uint64_t)is.st_size - offset)
         length = (apr_uint64_t)is.st_size - offset;
-    if (q->declared >= 0 && (apr_off_t)length > q->declared - q->written) {
+    if (mf_announce(q, length)) {
         close(file);
-        mf_refuse(q, HTTP_INTERNAL_SERVER_ERROR, "it wrote more than its Content-Length");
         return -1;
     }
     if (apr_os_file_put(&opened, &file, APR_READ | APR_SENDFILE_ENABLED, pool) != APR_SUCCESS) {
@@ -163,7 +171,7 @@ int mf_write_file(mf_request *q, const char *path, apr_uint64_t offset, apr_uint
         return -1;
     }
     apr_pool_cleanup_register(pool, opened, close_file, apr_pool_cleanup_null);
-    close_piece(q);
+    mf_close_piece(q);
     apr_brigade_insert_file(q->out, opened, (apr_off_t)offset, (apr_off_t)length, pool);
     q->written += (apr_off_t)length;
     q->files++;
@@ -174,9 +182,9 @@ int mf_flush(mf_request *q)
 {
     if (q->gone || q->refused)
         return -1;
-    close_piece(q);
+    mf_close_piece(q);
     APR_BRIGADE_INSERT_TAIL(q->out, apr_bucket_flush_create(q->r->connection->bucket_alloc));
-    return pass(q);
+    return mf_pass(q);
 }
 
 /* Content-Length. 0, or -1 if it is none. */
@@ -198,6 +206,7 @@ void mf_discard(mf_request *q)
         apr_bucket_free(q->piece);
     q->piece = NULL;
     q->used = q->waiting = 0;
+    q->handed = 0;
     apr_brigade_cleanup(q->out);
 }
 
@@ -216,7 +225,7 @@ int mf_finish(mf_request *q)
         mf_discard(q);
         return OK;
     }
-    close_piece(q);
+    mf_close_piece(q);
     if (cut) {
         /* The client must not take the part for the whole: the connection ends without the end of the answer. */
         r->connection->keepalive = AP_CONN_CLOSE;
@@ -225,7 +234,7 @@ int mf_finish(mf_request *q)
         ap_set_content_length(r, q->declared);
     }
     APR_BRIGADE_INSERT_TAIL(q->out, apr_bucket_eos_create(list));
-    pass(q);
+    mf_pass(q);
     return OK;
 }
 

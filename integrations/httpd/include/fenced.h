@@ -50,6 +50,15 @@ RF_IMPORT(long, fenced_read, (void *to, size_t capacity))
 /* Bytes of the answer. 0, or -1 if nobody takes them any more. */
 RF_IMPORT(int, fenced_write, (const void *from, size_t length))
 
+/* Memory for a large part of the answer, which is sent without a copy: `capacity` bytes, at most 1 MiB, that the module fills. It is zeroes, or
+ * has what the request put there before: there is one, and what was handed over before is sent first. NULL: there is none, use fenced_write. */
+RF_IMPORT(void *, fenced_take_buffer, (size_t capacity))
+
+/* Hands over the first `length` bytes of the buffer that was taken last, as the next bytes of the answer. They are sent when fenced_handle
+ * returns, when another buffer is taken, by fenced_flush, or when much is written; until then they stay as they are. 0, or -1: more than was
+ * taken, or as fenced_write. */
+RF_IMPORT(int, fenced_send_buffer, (size_t length))
+
 /* Sends what was written so far. As fenced_write. */
 RF_IMPORT(int, fenced_flush, (void))
 

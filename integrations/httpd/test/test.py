@@ -267,6 +267,54 @@ def waits_for_slow_clients_do_not_count(server):
 
 
 @test
+def buffers_are_sent_as_they_are(server):
+    a = get(server, "/page/buffers?100000,a,1")
+    equal((a.status, a.headers["Content-Length"], a.body), (200, "100000", b"a" * 100000))
+    equal(get(server, "/page/buffers?1048576,b,3").body, b"b" * 3 * 1048576)
+    equal(get(server, "/page/buffers?1,c,1").body, b"c")
+    equal(get(server, "/page/around-buffer").text, "before within after\n")
+    equal(get(server, "/page/wrong-buffers").body, b"\0" * 50 + b" refused 7\n")
+    equal(get(server, "/page/buffers?2000000,a,1").status, 503)
+    for what in ("crash-buffer", "beyond-buffer", "declare-buffer"):
+        equal((what, get(server, f"/page/{what}").status), (what, 500))
+    expect("wrote more than its Content-Length" in server.log(), server.log()[-1000:])
+    client = Client(server)
+    equal([client.ask("HEAD", "/page/buffers?100000,a,1").body, client.get("/page/buffers?10,b,1").body], [b"", b"b" * 10])
+    client.close()
+
+
+@test
+def buffers_keep_nothing(server):
+    """Neither a request that went well leaves something for the next one, nor one that failed, behind what it took neither."""
+    client = Client(server)
+    for i in range(100):
+        equal(client.get(f"/page/keep-buffer?secret{i}").text, "was '' ''\n")
+        if i % 10 == 0:
+            equal(client.get("/page/crash-buffer").status, 500)
+            client.close()
+    client.close()
+
+
+@test
+def buffers_of_slow_clients_are_their_own(server):
+    """A client that does not read keeps what it is to get, whatever the domain's next requests put into the buffer."""
+    with contextlib.ExitStack() as stack:
+        slow = []
+        for letter in b"klmnopqr":
+            s = stack.enter_context(socket.socket())
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.connect(("127.0.0.1", server.port))
+            s.sendall(close(b"/page/buffers?1048576,%c,1" % letter))
+            slow.append((letter, s))
+        for _ in range(40):
+            equal(get(server, "/page/buffers?200000,z,1").body, b"z" * 200000)
+        for letter, s in slow:
+            response = http.client.HTTPResponse(s)
+            response.begin()
+            equal(response.read(), bytes([letter]) * 1048576)
+
+
+@test
 def headers_cannot_be_forged(server):
     a = get(server, "/page/inject")
     equal((a.status, a.text), (200, "refused 10\n"))

@@ -45,6 +45,26 @@ static int fill(const char *query)
     return 0;
 }
 
+/* BYTES,LETTER,TIMES: so many buffers full of it. */
+static int buffers(const char *query)
+{
+    char *comma, letter = 'b', *buffer;
+    size_t length = strtoul(query, &comma, 10), times = 1;
+
+    if (*comma) {
+        letter = comma[1];
+        times = strtoul(comma + 3, NULL, 10);
+    }
+    while (times--) {
+        if (!(buffer = fenced_take_buffer(length)))
+            return 503;
+        memset(buffer, letter, length);
+        if (fenced_send_buffer(length))
+            return 500;
+    }
+    return 0;
+}
+
 static int __attribute__((noinline)) divide(int by)
 {
     return 100 / by;
@@ -60,6 +80,46 @@ int fenced_handle(const fenced_request *r)
         return echo();
     if (!strcmp(what, "fill"))
         return fill(r->query);
+    if (!strcmp(what, "buffers"))
+        return buffers(r->query);
+    if (!strcmp(what, "around-buffer")) {
+        fenced_printf("before ");
+        memcpy(fenced_take_buffer(100), "within", 6);
+        return fenced_send_buffer(6) || fenced_printf(" after\n") ? 500 : 0;
+    }
+    if (!strcmp(what, "wrong-buffers")) {
+        int refused = fenced_send_buffer(1) == -1;
+
+        refused += !fenced_take_buffer(0) + !fenced_take_buffer((1 << 20) + 1) + !fenced_take_buffer(SIZE_MAX);
+        refused += fenced_send_buffer(1) == -1;
+        refused += fenced_take_buffer(100) && fenced_send_buffer(101) == -1;
+        refused += fenced_send_buffer(50) == 0 && fenced_send_buffer(1) == -1;
+        return fenced_printf(" refused %d\n", refused) ? 500 : 0;
+    }
+    if (!strcmp(what, "keep-buffer")) {
+        /* Behind what it took, too: it may write all of it. */
+        char *buffer = fenced_take_buffer(60000);
+
+        fenced_printf("was '%s' '%s'\n", buffer, buffer + 65000);
+        snprintf(buffer, 100, "%s", r->query);
+        snprintf(buffer + 65000, 100, "%s", r->query);
+        return 0;
+    }
+    if (!strcmp(what, "beyond-buffer")) {
+        volatile char *buffer = fenced_take_buffer(1 << 20);
+
+        return fenced_printf("%d", buffer[1 << 20]) ? 500 : 0;
+    }
+    if (!strcmp(what, "crash-buffer")) {
+        memset(fenced_take_buffer(60000), 'x', 60000);
+        fenced_send_buffer(60000);
+        return *(volatile int *)8;
+    }
+    if (!strcmp(what, "declare-buffer")) {
+        fenced_set_header("Content-Length", "5");
+        fenced_take_buffer(10);
+        return fenced_send_buffer(6) == -1 ? 0 : 500;
+    }
     if (!strcmp(what, "show")) {
         fenced_printf("method=%s\nuri=%s\nquery=%s\npath_info=%s\nprotocol=%s\nremote=%s\nuser=%s\nlength=%ld\n", r->method, r->uri,
                       r->query, r->path_info, r->protocol, r->remote, r->user, (long)r->content_length);
