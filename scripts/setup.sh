@@ -124,11 +124,15 @@ if [[ $what == test || $what == httpd ]]; then
     want apxs apache2-dev
     want curl curl
     want bzip2 bzip2 # unpacks APR's source
+    want wrk wrk # what loads a server
+    # for Apache's own tests
+    perl -e 'use LWP' 2>/dev/null || missing+=(libwww-perl)
+    perl -e 'use DateTime' 2>/dev/null || missing+=(libdatetime-perl)
 fi
-# what loads a server, and FastCGI, whose absence is no failure: for `make bench-httpd`
+# other ways to make a page, whose absence is no failure: for `make bench-httpd`
 if [[ $what == httpd ]]; then
-    want ab apache2-utils
     peers=()
+    have uwsgi-core || peers+=(uwsgi-core)
     [[ -e /usr/lib/apache2/modules/mod_fcgid.so ]] || peers+=(libapache2-mod-fcgid)
     [[ -e /usr/include/fcgi_stdio.h ]] || peers+=(libfcgi-dev)
 fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What a page costs: processor time of the server a request, by size and by the way in which the page is made; and what faults cost others.
 
-  bench.py [--rounds N] [--requests N] [--mpm NAME] [--fire-only | --pages-only]
+  bench.py [--rounds N] [--seconds S] [--mpm NAME] [--fire-only | --pages-only]
 
-Starts servers of its own (server.py). Rounds are interleaved; of processor times the least is told, of others the median. FastCGI is left
-out, visibly, if mod_fcgid or libfcgi is not installed, and with it mod_proxy_fcgi.
+Starts servers of its own (server.py), which wrk loads. Rounds are interleaved; of processor times the least is told, of others the median.
+FastCGI is left out, visibly, if mod_fcgid or libfcgi is not installed, and with it mod_proxy_fcgi; so is uWSGI.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-from server import Server, tree
+from server import Server, free_port, tree
 
 HERE = pathlib.Path(__file__).resolve().parent
 SIZES = (28, 1000, 10000, 100000)
@@ -34,6 +34,12 @@ FencedModule handler {out}/bench/handler.rf
 FencedModule program {out}/bench/program.rf
 <Location /plain>
   SetHandler plain
+</Location>
+<Location /whole>
+  SetHandler plain-whole
+</Location>
+<Location /buffer>
+  SetHandler fenced:handler
 </Location>
 <Location /handler>
   SetHandler fenced:handler
@@ -70,8 +76,18 @@ Alias /fcgi {out}/bench/loop
   Options +ExecCGI
 </Location>
 """
-PROXY = """
-LoadModule proxy_module {modules}/mod_proxy.so
+PROXY = "LoadModule proxy_module {modules}/mod_proxy.so\n"
+UWSGI = """
+LoadModule proxy_uwsgi_module {modules}/mod_proxy_uwsgi.so
+LoadModule proxy_http_module {modules}/mod_proxy_http.so
+<Location /uwsgi>
+  ProxyPass uwsgi://127.0.0.1:%d/
+</Location>
+<Location /process>
+  ProxyPass http://127.0.0.1:%d/
+</Location>
+"""
+PROXY_FASTCGI = """
 LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
 <Location /proxy>
   ProxyPass fcgi://127.0.0.1:%d/ enablereuse=on max=1
@@ -84,7 +100,7 @@ SERVER_SIZES = {
 
 
 def build():
-    """Compiles the shapes. Whether FastCGI is among them."""
+    """Compiles the shapes. Whether FastCGI is among them, and uWSGI."""
     tree("make")
     out = pathlib.Path(tree("out"))
     to = out / "bench"
@@ -105,9 +121,16 @@ def build():
     modules = subprocess.run(["apxs", "-q", "LIBEXECDIR"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     if not pathlib.Path(modules, "mod_fcgid.so").exists() or not pathlib.Path("/usr/include/fcgi_stdio.h").exists():
         print("FastCGI is left out: install libapache2-mod-fcgid and libfcgi-dev")
-        return False
-    run("gcc", "-O2", "-o", to / "loop", source / "loop.c", "-lfcgi")
-    return True
+        fastcgi = False
+    else:
+        run("gcc", "-O2", "-o", to / "loop", source / "loop.c", "-lfcgi")
+        fastcgi = True
+    uwsgi = bool(shutil.which("uwsgi-core")) and pathlib.Path(modules, "mod_proxy_uwsgi.so").exists()
+    if uwsgi:
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", to / "uwsgi.so", source / "uwsgi.c")
+    else:
+        print("uWSGI is left out: install uwsgi-core")
+    return fastcgi, uwsgi
 
 
 def processes(root):
@@ -133,11 +156,32 @@ def backends(program, count):
                 one.wait()
 
 
+@contextlib.contextmanager
+def uwsgi_processes(library, count):
+    """uWSGI's processes, which speak its own protocol on one port and HTTP on another. Both ports, and the first one's id."""
+    ports = [free_port(), free_port()]
+    running = subprocess.Popen(["uwsgi-core", "--plugin", "symcall", "--symcall", "bench_page", "--master", "--processes", str(count),
+                                "--socket", f"127.0.0.1:{ports[0]}", "--http-socket", f"127.0.0.1:{ports[1]}", "--disable-logging", "--die-on-term"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "LD_PRELOAD": str(library)})
+    try:
+        for port in ports:
+            for _ in range(200):
+                with contextlib.suppress(OSError):
+                    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+                    break
+                time.sleep(0.05)
+        yield ports, running.pid
+    finally:
+        running.terminate()
+        running.wait()
+
+
 def processor_time(server):
     """Microseconds that the server has used, with all its processes and those that it asks: what the scheduler has counted for the living, and the coarser
     figure of those that were waited for."""
     spent = 0.0
-    for pid in processes(server.pid()) + getattr(server, "others", []):
+    others = [pid for root in getattr(server, "others", []) for pid in processes(root)]
+    for pid in processes(server.pid()) + others:
         with contextlib.suppress(OSError):
             fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             spent += sum(int(n) for n in fields[13:15]) * 1e6 / os.sysconf("SC_CLK_TCK")
@@ -147,29 +191,45 @@ def processor_time(server):
     return spent
 
 
-def load(server, path, requests):
-    """Requests by ab, 4 at a time, connections kept. Processor time a request."""
+UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+
+
+def load(server, path, seconds, connections=4):
+    """Requests by wrk, connections kept. Processor time of the server a request in microseconds, requests a second, and the median and the 99th
+    percentile of the latency in milliseconds."""
     before = processor_time(server)
-    done = subprocess.run(["ab", "-q", "-k", "-c", "4", "-n", str(requests), f"http://127.0.0.1:{server.port}{path}"],
+    done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--latency", f"http://127.0.0.1:{server.port}{path}"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
-    if re.search(r"Non-2xx|Failed requests: +[1-9]", done):
+    spent = processor_time(server) - before
+    if re.search(r"Non-2xx|Socket errors", done):
         raise RuntimeError(f"{path}: {done}")
-    return (processor_time(server) - before) / requests
+    count, rate = int(re.search(r"(\d+) requests in", done)[1]), float(re.search(r"Requests/sec: +([\d.]+)", done)[1])
+    late = [float(n) * UNITS[unit] for n, unit in re.findall(r"(?:50|99)% +([\d.]+)(us|ms|s)", done)]
+    return spent / count, rate, *late
 
 
-def pages(mpm, rounds, requests, fastcgi):
-    shapes = {"static": "/{0}.txt", "plain module": "/plain?n={0}", "fenced handler": "/handler?n={0}",
-              "the same, kept": "/kept?n={0}", "fenced CGI": "/program?n={0}"}
+def pages(mpm, rounds, seconds, fastcgi, uwsgi):
+    shapes = {"static": "/{0}.txt", "plain module": "/plain?n={0}", "the same, in one piece": "/whole?n={0}", "fenced handler": "/handler?n={0}",
+              "fenced, by a buffer": "/buffer?n={0}", "fenced, kept": "/kept?n={0}", "fenced CGI": "/program?n={0}"}
+    config, others = CONFIG, []
+    stack = contextlib.ExitStack()
+    out = pathlib.Path(tree("out")) / "bench"
+    if fastcgi or uwsgi:
+        config += PROXY
     if fastcgi:
         shapes["FastCGI"] = "/fcgi?n={0}"
         shapes["mod_proxy_fcgi"] = "/proxy?n={0}"
-    shapes["CGI"] = "/cgi?n={0}"
-    config, others = CONFIG, []
-    stack = contextlib.ExitStack()
-    if fastcgi:
         # A process for each worker: each keeps one connection.
-        port, others = stack.enter_context(backends(pathlib.Path(tree("out")) / "bench/loop", 16))
-        config += FASTCGI + PROXY % port
+        port, pids = stack.enter_context(backends(out / "loop", 16))
+        others += pids
+        config += FASTCGI + PROXY_FASTCGI % port
+    if uwsgi:
+        shapes["mod_proxy_uwsgi"] = "/uwsgi?n={0}"
+        shapes["mod_proxy_http"] = "/process?n={0}"
+        ports, pid = stack.enter_context(uwsgi_processes(out / "uwsgi.so", 4))
+        others.append(pid)
+        config += UWSGI % tuple(ports)
+    shapes["CGI"] = "/cgi?n={0}"
     server = Server("bench-" + mpm, mpm, config, SERVER_SIZES[mpm])
     server.others = others
     for size in SIZES:
@@ -179,16 +239,17 @@ def pages(mpm, rounds, requests, fastcgi):
         for _ in range(rounds):
             for size in SIZES:
                 for shape, path in shapes.items():
-                    count = max(requests // 20, 50) if shape == "CGI" else requests
-                    found.setdefault((shape, size), []).append(load(server, path.format(size), count))
-    print(f"\n{mpm}: processor time of the server, microseconds a request, least of {rounds} rounds\n")
-    print("| bytes | " + " | ".join(shapes) + " | fenced over plain |")
-    print("|---" * (len(shapes) + 2) + "|")
-    for size in SIZES:
-        # Neighbours on the machine only ever add.
-        row = {shape: min(found[shape, size]) for shape in shapes}
-        over = row["fenced handler"] / row["plain module"]
-        print(f"| {size:,} | " + " | ".join(f"{row[s]:.1f}" for s in shapes) + f" | {over:.2f} |")
+                    found.setdefault((shape, size), []).append(load(server, path.format(size), seconds))
+    for what, title, best in ((0, "processor time of the server, microseconds a request, least", min), (1, "requests a second, most", max)):
+        print(f"\n{mpm}: {title} of {rounds} rounds\n")
+        print("| bytes | " + " | ".join(shapes) + " |" + (" handler over plain | buffer over plain |" if what == 0 else ""))
+        print("|---" * (len(shapes) + (3 if what == 0 else 1)) + "|")
+        for size in SIZES:
+            # Neighbours on the machine only ever add.
+            row = {shape: best(one[what] for one in found[shape, size]) for shape in shapes}
+            text = " | ".join(f"{row[s]:,.1f}" if what == 0 else f"{row[s]:,.0f}" for s in shapes)
+            over = [f"{row[s] / row['plain module']:.2f}" for s in ("fenced handler", "fenced, by a buffer")] if what == 0 else []
+            print(f"| {size:,} | {text} |" + "".join(f" {n} |" for n in over))
 
 
 class Connection:
@@ -223,36 +284,79 @@ class Connection:
         self.socket = None
 
 
+def mixed(server, bad, share, seconds):
+    """Four clients, each of which sends good and bad requests on the same connection. Times of the good ones, and how many bad ones there were."""
+    def client(until):
+        connection, took, turn, sent = Connection(server), [], 0.0, 0
+        while time.monotonic() < until:
+            turn += share
+            if turn >= 1:
+                turn -= 1
+                sent += 1
+                if connection.get(bad) != 500:
+                    raise RuntimeError("a bad request was answered")
+                continue
+            # A bad request ends its connection: the good one has its own time, not that of connecting again.
+            connection.socket or connection.get(b"/plain")
+            took.append(good_one(connection))
+        connection.close()
+        return took, sent
+
+    until = time.monotonic() + seconds
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        done = [one.result() for one in [pool.submit(client, until) for _ in range(4)]]
+    return [t for took, _ in done for t in took], sum(sent for _, sent in done)
+
+
+def good_one(connection):
+    begun = time.perf_counter()
+    if connection.get(b"/handler?n=1000") != 200:
+        raise RuntimeError("a good request failed")
+    return time.perf_counter() - begun
+
+
+def apart(server, bad, share, seconds):
+    """The same, but two clients send good ones only, and two bad ones only, as many as make the share, or as many as are answered."""
+    counts = {"good": 0, "bad": 0}  # one thread more or less does not matter
+
+    def good(until):
+        connection, took = Connection(server), []
+        while time.monotonic() < until:
+            took.append(good_one(connection))
+            counts["good"] += 1
+        connection.close()
+        return took
+
+    def wrong(until):
+        connection = Connection(server)
+        while time.monotonic() < until:
+            if counts["bad"] * (1 - share) >= counts["good"] * share:
+                time.sleep(0.0002)
+                continue
+            counts["bad"] += 1
+            if connection.get(bad) != 500:
+                raise RuntimeError("a bad request was answered")
+        connection.close()
+        return []
+
+    until = time.monotonic() + seconds
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        each = [pool.submit(good if number < 2 or not share else wrong, until) for number in range(4)]
+        took = [t for one in each for t in one.result()]
+    return took, counts["bad"]
+
+
 def fire(mpm, seconds):
     """Good requests among bad ones: how many a second, and their 99th percentile."""
     print(f"\n{mpm}: good requests (1 KB) among bad ones, 4 connections\n")
-    print("| bad ones | share | good ones a second | median, ms | 99th percentile, ms |\n|---|---|---|---|---|")
+    print("| bad ones | share aimed at | connections | bad ones of all | good ones a second | median, ms | 99th percentile, ms |\n|---|---|---|---|---|---|---|")
     with Server("fire-" + mpm, mpm, CONFIG, SERVER_SIZES[mpm]) as server:
-        def client(bad, share, until):
-            connection, took, turn = Connection(server), [], 0.0
-            while time.monotonic() < until:
-                turn += share
-                if turn >= 1:
-                    turn -= 1
-                    if connection.get(bad) != 500:
-                        raise RuntimeError("a bad request was answered")
-                    continue
-                # A bad request ends its connection: the good one has its own time, not that of connecting again.
-                connection.socket or connection.get(b"/plain")
-                begun = time.perf_counter()
-                if connection.get(b"/handler?n=1000") != 200:
-                    raise RuntimeError("a good request failed")
-                took.append(time.perf_counter() - begun)
-            connection.close()
-            return took
-
         for bad, share in [("none", 0.0)] + [(b, s) for b in ("crash", "spin", "eat") for s in (0.01, 0.1, 0.5)]:
-            until = time.monotonic() + seconds
-            with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                each = [pool.submit(client, b"/handler/" + bad.encode(), share, until) for _ in range(4)]
-                took = sorted(t for one in each for t in one.result())
-            print(f"| {bad} | {share:.0%} | {len(took) / seconds:,.0f} | {took[len(took) // 2] * 1e3:.2f} | "
-                  f"{took[len(took) * 99 // 100] * 1e3:.2f} |", flush=True)
+            for name, way in (("the same", mixed), ("their own", apart)):
+                took, sent = way(server, b"/handler/" + bad.encode(), share, seconds)
+                took.sort()
+                print(f"| {bad} | {share:.0%} | {name} | {sent / (sent + len(took)):.1%} | {len(took) / seconds:,.0f} | {took[len(took) // 2] * 1e3:.2f} | "
+                      f"{took[len(took) * 99 // 100] * 1e3:.2f} |", flush=True)
         crash(server)
 
 
@@ -275,21 +379,20 @@ def crash(server):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--seconds", type=float, default=3, help="for each line of bad requests")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=int, default=1, help="for each load; three times as much for each line of bad requests")
     parser.add_argument("--mpm", choices=SERVER_SIZES, action="append")
     parser.add_argument("--fire-only", action="store_true")
     parser.add_argument("--pages-only", action="store_true")
     options = parser.parse_args()
-    if not shutil.which("ab"):
-        sys.exit("bench: no ab: install apache2-utils")
-    fastcgi = build()
+    if not shutil.which("wrk"):
+        sys.exit("bench: no wrk: install it (scripts/setup.sh httpd)")
+    peers = build()
     for mpm in options.mpm or ("event", "prefork"):
         if not options.fire_only:
-            pages(mpm, options.rounds, options.requests, fastcgi)
+            pages(mpm, options.rounds, options.seconds, *peers)
         if not options.pages_only:
-            fire(mpm, options.seconds)
+            fire(mpm, 3 * options.seconds)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,36 @@
 #!/usr/bin/env python3
 """Many requests with graceful restarts in between: memory, mappings and descriptors of the server stay as they are.
 
-  soak.py [--requests N] [--parts N] [--mpm NAME]      10 million requests, 100 parts with a restart behind each, event
+  soak.py [--requests N] [--seconds S] [--mpm NAME]      10 million requests, a restart in the middle of each part of S seconds, event
 
-One request in 100 crashes. What the first process has is looked at behind each restart, and what a process that serves has when the part
-is over. RINGFENCE_PREFIX: where Ringfence is installed.
+wrk sends them, one in 100 crashes. A restart may close a connection between two requests, which is HTTP: wrk connects again. What the first
+process has is looked at behind each restart, and what a process that serves has when the part is over. RINGFENCE_PREFIX: where Ringfence is
+installed.
 """
 
 import argparse
-import concurrent.futures
 import os
 import pathlib
 import re
+import subprocess
 import sys
-import threading
 import time
 
-from bench import SERVER_SIZES, CONFIG, Connection, build
+from bench import SERVER_SIZES, CONFIG, build
 from server import Server
 
-CLIENTS = 4
+CONNECTIONS = 8
+SCRIPT = """
+local n = 0
+request = function()
+  n = n + 1
+  return wrk.format("GET", n % 100 == 0 and "/handler/crash" or "/handler?n=1000")
+end
+done = function(summary, latency, requests)
+  io.write(string.format("counts %d %d %d %d\\n", summary.requests, summary.errors.status, summary.errors.read + summary.errors.write,
+                         summary.errors.connect + summary.errors.timeout))
+end
+"""
 
 
 def sizes(pid):
@@ -43,53 +54,49 @@ def restart(server):
     raise RuntimeError("the server does not start again: " + server.log()[-1000:])
 
 
-class Load:
-    """Clients that ask until they are stopped; a restart may close a connection before its next request."""
-
-    def __init__(self, server):
-        self.server, self.done, self.bad, self.lock = server, 0, 0, threading.Lock()
-
-    def ask(self, count):
-        connection, done, bad = Connection(self.server), 0, 0
-        while done < count:
-            crash = done % 100 == 99
-            status = connection.get(b"/handler/crash" if crash else b"/handler?n=1000")
-            if status != (500 if crash else 200):
-                raise RuntimeError(f"status {status} for request {done}")
-            done += 1
-            bad += crash
-        connection.close()
-        with self.lock:
-            self.done += done
-            self.bad += bad
+def part(server, seconds, script):
+    """Load, and a restart while it goes on. How many requests were answered, how many of them by 500, and how many connections were closed before
+    their answer; what the first process has, and what one that serves."""
+    wrk = subprocess.Popen(["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "--timeout", "60s", "-s", script, f"http://127.0.0.1:{server.port}/"],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    time.sleep(seconds / 2)
+    restart(server)
+    said = wrk.communicate()[0]
+    counts = re.search(r"counts (\d+) (\d+) (\d+) (\d+)", said)
+    if not counts:
+        raise RuntimeError(f"wrk: {said}")
+    answered, bad, closed, lost = map(int, counts.groups())
+    if lost or closed > 2 * CONNECTIONS or abs(bad - answered / 100) > 4 * CONNECTIONS:
+        raise RuntimeError(f"{answered} answered, {bad} by an error (1 in 100 crashes), {closed} connections closed, {lost} not made: {server.log()[-1000:]}")
+    return answered, bad, closed, sizes(server.pid()), max(filter(None, map(sizes, server.children())))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=10_000_000)
-    parser.add_argument("--parts", type=int, default=100)
+    parser.add_argument("--seconds", type=int, default=6)
     parser.add_argument("--mpm", choices=SERVER_SIZES, default="event")
     options = parser.parse_args()
     build()
-    each = max(options.requests // options.parts // CLIENTS, 200)
-    begun, first, children = time.monotonic(), [], []
-    with Server("soak", options.mpm, CONFIG.replace("LogLevel crit", "LogLevel notice\nFencedLogLimit 10 1h\nKeepAliveTimeout 300"), SERVER_SIZES[options.mpm]) as server:
-        load = Load(server)
-        for part in range(options.parts):
-            with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-                for one in [pool.submit(load.ask, each) for _ in range(CLIENTS)]:
-                    one.result()
+    begun, first, children, told = time.monotonic(), [], [], 0
+    answered = bad = closed = 0
+    with Server("soak", options.mpm, CONFIG.replace("LogLevel crit", "LogLevel notice\nFencedLogLimit 10 1h"), SERVER_SIZES[options.mpm]) as server:
+        script = server.dir / "soak.lua"
+        script.write_text(SCRIPT)
+        while answered < options.requests:
+            *counts, one, other = part(server, options.seconds, script)
+            answered, bad, closed = (a + b for a, b in zip((answered, bad, closed), counts, strict=True))
+            first.append(one)
             # Each part's processes are new: their sizes at its end are compared with those of the first parts.
-            children.append(max(filter(None, map(sizes, server.children()))))
-            restart(server)
-            first.append(sizes(server.pid()))
-            if part % max(options.parts // 10, 1) == 0 or part == options.parts - 1:
-                print(f"{load.done:,} requests, {load.bad:,} crashes, {part + 1} restarts: first process {first[-1]}, "
-                      f"of those that serve {children[-1]} (KiB, mappings, descriptors)", flush=True)
+            children.append(other)
+            if answered >= told or answered >= options.requests:
+                told = answered + options.requests / 50
+                print(f"{answered:,} requests, {bad:,} crashes, {len(first)} restarts, {closed} connections closed: first process {one}, "
+                      f"of those that serve {other} (KiB, mappings, descriptors)", flush=True)
         crashed = re.search(r"exit signal|seg fault", server.log())
-    print(f"{load.done:,} requests in {time.monotonic() - begun:.0f} s")
-    # The first parts may still grow pools and tables.
-    calm = min(2, options.parts - 1)
+    print(f"{answered:,} requests in {time.monotonic() - begun:.0f} s")
+    # The first parts may still grow pools and tables, and a process that is new has fewer domains.
+    calm = min(max(2, len(first) // 10), len(first) - 1)
     grown = [f"{who}: {kind} {now}, once {then}" for who, rows in (("first process", first), ("those that serve", children))
              for i, (kind, slack) in enumerate((("KiB", 4096), ("mappings", 8), ("descriptors", 2)))
              for then, now in [(max(row[i] for row in rows[:calm + 1]), rows[-1][i])] if now > then + slack]

@@ -20,6 +20,12 @@ int fenced_handle(const fenced_request *r)
         for (;;)
             memset(malloc(1 << 20), 1, 1 << 20);
     fenced_set_header("Content-Type", "text/plain");
+    if (strstr(r->uri, "buffer")) {
+        size_t length = body_length(r->query);
+
+        make_whole(fenced_take_buffer(length), length);
+        return fenced_send_buffer(length) ? 500 : 0;
+    }
     make_body(r->query, put, NULL);
     return 0;
 }

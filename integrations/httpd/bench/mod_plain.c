@@ -12,9 +12,16 @@ static void put(void *to, const char *from, size_t length)
 
 static int handler(request_rec *r)
 {
-    if (!r->handler || strcmp(r->handler, "plain") != 0)
+    if (!r->handler || strncmp(r->handler, "plain", 5) != 0)
         return DECLINED;
     ap_set_content_type(r, "text/plain");
+    if (strcmp(r->handler, "plain-whole") == 0) {
+        size_t length = body_length(r->args);
+        char *text = apr_palloc(r->pool, length);
+
+        make_whole(text, length);
+        return ap_rwrite(text, (int)length, r) < 0 ? HTTP_INTERNAL_SERVER_ERROR : OK;
+    }
     make_body(r->args, put, r);
     return OK;
 }
