@@ -79,7 +79,10 @@ fn plans(names: &[String]) -> Result<Vec<&'static Plan>, String> {
 pub fn run(order: &Order<'_>, places: &Places) -> Result<bool, String> {
     let plans = plans(order.subjects)?;
     let mut subjects = Vec::new();
+    let ready = ProgressBar::new(plans.len() as u64);
+    ready.set_style(ProgressStyle::with_template("building {msg} {pos}/{len}").map_err(|e| e.to_string())?);
     for plan in &plans {
+        ready.set_message(plan.name);
         let mut subject = Subject::prepare(plan, places)?;
         if !order.kinds.is_empty() {
             subject.kinds.retain(|k| order.kinds.contains(k));
@@ -88,7 +91,9 @@ pub fn run(order: &Order<'_>, places: &Places) -> Result<bool, String> {
             true => println!("lab: {} has no place for these types of faults", plan.name),
             false => subjects.push(subject),
         }
+        ready.inc(1);
     }
+    ready.finish_and_clear();
     if subjects.is_empty() {
         return Err("nothing is left to be tried".into());
     }

@@ -5,13 +5,22 @@ use crate::plan::SUBJECTS;
 use crate::told::{DENIED, OUTCOMES, Outcome, Told};
 use crate::trial::Trial;
 use crate::way::Way;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The tables in Markdown.
 pub fn render(trials: &[Trial]) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{} faults, each in a line that runs.\n", trials.len());
+    let places = trials.iter().map(|t| {
+        let m = &t.mutation;
+        (&t.subject, &m.unit, m.line, &m.now)
+    });
+    let different = places.collect::<BTreeSet<_>>().len();
+    let _ = writeln!(
+        text,
+        "{} faults, each in a line that runs; {different} of them different.\n",
+        trials.len()
+    );
     outcomes(&mut text, trials);
     kinds(&mut text, trials);
     subjects(&mut text, trials);
