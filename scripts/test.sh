@@ -203,9 +203,11 @@ if needs pg_config postgresql postgresql-interrupts postgresql-clusters postgres
     fi
 fi
 # pages of Apache, on servers of its own
-if needs apxs httpd httpd-stock httpd-page httpd-package; then
+if needs apxs httpd httpd-stock httpd-framework httpd-page httpd-package; then
     step httpd integrations/httpd/test/run.sh
     step httpd-stock integrations/httpd/test/stock.sh
+    mapfile -t share < <(if ((!soak)); then echo --quick; fi)
+    step httpd-framework integrations/httpd/test/framework.sh "${share[@]}"
     if needs chromium httpd-page; then step httpd-page integrations/httpd/test/page.sh; fi
     if needs dpkg-deb httpd-package; then step httpd-package integrations/httpd/test/package.sh; fi
     if ((soak)); then step httpd-soak integrations/httpd/soak.py; fi

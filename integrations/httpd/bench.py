@@ -90,7 +90,7 @@ LoadModule proxy_http_module {modules}/mod_proxy_http.so
 PROXY_FASTCGI = """
 LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
 <Location /proxy>
-  ProxyPass fcgi://127.0.0.1:%d/ enablereuse=on max=1
+  ProxyPass fcgi://127.0.0.1:%d/ enablereuse=on
 </Location>
 """
 SERVER_SIZES = {

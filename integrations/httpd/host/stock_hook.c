@@ -167,7 +167,7 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     return result;
 }
 
-static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *pool, server_rec *first)
+static int call_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *pool, server_rec *first)
 {
     mf_stock_call call = { .m = m, .pool = pool, .server = first };
     mf_stock_answer answer;
@@ -194,6 +194,17 @@ static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *p
         ap_extended_status = 1;
     mf_stock_answer_end(&answer);
     return result == OK || result == DECLINED ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* A server that does not start says why. */
+static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *pool, server_rec *first)
+{
+    int result = call_server_hook(m, hook, pool, first);
+
+    if (result != OK)
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, first, "fenced %s: a hook of the server's start has failed: %s", m->name,
+                     rf_error() ? rf_error()->message : "that is the module's own answer");
+    return result;
 }
 
 /* Of each module, in the order in which they were loaded. Each is told of the servers then, hook or none. */

@@ -128,10 +128,18 @@ static int is_redirect(unsigned i, const char *value)
     return texts[i].offset == offsetof(request_rec, filename) && value && strncmp(value, "redirect:/", 10) == 0;
 }
 
+/* The query of such a request, which comes behind its name. */
+static int is_redirect_query(const request_rec *r, unsigned i)
+{
+    return texts[i].offset == offsetof(request_rec, args) && r->filename && strncmp(r->filename, "redirect:/", 10) == 0;
+}
+
 static void take_text(mf_stock_call *call, unsigned i, const char *value)
 {
+    int may = texts[i].changes & (STOCK_CHANGES_ALWAYS | call->changes) || is_redirect(i, value) || is_redirect_query(call->r, i);
+
     /* The server relies on there being a URI. */
-    if (((texts[i].changes & (STOCK_CHANGES_ALWAYS | call->changes)) || is_redirect(i, value)) && (value || texts[i].offset != offsetof(request_rec, uri)))
+    if (may && (value || texts[i].offset != offsetof(request_rec, uri)))
         *stock_text_of(call->r, &texts[i]) = apr_pstrdup(call->r->pool, value);
 }
 

@@ -146,7 +146,9 @@ int ap_exists_config_define(const char *name)
 void ap_set_content_type_ex(request_rec *r, const char *type, int trusted)
 {
     r->content_type = type;
-    stock_note_change(stock_twin_of(r), STOCK_SET_TYPE, trusted != 0, type, NULL);
+    /* Of a request that it only looks at (mod_negotiation's candidates), the type is the module's own note. */
+    if (stock_is_own(stock_twin_of(r)))
+        stock_note_change(stock_twin_of(r), STOCK_SET_TYPE, trusted != 0, type, NULL);
 }
 
 void ap_set_content_type(request_rec *r, const char *type)
@@ -422,6 +424,10 @@ void ap_set_content_length(request_rec *r, apr_off_t length)
 
 void ap_update_mtime(request_rec *r, apr_time_t time)
 {
+    if (!stock_is_own(stock_twin_of(r))) {
+        r->mtime = time > r->mtime ? time : r->mtime;
+        return;
+    }
     set(r, STOCK_SET_MTIME, (uint64_t)time);
 }
 

@@ -87,6 +87,7 @@ int stock_has_changed(twin *t);
 void stock_tell_changes(stock_pack *p);
 void stock_end_request(uint64_t slot);
 uint64_t stock_number(const request_rec *r);
+int stock_is_own(const twin *t);
 void stock_note_change(twin *t, stock_change how, uint64_t which, const char *key, const char *value);
 const stock_image *stock_image_of(const twin *t);
 const char *stock_at(uint32_t offset);

@@ -381,7 +381,7 @@ static void tell_texts(stock_pack *p, twin *t)
 }
 
 /* Whether the module may change it: it is the request of the call, or one that this is within. */
-static int is_own(const twin *t)
+int stock_is_own(const twin *t)
 {
     const request_rec *r = t && stock_entry && stock_entry->t ? &stock_entry->t->r : NULL;
 
@@ -395,7 +395,7 @@ void stock_note_change(twin *t, stock_change how, uint64_t which, const char *ke
 {
     twin *own;
 
-    if (!is_own(t))
+    if (!stock_is_own(t))
         abort();
     own = stock_entry->t;
     if (!own->changes) {

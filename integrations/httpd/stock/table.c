@@ -63,6 +63,18 @@ static twin *owner(const apr_table_t *t, size_t *which)
     return stock_twin_at(at / (STOCK_TABLES + 1));
 }
 
+/* An empty text may stand for something by its address (mod_include's variables that are made when they are read): what was here stays. A
+ * table that was cleared has its old entries behind its new ones still. */
+static const char *known_empty(const apr_table_t *t, int old, const char *key, const char *value)
+{
+    const apr_table_entry_t *all = (const apr_table_entry_t *)(const void *)t->a.elts;
+
+    for (int i = t->a.nelts; i < old; i++)
+        if (!*all[i].val && strcasecmp(all[i].key, key) == 0)
+            return all[i].val;
+    return value;
+}
+
 /* Sees to it that what is here is what the server has. */
 static apr_table_t *load(const apr_table_t *constant)
 {
@@ -71,6 +83,7 @@ static apr_table_t *load(const apr_table_t *constant)
     const stock_image_entry *entries;
     size_t which;
     twin *of = owner(t, &which);
+    int old;
 
     if (!of)
         return t;
@@ -86,10 +99,14 @@ static apr_table_t *load(const apr_table_t *constant)
     if (of->loaded[which] == image->version)
         return t;
     of->loaded[which] = image->version;
+    old = t->a.nelts;
     own_table_clear(t);
     entries = (const stock_image_entry *)(const void *)stock_at(image->entries);
-    for (uint32_t i = 0; i < image->count; i++)
-        own_table_addn(t, stock_at(entries[i].key), stock_at(entries[i].value));
+    for (uint32_t i = 0; i < image->count; i++) {
+        const char *key = stock_at(entries[i].key), *value = stock_at(entries[i].value);
+
+        own_table_addn(t, key, *value ? value : known_empty(t, old, key, value));
+    }
     return t;
 }
 
