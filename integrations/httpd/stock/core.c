@@ -424,10 +424,6 @@ void ap_set_content_length(request_rec *r, apr_off_t length)
 
 void ap_update_mtime(request_rec *r, apr_time_t time)
 {
-    if (!stock_is_own(stock_twin_of(r))) {
-        r->mtime = time > r->mtime ? time : r->mtime;
-        return;
-    }
     set(r, STOCK_SET_MTIME, (uint64_t)time);
 }
 
