@@ -159,13 +159,15 @@ test-httpd: build ## The tests of Apache's module mod_fenced, on private servers
 	@scripts/setup.sh httpd
 	@integrations/httpd/test/run.sh
 	@integrations/httpd/test/stock.sh
+	@integrations/httpd/test/framework.sh --quick
 	@integrations/httpd/test/page.sh
 
 .PHONY: bench-httpd
-bench-httpd: build ## What a page costs: fenced beside static files, plain modules, FastCGI and CGI; and what faults cost others
+bench-httpd: build ## What a page costs: fenced beside static files, plain modules, FastCGI, uWSGI and CGI; what faults cost others; stock modules, drawn
 	@scripts/setup.sh httpd
 	@integrations/httpd/bench.py $(BENCH)
-	@integrations/httpd/bench_stock.py
+	@integrations/httpd/bench_stock.py --json build/bench/httpd.json
+	@bench/run.sh charts build/bench/httpd.json
 
 .PHONY: install-httpd
 install-httpd: ## Install mod_fenced into the Apache of apxs (after `make install`)

@@ -1,7 +1,7 @@
 //! Charts and tables that other benchmarks leave in files, drawn as this one draws its own.
 //!
-//! A file holds `charts` (lines over x) and `tables`. Both go into `docs/functions-figures.md`, each into the part of
-//! its name. A part that no file has stays as it is, so that one benchmark alone renews its own.
+//! A file holds `charts` (lines over x) and `tables`. Both go into `docs/PAGE-figures.md`, each into the part of its
+//! name. A part that no file has stays as it is, so that one benchmark alone renews its own.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use serde::Deserialize;
 use crate::figures::Line;
 use crate::{machine, plot, report};
 
-/// The page that the parts are in.
-const PAGE: &str = "functions-figures.md";
-
 /// What a benchmark leaves.
 #[derive(Deserialize)]
 struct Figures {
+    /// Of which the page's name is made; "functions" if the file has none.
+    #[serde(default)]
+    page: Option<String>,
     #[serde(default)]
     charts: Vec<Chart>,
     #[serde(default)]
@@ -55,12 +55,14 @@ struct Table {
 
 /// Draws what is in `files` into `docs`, and says which machine it was.
 pub fn update(files: &[PathBuf], docs: &Path) -> Result<(), String> {
-    let page = docs.join(PAGE);
-    let mut text = std::fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
     for file in files {
         let told = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
         let json = std::fs::read_to_string(file).map_err(|e| told(&e))?;
         let figures: Figures = serde_json::from_str(&json).map_err(|e| told(&e))?;
+        let name = figures.page.as_deref().unwrap_or("functions");
+        let page = docs.join(format!("{name}-figures.md"));
+        let failed = |e: std::io::Error| format!("{}: {e}", page.display());
+        let mut text = std::fs::read_to_string(&page).map_err(failed)?;
         for chart in &figures.charts {
             draw(chart, docs).map_err(|e| told(&e))?;
             text = report::replace(&text, &chart.name, &report::picture(&chart.name, &chart.title))?;
@@ -68,14 +70,11 @@ pub fn update(files: &[PathBuf], docs: &Path) -> Result<(), String> {
         for table in &figures.tables {
             text = report::replace(&text, &table.name, &rendered(table).map_err(|e| told(&e))?)?;
         }
+        let here = format!("| machine |\n|---|\n| {} |", machine::Machine::here());
+        text = report::replace(&text, &format!("{name}-machine"), &here)?;
+        std::fs::write(&page, text).map_err(failed)?;
+        println!("{} is up to date with {}", page.display(), file.display());
     }
-    text = report::replace(
-        &text,
-        "functions-machine",
-        &format!("| machine |\n|---|\n| {} |", machine::Machine::here()),
-    )?;
-    std::fs::write(&page, text).map_err(|e| format!("{}: {e}", page.display()))?;
-    println!("{} is up to date with {} files", page.display(), files.len());
     Ok(())
 }
 
@@ -138,7 +137,9 @@ fn rendered(table: &Table) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figures, PAGE, update};
+    use super::{Figures, update};
+
+    const PAGE: &str = "functions-figures.md";
 
     const JSON: &str = r#"{"charts": [{"name": "null-call", "title": "T", "x": "arguments", "y": "ns",
         "series": [{"name": "fenced", "points": [[0, 5.0], [6, 7.5]]}]}],
@@ -165,6 +166,16 @@ mod tests {
         assert!(!text.contains("old"), "{text}");
         let plot = std::fs::read_to_string(dir.join("null-call-light.svg")).expect("a plot");
         assert!(plot.contains("fenced"));
+        // Another page, with a machine of its own.
+        std::fs::write(
+            dir.join("web-figures.md"),
+            "<!-- bench:web-machine -->\nold\n<!-- /bench:web-machine -->\n",
+        )
+        .expect("a file");
+        std::fs::write(&json, r#"{"page": "web"}"#).expect("a file");
+        update(std::slice::from_ref(&json), &dir).expect("it is drawn");
+        let text = std::fs::read_to_string(dir.join("web-figures.md")).expect("the page");
+        assert!(text.contains("| machine |") && !text.contains("old"), "{text}");
         // Neither a file that is none, nor a value that has no logarithm, nor a part that the page lacks.
         for (from, to) in [
             ("\"charts\"", "charts"),

@@ -27,7 +27,7 @@ usage: bench [--quick] [--runs N] [--minutes N] [--only NAME,…] [--configs NAM
   --no-workloads    calls, strings and loading only
   --smoke           a thousandth of the work, to see that everything runs; the figures mean nothing
   report            renders the tables and the plots of docs/performance.md from the figures
-  charts            draws what `make bench-functions` left in these files, into docs/functions-figures.md";
+  charts            draws what other benchmarks left in these files, into their pages (docs/functions-figures.md)";
 
 const DEFAULT: [Configuration; 10] = [
     Configuration::Native,
