@@ -117,7 +117,8 @@ impl<'o> Out<'o> {
 
     /// The checked indirect jump (`what` is `jmp`) or call to the target in operand `op`.
     pub(crate) fn checked(&mut self, what: &str, op: &Op<'_>, st: &State, t: Target) -> Result<(), String> {
-        // The identifier must not fall on an address ≡ 4 (mod 8): the sequence starts at an odd address.
+        // The identifier, ten bytes into the sequence, must not fall on an address ≡ 4 (mod 8): the sequence starts at an odd address, or
+        // at a multiple of 4, whichever takes fewer instructions.
         match op {
             Op::Reg(r, _) if r.is_gpr() => {
                 self.fmt(format_args!("\t.p2align 1\n\tmovl\t%{}, %r11d\n", regs::d(r.n)));
@@ -126,7 +127,7 @@ impl<'o> Out<'o> {
                 let m = self.prepare(m, st)?;
                 self.buf.push_str("\tmovl\t");
                 self.mem(&m, self.options.isolation != Isolation::Integrity);
-                self.buf.push_str(", %r11d\n\t.p2align 1\n\tnop\n");
+                self.buf.push_str(", %r11d\n\t.p2align 2\n");
             }
             _ => return Err("an indirect jump needs a register or memory".to_owned()),
         }
@@ -137,7 +138,7 @@ impl<'o> Out<'o> {
     /// The checked jump to, or call of, a function whose address the loader puts into the global offset table.
     pub(crate) fn checked_slot(&mut self, what: &str, name: &str) {
         self.fmt(format_args!(
-            "\tmovl\t{name}@GOTPCREL(%rip), %r11d\n\t.p2align 1\n\tnop\n"
+            "\tmovl\t{name}@GOTPCREL(%rip), %r11d\n\t.p2align 2\n"
         ));
         self.check_and_go(what, Target::Function);
     }
