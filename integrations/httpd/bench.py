@@ -90,7 +90,7 @@ LoadModule proxy_http_module {modules}/mod_proxy_http.so
 PROXY_FASTCGI = """
 LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
 <Location /proxy>
-  ProxyPass fcgi://127.0.0.1:%d/ enablereuse=on
+  ProxyPass fcgi://127.0.0.1:%d/
 </Location>
 """
 SERVER_SIZES = {
@@ -219,7 +219,7 @@ def pages(mpm, rounds, seconds, fastcgi, uwsgi):
     if fastcgi:
         shapes["FastCGI"] = "/fcgi?n={0}"
         shapes["mod_proxy_fcgi"] = "/proxy?n={0}"
-        # A process for each worker: each keeps one connection.
+        # A connection for each request: libfcgi ends those that are kept while the server sends the next one.
         port, pids = stack.enter_context(backends(out / "loop", 16))
         others += pids
         config += FASTCGI + PROXY_FASTCGI % port
