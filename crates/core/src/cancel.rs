@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// A word of the host's that ends calls of domains while it is not 0. Signal handlers may set it: nothing else happens at that moment,
-/// the watchdog looks at it at least every four milliseconds while calls are in progress. Whoever set it puts it back to 0.
+/// the watchdog looks at it every four milliseconds while calls are in progress (every one where time is limited). Whoever set it puts it back to 0.
 #[derive(Clone, Debug)]
 pub struct Cancel(Word);
 

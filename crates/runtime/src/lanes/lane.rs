@@ -403,6 +403,12 @@ impl Lane {
         self.limit.load(Ordering::Relaxed) != 0 || self.looked_at.load(Ordering::Relaxed) != looked_at::NOT
     }
 
+    /// Whether it must look as often as time is counted.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) != 0
+            || self.looked_at.load(Ordering::Relaxed) == looked_at::FOR_TIME
+    }
+
     /// What the lanes of its domain share.
     pub(crate) fn shared(&self) -> &Lanes {
         // SAFETY: a lane that somebody uses has a live domain.

@@ -1,10 +1,9 @@
 //! The watchdog: ends calls that take too long or were interrupted.
 //!
-//! Gates only count calls. A thread of ours looks at the counts while calls with a limit are in progress: once a millisecond
-//! where processor time is limited, every four where a word of the host's may end them, and where only the time of calls is
-//! limited as often as the shortest of these limits needs. It sleeps otherwise; the first call after that wakes it (`WAKE`
-//! sends it the slow way in). A call that has to end is marked; if the domain's own code is running, a signal makes it leave;
-//! if not, the gate looks at the mark on the way back.
+//! Gates only count calls. A thread of ours looks at the counts while calls with a limit are in progress: about once a
+//! millisecond where time is limited, every four where only a word of the host's may end them. It sleeps otherwise; the
+//! first call after that wakes it (`WAKE` sends it the slow way in). A call that has to end is marked; if the domain's own
+//! code is running, a signal makes it leave; if not, the gate looks at the mark on the way back.
 
 use crate::lanes::lane::{Lane, attention, looked_at};
 use crate::lanes::set::Lanes;
@@ -26,13 +25,9 @@ static STATE: AtomicU32 = AtomicU32::new(NONE);
 static STARTING: Lock<()> = Lock::new(Rank::Watchdog, ());
 
 const TICK_NS: u64 = 1_000_000;
-/// The same where a word of the host's may end calls, and no lane has a shorter limit. Looks are what it costs: a wake-up takes some ten
-/// microseconds of a processor, and each lane a line of its cache. A person or a protocol that cancels notices no four milliseconds.
+/// The same where no lane has a limit of time or of processor time. Looks are what it costs: a wake-up takes some ten microseconds of a
+/// processor, and a person or a protocol that cancels notices no four milliseconds.
 const WORD_NS: u64 = 4_000_000;
-/// The same where only the time of calls is limited: the part of the shortest limit, and at most so much. A call counts from the first look
-/// at it, so it ends by at most that much late.
-const SHARE: u64 = 256;
-const RARE_NS: u64 = 20_000_000;
 /// How soon a signal that found the thread in a gate is sent again.
 const AGAIN_NS: u64 = 100_000;
 /// So many quiet ticks, and the watchdog goes to sleep.
@@ -180,21 +175,12 @@ fn look(now: u64) -> (bool, u64) {
 
 /// How long to wait at most: of lanes without a call in progress, too, since theirs begin without a word to us. A lane that gets a limit
 /// has `WAKE` set, so that its next call makes us look again, and find it.
-fn pace<'a>(lanes: impl Iterator<Item = &'a Lane>) -> u64 {
-    lanes.map(wait).min().unwrap_or(RARE_NS)
-}
-
-/// The same for one lane.
-fn wait(lane: &Lane) -> u64 {
-    let for_calls = match lane.limit.load(Ordering::Relaxed) {
-        0 => RARE_NS,
-        limit => (limit / SHARE).clamp(TICK_NS, RARE_NS),
-    };
-    for_calls.min(match lane.looked_at.load(Ordering::Relaxed) {
-        looked_at::NOT => RARE_NS,
-        looked_at::FOR_A_WORD => WORD_NS,
-        _ => TICK_NS,
-    })
+fn pace<'a>(mut lanes: impl Iterator<Item = &'a Lane>) -> u64 {
+    if lanes.any(Lane::is_timed) {
+        TICK_NS
+    } else {
+        WORD_NS
+    }
 }
 
 /// The same for one lane; `None` if nothing has to be watched there.
@@ -405,24 +391,16 @@ mod tests {
     use crate::lanes::lane::tests::marked;
 
     #[test]
-    fn looks_are_as_often_as_the_shortest_limit_needs() {
-        let lanes: Vec<Box<Lane>> = (0..4).map(|_| marked(7, 6, 0)).collect();
-        let limit = |lane: usize, to| lanes[lane].limit.store(to, Ordering::Relaxed);
+    fn looks_are_rare_where_no_time_is_limited() {
+        let lanes: Vec<Box<Lane>> = (0..3).map(|_| marked(7, 6, 0)).collect();
         let now = || pace(lanes.iter().map(|lane| &**lane));
-        assert_eq!(now(), RARE_NS);
-        // Whether a call is in progress there or not.
-        limit(0, u64::MAX);
-        assert_eq!(now(), RARE_NS);
-        limit(1, 5_000_000_000);
-        assert_eq!(now(), 5_000_000_000 / SHARE);
-        limit(2, 512_000_000);
-        assert_eq!(now(), 2_000_000);
-        limit(3, 1);
-        assert_eq!(now(), TICK_NS);
-        limit(3, 0);
-        limit(2, 0);
-        lanes[2].looked_at.store(looked_at::FOR_A_WORD, Ordering::Relaxed);
         assert_eq!(now(), WORD_NS);
+        lanes[1].looked_at.store(looked_at::FOR_A_WORD, Ordering::Relaxed);
+        assert_eq!(now(), WORD_NS);
+        // Whether a call is in progress there or not.
+        lanes[2].limit.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(now(), TICK_NS);
+        lanes[2].limit.store(0, Ordering::Relaxed);
         lanes[0].looked_at.store(looked_at::FOR_TIME, Ordering::Relaxed);
         assert_eq!(now(), TICK_NS);
     }
