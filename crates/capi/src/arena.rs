@@ -2,9 +2,9 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use ringfence::{Arena, HeldWords, Rights, WordsError, WordsGroup, WordsPolicy};
+use ringfence::{Arena, Domain, HeldWords, Rights, WordsError, WordsGroup, WordsLearner, WordsPolicy};
 
 use crate::arenas::{ARENAS, arena};
 use crate::arguments::{bad_handle, not_null, number, pointer, text};
@@ -18,6 +18,19 @@ use crate::status::{Failure, Status};
 static GROUPS: Table<Arc<WordsGroup>> = Table::new(0x5AD);
 static POLICIES: Table<WordsPolicy> = Table::new(0x5AE);
 static CALLS: Table<Arc<HeldWords>> = Table::new(0x5AF);
+
+static LEARNERS: Table<Arc<Learner>> = Table::new(0x5B0);
+
+struct Learner {
+    domain: Domain,
+    learner: Mutex<WordsLearner>,
+}
+
+fn learner(handle: *const c_void) -> Result<Arc<Learner>, Failure> {
+    LEARNERS
+        .get(number(handle))
+        .map_err(|_| bad_handle("learner of an arena", handle))
+}
 
 fn group(handle: *const c_void) -> Result<Arc<WordsGroup>, Failure> {
     GROUPS
@@ -44,7 +57,7 @@ impl From<WordsError> for Failure {
             | WordsError::NotMember(_)
             | WordsError::Circle { .. } => Status::ERROR_RIGHTS,
             WordsError::NoGroup(_) => Status::ERROR_HANDLE,
-            WordsError::InUse { .. } | WordsError::Inside => Status::ERROR_BUSY,
+            WordsError::InUse { .. } | WordsError::Inside | WordsError::Learning => Status::ERROR_BUSY,
             WordsError::Policy(_) => Status::ERROR_TEXT,
             _ => Status::ERROR_LIMIT,
         };
@@ -75,6 +88,15 @@ pub unsafe extern "C" fn rf_arena_create(length: u64, tables: u64, arena: *mut *
 #[unsafe(no_mangle)]
 pub extern "C" fn rf_arena_destroy(handle: *mut c_void) -> Status {
     status(|| objects::remove(&ARENAS, handle, "arena"))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_check_heaps(handle: *mut c_void) -> Status {
+    status(|| {
+        arena(handle)?.check_heaps();
+        Ok(())
+    })
 }
 
 /// See the header.
@@ -281,6 +303,101 @@ pub extern "C" fn rf_arena_policy_destroy(handle: *mut c_void) -> Status {
     status(|| objects::remove(&POLICIES, handle, "policy of an arena"))
 }
 
+/// A failure, with what the arena knows of the access that was denied, if that is why.
+pub(crate) fn explained(
+    failure: Failure,
+    domain: &Domain,
+    call: Option<(&WordsPolicy, &str, &[u64])>,
+) -> Failure {
+    let report = failure.outcome().and_then(|e| domain.explain_words(e, call));
+    match report {
+        Some(report) => failure.with(&report),
+        None => failure,
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// `learner` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_learner_create(
+    signatures: *mut c_void,
+    domain: *mut c_void,
+    learner: *mut *mut c_void,
+) -> Status {
+    status(|| {
+        not_null(learner, "learner")?;
+        // SAFETY: not null, so writable.
+        unsafe { *learner = ptr::null_mut() };
+        let (signatures, object) = (policy(signatures)?, objects::domain(domain)?);
+        let made = Learner {
+            domain: object.domain.clone(),
+            learner: Mutex::new(object.domain.try_learn_words(&signatures)?),
+        };
+        // SAFETY: not null, so writable.
+        unsafe { objects::hand_out(&LEARNERS, Arc::new(made), "learner of an arena", learner) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rf_arena_learner_destroy(handle: *mut c_void) -> Status {
+    status(|| objects::remove(&LEARNERS, handle, "learner of an arena"))
+}
+
+/// See the header.
+///
+/// # Safety
+/// As `rf_domain_call`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_learner_call(
+    handle: *mut c_void,
+    name: *const c_char,
+    arguments: *const Value,
+    count: usize,
+    result: *mut Value,
+) -> Status {
+    status(|| {
+        let learning = learner(handle)?;
+        // SAFETY: the caller's promise, for all three.
+        unsafe {
+            let name = text(name, "name")?;
+            let callee = learning.domain.function(name)?;
+            let integers = function::integers(arguments, count)?;
+            let mut learner = learning.learner.try_lock().map_err(|_| {
+                Failure::new(Status::ERROR_BUSY, "another call of the learner is in progress")
+            })?;
+            learner.call(name, &integers, || {
+                function::call(&callee, arguments, count, result)
+            })
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `to` is null or has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rf_arena_learner_policy(
+    handle: *mut c_void,
+    to: *mut c_char,
+    capacity: usize,
+) -> usize {
+    let policy = || {
+        let learning = learner(handle)?;
+        let busy = || Failure::new(Status::ERROR_BUSY, "a call of the learner is in progress");
+        let learner = learning.learner.try_lock().map_err(|_| busy())?;
+        Ok(learner.policy()?)
+    };
+    match policy() {
+        // SAFETY: the caller's promise.
+        Ok(policy) => unsafe { write_out(to, capacity, || policy) },
+        Err(e) => border(|_| 0, || Err(e)),
+    }
+}
+
 /// See the header.
 ///
 /// # Safety
@@ -300,19 +417,29 @@ pub unsafe extern "C" fn rf_arena_policy_call(
         unsafe {
             let name = text(name, "name")?;
             let callee = object.domain.function(name)?;
-            let integers = function::integers(arguments, count)?;
+            let mut integers = function::integers(arguments, count)?;
+            let before = integers.clone();
+            let copied = object.domain.copy_words(&policy, name, &mut integers)?;
             let held = object.domain.enter_words(&policy, name, &integers)?;
-            let called = function::call(&callee, arguments, count, result);
-            drop(held);
-            called.map_err(|failure| {
-                let report = failure
-                    .outcome()
-                    .and_then(|e| object.domain.explain_words(e, Some((&policy, name, &integers))));
-                match report {
-                    Some(report) => failure.with(&report),
-                    None => failure,
+            let mut list: Vec<Value> = match count {
+                0 => Vec::new(),
+                _ => std::slice::from_raw_parts(arguments, count).to_vec(),
+            };
+            for (value, (now, was)) in list.iter_mut().zip(integers.iter().zip(&before)) {
+                if now != was {
+                    value.point(*now);
                 }
-            })
+            }
+            let called = function::call(&callee, list.as_ptr(), count, result);
+            drop(held);
+            match called {
+                Ok(()) => copied.back(),
+                Err(failure) => {
+                    let call = Some((&policy, name, &integers[..]));
+                    return Err(explained(failure, &object.domain, call));
+                }
+            }
+            Ok(())
         }
     })
 }

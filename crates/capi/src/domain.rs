@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringfence::{DomainError, ExportKind};
 
+use crate::arena::explained;
 use crate::arguments::{not_null, pointer, text};
 use crate::error::{border, clear, status};
 use crate::function::{Value, call};
@@ -221,7 +222,8 @@ pub unsafe extern "C" fn rf_domain_call(
         let name = unsafe { text(name, "name") }?;
         let function = object.domain.function(name)?;
         // SAFETY: the caller's promise.
-        unsafe { call(&function, arguments, count, result) }
+        let called = unsafe { call(&function, arguments, count, result) };
+        called.map_err(|failure| explained(failure, &object.domain, None))
     })
 }
 

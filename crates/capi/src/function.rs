@@ -21,6 +21,13 @@ pub struct Value {
     bits: u64,
 }
 
+impl Value {
+    /// The same, pointing elsewhere.
+    pub(crate) fn point(&mut self, to: u64) {
+        self.bits = to;
+    }
+}
+
 const VOID: i32 = 0;
 const I32: i32 = 1;
 const U32: i32 = 2;

@@ -26,6 +26,8 @@ pub const HEADER_CPUS: u32 = HEADER + 16;
 pub const HEADER_IMAGE_COUNT: u32 = HEADER + 20;
 /// Header: a number that is another one whenever the list of images is, a u32.
 pub const HEADER_IMAGE_CHANGES: u32 = HEADER + 24;
+/// Header: a u32 that is 1 if allocations of the domain's libc are objects of its arena ([`crate::words::heap`]).
+pub const HEADER_HEAP: u32 = HEADER + 28;
 /// Header: two u32 for functions that use vectors of 32 bytes where there is AVX2. An offset in a page that is below the first leaves
 /// room for one vector, below the second for four. Both are 0 without AVX2, so that one comparison answers both questions.
 pub const HEADER_VECTOR_ROOM: u32 = HEADER + 32;

@@ -93,6 +93,25 @@ pub const fn tests(size: u8, write: bool) -> Option<(u8, u32)> {
     Some((first << class, second))
 }
 
+/// System calls by which an allocator in a domain with a checked heap ([`crate::window::HEADER_HEAP`]) makes its blocks objects of the arena.
+/// The runtime answers them itself; without such a heap they go to the policy, as all numbers that it does not know.
+pub mod heap {
+    /// (length, whether it counts as written) to the object's address.
+    pub const ALLOCATE: u64 = 0x5246_0001;
+    /// (address)
+    pub const FREE: u64 = ALLOCATE + 1;
+    /// (address, length) to the new object's address.
+    pub const RESIZE: u64 = ALLOCATE + 2;
+    /// (address) to the object's length.
+    pub const LENGTH: u64 = ALLOCATE + 3;
+    /// (address, length): these bytes are about to be written.
+    pub const WRITTEN: u64 = ALLOCATE + 4;
+    /// (to, from, length): they are about to be copied. What was never written at all stays so, and the copy will be denied.
+    pub const COPIED: u64 = ALLOCATE + 5;
+    /// The number behind the last.
+    pub const END: u64 = ALLOCATE + 6;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

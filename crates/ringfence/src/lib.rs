@@ -109,8 +109,11 @@ pub use ringfence_runtime::{
     OnFailure, OnLimit, OptionRow, OptionUnit, Panic, RegionError, Registers, Reserve, Rights, Signature,
     SnapshotError, Syscall, SyscallHandler, Unsupported, Usage, Width, WordsError, init, plain,
 };
+pub use ringfence_runtime::{ArenaRow, WordsGroupRow, WordsOf};
 pub use ringfence_runtime::{EndCall, policy::NoPolicy};
 pub use snapshot::Snapshot;
 pub use untrusted::{CheckError, Untrusted};
 pub use value::{Arguments, Return, Value};
-pub use words::{Arena, FuncBy, HeldWords, InArena, Recipient, WordsGroup, WordsLearner, WordsPolicy};
+pub use words::{
+    Arena, CopiedWords, FuncBy, HeldWords, InArena, Lent, Recipient, WordsGroup, WordsLearner, WordsPolicy,
+};

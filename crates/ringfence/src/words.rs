@@ -60,6 +60,41 @@ impl Arena {
         runtime::Arena::limited(len, tables).map(Self)
     }
 
+    /// Domains that are made with the arena from now on have *checked heaps*: what their libc allocates are objects of the arena that they
+    /// own. Running over a block's end, a use after free, and reading words that were never written are denied, and the report
+    /// ([`Domain::explain_words`]) tells who has allocated the block. Freeing what is no block ends the call with
+    /// [`FaultKind::Host`].
+    ///
+    /// It is for finding mistakes: each allocation is a call of the runtime, and the first write to each word costs a fault. A reset frees
+    /// all blocks. Blocks of more than 1 MiB, and those that have to be aligned to more than 16, are not checked.
+    pub fn check_heaps(&self) {
+        self.0.check_heaps();
+    }
+
+    /// A value on the stack, say, as an object for as long as a call needs it: copied in now, and out when what is returned is dropped.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use ringfence::{Arena, Domain, Rights};
+    /// # fn example(arena: &Arena, domain: &Domain) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut point = [3_u32, 4];
+    /// let lent = arena.lend(&mut point)?;
+    /// domain.give_words(lent.address(), 8, Rights::Write)?;
+    /// domain.func::<(u64,), ()>("mirror")?.call(lent.address())?;
+    /// drop(lent);
+    /// println!("{point:?}");
+    /// # Ok(()) }
+    /// ```
+    pub fn lend<'a, T: Pod>(&self, value: &'a mut T) -> Result<Lent<'a, T>, WordsError> {
+        Ok(Lent {
+            object: self.put(*value)?,
+            value,
+        })
+    }
+
     /// An object with this value. No domain has rights to it.
     ///
     /// # Errors
@@ -213,6 +248,12 @@ impl Arena {
     #[must_use]
     pub fn table_bytes(&self) -> u64 {
         self.0.tables()
+    }
+
+    /// Its addresses: where objects are.
+    #[must_use]
+    pub fn range(&self) -> std::ops::Range<u64> {
+        self.0.range()
     }
 
     /// Who has what: a line for each domain with its rights by bytes from the arena's start, a line for each group; `most` runs of each.
@@ -417,6 +458,27 @@ impl<T: Pod> fmt::Debug for InArena<T> {
     }
 }
 
+/// A value that is in an [`Arena`] for a while: see [`Arena::lend`].
+#[derive(Debug)]
+pub struct Lent<'a, T: Pod> {
+    object: InArena<T>,
+    value: &'a mut T,
+}
+
+impl<T: Pod> Lent<'_, T> {
+    /// The copy's address: what goes to a module.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.object.address()
+    }
+}
+
+impl<T: Pod> Drop for Lent<'_, T> {
+    fn drop(&mut self) {
+        *self.value = self.object.read();
+    }
+}
+
 impl Imports {
     /// Gives the arena whose objects the domain may get rights to. All the domain's modules are then of `--isolation=words`.
     #[must_use]
@@ -496,9 +558,55 @@ impl Domain {
     pub fn learn_words(&self, signatures: &WordsPolicy) -> Result<WordsLearner, WordsError> {
         let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
         Ok(WordsLearner {
-            learner: domain.learn_words(&signatures.0)?,
+            learner: domain.learn_words(&signatures.0, true)?,
             declarations: signatures.0.declarations(),
         })
+    }
+
+    /// The same, which does not wait.
+    ///
+    /// # Errors
+    /// As for [`learn_words`](Self::learn_words), and [`WordsError::Learning`] if another domain learns.
+    pub fn try_learn_words(&self, signatures: &WordsPolicy) -> Result<WordsLearner, WordsError> {
+        let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
+        Ok(WordsLearner {
+            learner: domain.learn_words(&signatures.0, false)?,
+            declarations: signatures.0.declarations(),
+        })
+    }
+
+    /// For calls whose policy says `copied` of parameters: their arguments that do not lead into the arena are copied to objects there, whose
+    /// addresses take their place.
+    ///
+    /// # Errors
+    /// As for [`enter_words`](Self::enter_words); [`WordsError::Full`].
+    ///
+    /// # Safety
+    /// Pointers among the arguments that the policy says are copied lead to as many readable bytes as it says, writable ones if it lets
+    /// the function write them, until what is returned is dropped.
+    pub unsafe fn copy_words(
+        &self,
+        policy: &WordsPolicy,
+        function: &str,
+        arguments: &mut [u64],
+    ) -> Result<CopiedWords, WordsError> {
+        let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
+        let copies = domain.copied_words(&policy.0, function, arguments)?;
+        let mut copied = CopiedWords {
+            arena: Arena(domain.arena()?.0.clone()),
+            copies: Vec::new(),
+        };
+        for copy in copies {
+            let from = arguments[copy.argument];
+            let object = copied.arena.alloc(copy.len)?;
+            let len = copy.len as usize;
+            // SAFETY: a new object of the arena, and the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from as *const u8, object as *mut u8, len) };
+            arguments[copy.argument] = object;
+            let back = copy.back.then_some(from);
+            copied.copies.push((object, len, back));
+        }
+        Ok(copied)
     }
 
     /// What is known of an access that ended a call: who, where in the source, which field of whose object, the rights that were there, and, if
@@ -530,7 +638,10 @@ impl Domain {
         // As they were then: by now the call, and its rights, are gone.
         denied.rights = rights;
         denied.module = fault.domain.clone();
-        if let Some(frame) = fault.backtrace().into_iter().next() {
+        // The first frame of which the source is known: the libc's functions have none.
+        let frames = fault.backtrace();
+        let known = frames.iter().position(|frame| frame.file.is_some());
+        if let Some(frame) = frames.into_iter().nth(known.unwrap_or(0)) {
             denied.line = frame.file.zip(frame.line);
             denied.function = frame.function;
         }
@@ -551,6 +662,35 @@ impl Domain {
     ) -> Result<HeldWords, WordsError> {
         let domain = self.0.window(Feature::Words).map_err(|_| WordsError::NoArena)?;
         domain.enter_words(&policy.0, function, arguments)
+    }
+}
+
+/// Arguments that were copied for a call: see [`Domain::copy_words`].
+#[derive(Debug)]
+pub struct CopiedWords {
+    arena: Arena,
+    /// Object, length, and where it goes back to.
+    copies: Vec<(u64, usize, Option<u64>)>,
+}
+
+impl CopiedWords {
+    /// The call has returned: what the function may have written goes back. After a call that failed drop it instead.
+    pub fn back(self) {
+        for &(object, len, to) in &self.copies {
+            if let Some(to) = to {
+                // SAFETY: the promise of who copied.
+                unsafe { std::ptr::copy_nonoverlapping(object as *const u8, to as *mut u8, len) };
+            }
+        }
+    }
+}
+
+impl Drop for CopiedWords {
+    fn drop(&mut self) {
+        for &(object, ..) in &self.copies {
+            // Ours; should a thread not answer, its place waits.
+            let _ = self.arena.free(object);
+        }
     }
 }
 

@@ -60,4 +60,4 @@ pub use ringfence_core::{
 pub use ringfence_isa::{Addressing, Isolation};
 pub use snapshot::Snapshot;
 pub use supervisor::{Actor, Group, Recipient, Region, RegionError};
-pub use words::{Arena, Held, Learner};
+pub use words::{Arena, ArenaRow, Held, Learner, WordsGroupRow, WordsOf};

@@ -19,6 +19,7 @@ mod tell;
 
 pub use error::Error;
 pub use object::{Object, TypeId};
+pub use overview::{ListedGroup, Listing, Overview};
 pub use report::{Denied, Types};
 pub use ringfence_core::{DomainId, Grantee, GroupId, Party, Rights};
 pub use sink::{Listed, NoRoom, Sink};

@@ -1,12 +1,15 @@
-//! Who has what, as text.
+//! Who has what, to be looked at.
 
 use crate::bits::{CHUNK, Runs, more};
 use crate::layer::Layer;
-use crate::members::{Domain, Members};
-use ringfence_core::Rights;
+use crate::members::{Domain, Group, Members};
+use ringfence_core::{DomainId, GroupId, Party, Rights};
 use std::convert::Infallible;
-use std::fmt::Write;
+use std::fmt;
 use std::ops::Range;
+
+/// Bytes of a word.
+const WORD: u64 = 4;
 
 /// One letter or two for rights, as the matrix of regions has them.
 fn short(rights: Rights) -> &'static str {
@@ -17,15 +20,77 @@ fn short(rights: Rights) -> &'static str {
     }
 }
 
+/// Bytes from the arena's start that have the same rights, in runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// As many as were asked for.
+    pub runs: Vec<(Range<u64>, Rights)>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl fmt::Display for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (run, rights) in &self.runs {
+            write!(f, " {:#x}..{:#x}={}", run.start, run.end, short(*rights))?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// A group, who is in it, and what it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedGroup {
+    /// Its number.
+    pub group: GroupId,
+    /// Who decides.
+    pub owner: Party,
+    /// Whether domains join by themselves.
+    pub open: bool,
+    /// The domains that have what it was given.
+    pub members: Vec<DomainId>,
+    /// What that is.
+    pub given: Listing,
+}
+
+/// Who has what: each domain's effective rights, each group's exports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overview {
+    /// Domains, in the order in which they came.
+    pub domains: Vec<(DomainId, Listing)>,
+    /// Groups.
+    pub groups: Vec<ListedGroup>,
+}
+
+impl fmt::Display for Overview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, listing) in &self.domains {
+            writeln!(f, "domain #{}:{listing}", id.0)?;
+        }
+        for g in &self.groups {
+            let open = if g.open { "open" } else { "closed" };
+            write!(f, "group {}, {open}, of {}:", g.group.0, g.owner)?;
+            for id in &g.members {
+                write!(f, " #{}", id.0)?;
+            }
+            writeln!(f, ";{}", g.given)?;
+        }
+        Ok(())
+    }
+}
+
 /// At most so many runs of words, in bytes; then how many more there are.
-fn runs(parts: impl Iterator<Item = Range<u32>>, bits: impl Fn(u32) -> u64, most: usize, to: &mut String) {
-    let (mut all, mut count) = (Runs::default(), 0_usize);
+fn runs(parts: impl Iterator<Item = Range<u32>>, bits: impl Fn(u32) -> u64, most: usize) -> Listing {
+    let (mut all, mut listing) = (Runs::default(), Listing::default());
     let mut tell = |words: Range<u32>, rights| {
-        count += 1;
-        if count <= most {
-            let (from, end) = (u64::from(words.start) * 4, u64::from(words.end) * 4);
-            // Into a String.
-            let _ = write!(to, " {from:#x}..{end:#x}={}", short(rights));
+        match listing.runs.len() < most {
+            true => listing
+                .runs
+                .push((u64::from(words.start) * WORD..u64::from(words.end) * WORD, rights)),
+            false => listing.more += 1,
         }
         Ok::<(), Infallible>(())
     };
@@ -34,9 +99,7 @@ fn runs(parts: impl Iterator<Item = Range<u32>>, bits: impl Fn(u32) -> u64, most
         let Ok(()) = all.add(chunk, more(0, bits), bits, &mut tell);
     }
     let Ok(()) = all.end(&mut tell);
-    if count > most {
-        let _ = write!(to, " and {} more", count - most);
-    }
+    listing
 }
 
 /// Leaves that any of a domain's rights stand in, each once, ascending.
@@ -55,32 +118,26 @@ fn parts(members: &Members, domain: &Domain) -> Vec<Range<u32>> {
     firsts.into_iter().map(|first| first..first + 32).collect()
 }
 
-pub(crate) fn render(members: &Members, most: usize) -> String {
-    let mut text = String::new();
-    for (_, domain) in members.domains.iter() {
-        let _ = write!(text, "domain #{}:", domain.id.0);
-        runs(
-            parts(members, domain).into_iter(),
-            |chunk| members.effective(domain, chunk),
-            most,
-            &mut text,
-        );
-        text.push('\n');
+pub(crate) fn look(members: &Members, most: usize) -> Overview {
+    let domain = |domain: &Domain| {
+        let parts = parts(members, domain).into_iter();
+        let listing = runs(parts, |chunk| members.effective(domain, chunk), most);
+        (domain.id, listing)
+    };
+    let group = |group: &Group| ListedGroup {
+        group: group.id,
+        owner: group.owner,
+        open: group.open,
+        members: group
+            .members
+            .iter()
+            .filter_map(|&d| members.domains.get(d))
+            .map(|d| d.id)
+            .collect(),
+        given: runs(group.given.used(), |chunk| group.given.get(chunk), most),
+    };
+    Overview {
+        domains: members.domains.iter().map(|(_, d)| domain(d)).collect(),
+        groups: members.groups.iter().map(|(_, g)| group(g)).collect(),
     }
-    for (_, group) in members.groups.iter() {
-        let open = if group.open { "open" } else { "closed" };
-        let _ = write!(text, "group {}, {open}, of {}:", group.id.0, group.owner);
-        for domain in group.members.iter().filter_map(|&d| members.domains.get(d)) {
-            let _ = write!(text, " #{}", domain.id.0);
-        }
-        text.push(';');
-        runs(
-            group.given.used(),
-            |chunk| group.given.get(chunk),
-            most,
-            &mut text,
-        );
-        text.push('\n');
-    }
-    text
 }

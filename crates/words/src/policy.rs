@@ -46,6 +46,15 @@ pub(crate) struct Function {
 pub(crate) struct Parameter {
     pub name: String,
     pub kind: ParameterKind,
+    /// How many bytes are copied into an object for the call, and back, if the pointer does not lead into the arena.
+    pub copied: Option<Copied>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    Bytes(u64),
+    /// As many as an argument says.
+    Argument(usize),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +126,20 @@ pub struct Needed {
     pub kept: bool,
 }
 
+/// An argument that is copied for a call: it points to the stack, say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// Which argument.
+    pub argument: usize,
+    /// How many bytes.
+    pub len: u64,
+    /// Whether they are copied back.
+    pub back: bool,
+}
+
+/// The most that is copied of an argument.
+pub const MOST_COPIED: u64 = 1 << 20;
+
 /// Why the rights of a call cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -182,6 +205,47 @@ impl Policy {
     /// The structure of that name.
     pub fn structure(&self, name: &str) -> Option<&Structure> {
         self.structures.get(name)
+    }
+
+    /// Arguments that the policy says are copied: those that point elsewhere than into the arena, and not nowhere. Others are none, nor are
+    /// functions that are not known: [`needs`](Self::needs) tells.
+    ///
+    /// # Errors
+    /// [`EvaluationError::Many`].
+    pub fn copies(
+        &self,
+        function: &str,
+        arguments: &[u64],
+        memory: &impl Memory,
+    ) -> Result<Vec<Copy>, EvaluationError> {
+        let Some(found) = self.functions.get(function) else {
+            return Ok(Vec::new());
+        };
+        let mut copies = Vec::new();
+        for (argument, (p, &pointer)) in found.parameters.iter().zip(arguments).enumerate() {
+            let Some(copied) = &p.copied else { continue };
+            if pointer == 0 || memory.offset(pointer).is_some() {
+                continue;
+            }
+            let count = match *copied {
+                Copied::Bytes(n) => n,
+                Copied::Argument(of) => arguments.get(of).copied().unwrap_or(0),
+            };
+            if count > MOST_COPIED {
+                return Err(EvaluationError::Many {
+                    place: p.name.clone(),
+                    count,
+                    most: MOST_COPIED,
+                });
+            }
+            let writes = |c: &Clause| c.rights == Rights::Write && c.place.parameter == argument;
+            copies.push(Copy {
+                argument,
+                len: count,
+                back: found.clauses.iter().any(writes),
+            });
+        }
+        Ok(copies)
     }
 
     /// What a function may touch if it is called with these arguments, in the order of its policy. Null pointers lead to nothing.

@@ -88,6 +88,8 @@ pub struct Denied {
     pub rights: Rights,
     /// A line of a policy that would allow it.
     pub missing: Option<String>,
+    /// What a checked heap knows of the place: lines for whoever reads it.
+    pub heap: Vec<String>,
 }
 
 impl Denied {
@@ -122,6 +124,7 @@ impl Denied {
             what,
             rights: supervisor.rights(domain, first),
             missing: None,
+            heap: Vec::new(),
             object,
         }
     }
@@ -168,6 +171,9 @@ impl fmt::Display for Denied {
                 f,
                 "  the object: none; nothing was allocated there, or it was freed"
             )?,
+        }
+        for line in &self.heap {
+            writeln!(f, "  {line}")?;
         }
         write!(f, "  it has: {}", self.rights)?;
         if let Some(line) = &self.missing {

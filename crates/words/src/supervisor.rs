@@ -6,6 +6,7 @@ use crate::layer::{Layer, Room};
 use crate::members::{Members, Source};
 use crate::object::{Object, TypeId};
 use crate::objects::{Entry, HOST, Objects, Place};
+use crate::overview::Overview;
 use crate::sink::Sink;
 use crate::tell::{change, lower_all, raise, unraise};
 use ringfence_core::{DomainId, Grantee, Party, Rights};
@@ -581,9 +582,9 @@ impl<S: Sink> Supervisor<S> {
         }
     }
 
-    /// What domains and groups have, as text: a line for each domain with its effective rights, a line for each group with members and
-    /// exports. At most `most` runs of words each.
-    pub fn overview(&self, most: usize) -> String {
-        crate::overview::render(&self.members, most)
+    /// What domains and groups have: each domain's effective rights, each group with members and exports. At most `most` runs of words each.
+    /// Printed, it is a line for each.
+    pub fn overview(&self, most: usize) -> Overview {
+        crate::overview::look(&self.members, most)
     }
 }

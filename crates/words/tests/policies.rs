@@ -1,7 +1,7 @@
 //! Policies of an interface: what they say, what is wrong with them, what they grant to a call, and those that a run teaches.
 
 use ringfence_words::policy::learn::Recorder;
-use ringfence_words::policy::{EvaluationError, Memory, Policy, Structure};
+use ringfence_words::policy::{Copy, EvaluationError, Memory, Policy, Structure};
 use ringfence_words::{Denied, DomainId, Grantee, Listed, Party, Rights, Supervisor, TypeId, Types};
 use std::ops::Range;
 use std::process::Command;
@@ -579,4 +579,44 @@ fn a_denied_access_tells_what_is_missing() {
     );
     s.export(Party::Host, 0x40..0x64, Write, Grantee::Domain(driver))
         .expect("the host's");
+}
+
+#[test]
+fn what_is_copied_is_said_by_the_policy() {
+    let text = "struct point 8 { x @0 4; y @4 4 }\n\
+        mirror(p: copied struct point) writes *p; keeps nothing\n\
+        sum(n: number, of: copied bytes[n], more: copied bytes[12], far: bytes) reads of[n]; reads more[12]; keeps nothing\n";
+    let parse = |text: &str| Policy::parse(text, |_| None);
+    let policy = parse(text).expect("a policy");
+    let a = arena();
+    let copies = |name: &str, arguments: &[u64]| policy.copies(name, arguments, &a);
+    let copy = |argument, len, back| Copy { argument, len, back };
+    assert_eq!(copies("mirror", &[0x7000]), Ok(vec![copy(0, 8, true)]));
+    // What is in the arena, or nowhere, goes as it is.
+    assert_eq!(copies("mirror", &[BASE + 0x100]), Ok(vec![]));
+    assert_eq!(copies("mirror", &[0]), Ok(vec![]));
+    assert_eq!(
+        copies("sum", &[5, 0x7000, 0x7100, 0x7200]),
+        Ok(vec![copy(1, 5, false), copy(2, 12, false)])
+    );
+    assert!(copies("sum", &[1 << 40, 0x7000, 0, 0]).is_err());
+    assert_eq!(copies("nobody", &[1]), Ok(vec![]));
+    // Without a copy such a pointer is refused.
+    assert!(policy.needs("mirror", &[0x7000], &a).is_err());
+    for (wrong, why) in [
+        ("f(p: copied number)", "what is copied"),
+        ("f(p: copied text)", "what is copied"),
+        ("f(p: copied bytes)", "behind `copied bytes`"),
+        (
+            "f(p: copied bytes[n], n: number)",
+            "no number among the parameters before",
+        ),
+        (
+            "f(q: bytes, p: copied bytes[q])",
+            "no number among the parameters before",
+        ),
+    ] {
+        let error = parse(wrong).expect_err(wrong).to_string();
+        assert!(error.contains(why), "{error}");
+    }
 }

@@ -327,10 +327,14 @@ fn who_has_what_as_text() {
     s.export(Party::Domain(A), 8..9, Rights::Write, Grantee::Group(group))
         .expect("its own");
     assert_eq!(
-        s.overview(10),
+        s.overview(10).to_string(),
         "domain #1: 0x0..0x40=rw\n\
          domain #2: 0x10..0x20=r 0x20..0x24=rw\n\
          group 1, open, of domain #1: #2; 0x10..0x20=r 0x20..0x24=rw\n"
     );
-    assert!(s.overview(1).contains("domain #2: 0x10..0x20=r and 1 more\n"));
+    assert!(
+        s.overview(1)
+            .to_string()
+            .contains("domain #2: 0x10..0x20=r and 1 more\n")
+    );
 }

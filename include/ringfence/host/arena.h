@@ -54,6 +54,14 @@ rf_status rf_arena_create(uint64_t length, uint64_t tables, rf_arena **arena) RF
 /* Ends the handle. The arena goes with the last domain that has it. NULL is fine. */
 rf_status rf_arena_destroy(rf_arena *arena);
 
+/* Domains that are made with the arena from now on have checked heaps: what their libc allocates are objects of the arena
+ * that they own. Running over a block's end, a use after free, and reading words that were never written end the call
+ * with RF_FAULT_ACCESS, and rf_error()->message tells who has allocated and freed the block; freeing what is no block
+ * ends it with RF_FAULT_HOST. For finding mistakes: each allocation is a call of the runtime, the first write to each
+ * word costs a fault. A reset frees all blocks. Blocks of more than 1 MiB, and those that have to be aligned to more
+ * than 16, are not checked. */
+rf_status rf_arena_check_heaps(rf_arena *arena);
+
 /* A zeroed object of `length` bytes at a multiple of 16, which `owner` (NULL: the host) owns: a domain may read
  * and write what it owns, and takes it along when it goes. NULL on failure. Errors: RF_ERROR_ARGUMENT (length;
  * the domain has another arena), RF_ERROR_LIMIT. */
@@ -115,8 +123,31 @@ rf_status rf_arena_policy_create(const char *text, rf_arena_policy **policy) RF_
 /* Ends the handle. NULL is fine. */
 rf_status rf_arena_policy_destroy(rf_arena_policy *policy);
 
+/* What calls touch, learned from a run. */
+typedef struct rf_arena_learner rf_arena_learner;
+
+/* From now on `domain` is denied nothing of its arena, and what its calls by rf_arena_learner_call touch is noted, until
+ * rf_arena_learner_destroy. `signatures` has the functions' parameters, `fill(to: bytes, n: number)`, and structures. The
+ * fence holds as ever; rights to words do not. `*learner` is NULL on failure. Errors: RF_ERROR_BUSY: another domain of
+ * the process learns; RF_ERROR_ARGUMENT: it has no arena. */
+rf_status rf_arena_learner_create(rf_arena_policy *signatures, rf_domain *domain, rf_arena_learner **learner) RF_WARN_UNUSED;
+
+/* Ends learning. NULL is fine. */
+rf_status rf_arena_learner_destroy(rf_arena_learner *learner);
+
+/* Calls a function of the domain as rf_domain_call does, and notes what it touches. Errors: those of rf_domain_call;
+ * RF_ERROR_BUSY: another thread makes such a call. */
+rf_status rf_arena_learner_call(rf_arena_learner *learner, const char *name, const rf_value *arguments, size_t count,
+                                rf_value *result);
+
+/* Writes the policy that the calls needed, as far as `capacity` bytes go, NUL included: structures, a line for each
+ * function, and a comment for each that touched what its parameters do not lead to. Returns the whole text's length, 0 on
+ * failure. Errors: RF_ERROR_TEXT: a call made more different accesses than are noted, 65,536. */
+size_t rf_arena_learner_policy(rf_arena_learner *learner, char *to, size_t capacity);
+
 /* Calls a function as rf_domain_call does, with the rights that the policy says, which are gone when it has
- * returned or failed. Errors: those of rf_domain_call; RF_ERROR_TEXT: the policy does not tell what it may touch
+ * returned or failed. What a parameter that it calls `copied` points to may be anywhere, on the stack for one: it is
+ * copied into the arena for the call, and back when it has returned, if the function may write it. Errors: those of rf_domain_call; RF_ERROR_TEXT: the policy does not tell what it may touch
  * with these arguments; RF_ERROR_RANGE: a pointer leads to no object of the arena. Nothing was called then. */
 rf_status rf_arena_policy_call(rf_arena_policy *policy, rf_domain *domain, const char *name,
                                const rf_value *arguments, size_t count, rf_value *result);

@@ -84,6 +84,9 @@ pub enum WordsError {
         "the rights are taken, but a thread inside of the domain may still make one access that it had begun"
     )]
     Inside,
+    /// Another domain is learning what it touches.
+    #[error("another domain is learning: one in a process does at a time")]
+    Learning,
     /// The policy of the interface does not tell what the call may touch.
     #[error("{0}")]
     Policy(String),

@@ -23,7 +23,7 @@ use ringfence_core::policy::{NoPolicy, SyscallHandler};
 use ringfence_core::{DomainId, Grantee, Party, Rights};
 use ringfence_isa::{PAGE, window, words};
 use ringfence_words::Denied;
-use ringfence_words::policy::Policy;
+use ringfence_words::policy::{self as words_policy, Policy};
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -41,6 +41,7 @@ pub(crate) mod fork;
 pub mod grant;
 mod grants;
 mod handles;
+mod heap;
 mod image;
 pub mod imports;
 mod instance;
@@ -385,14 +386,17 @@ impl Domain {
                 limit: options.memory_limit,
             }));
         }
+        let checks = imports.arena.as_ref().is_some_and(Arena::checks_heaps);
         let window = match imports.arena {
             None => Window::new(options.processors, &images)?,
-            Some(_) => Window::wide(options.processors, &images)?,
+            Some(_) => Window::wide(options.processors, &images, checks)?,
         };
         let base = window.base();
+        let name = layout.placed.first().map_or("", |p| p.module.name());
         // SAFETY: a window that was made wide, and is nobody's yet.
-        let attach = |arena: &Arena| unsafe { Attached::new(arena, base) };
+        let attach = |arena: &Arena| unsafe { Attached::new(arena, base, checks, name) };
         let words = imports.arena.as_ref().map(attach).transpose()?;
+        let fresh = words.as_ref().and_then(Attached::fresh);
         let heap_end = match words {
             None => window::HEAP_END,
             Some(_) => words::HEAP_END,
@@ -433,7 +437,8 @@ impl Domain {
                 options.call_limit,
                 options.processor_time.map(|t| nanoseconds(Some(t))),
                 options.cancel.clone(),
-            ),
+            )
+            .with_fresh(fresh),
             memory: Lock::new(
                 Rank::Memory,
                 Memory::new(base, options.memory_limit, data).ending(heap_end),
@@ -610,14 +615,29 @@ impl Domain {
         attached.enter(policy, function, arguments)
     }
 
-    /// From now on the domain is denied nothing of its arena, and what its calls touch is noted, until what is returned is dropped.
-    /// `signatures` has the functions' parameters. Waits while another domain learns.
+    /// Arguments of a call that the policy says are copied, with their lengths.
     ///
     /// # Errors
-    /// [`WordsError::NoArena`].
-    pub fn learn_words(&self, signatures: &Policy) -> Result<Learner, WordsError> {
+    /// [`WordsError::NoArena`]; [`WordsError::Policy`]: too many bytes.
+    pub fn copied_words(
+        &self,
+        policy: &Policy,
+        function: &str,
+        arguments: &[u64],
+    ) -> Result<Vec<words_policy::Copy>, WordsError> {
         let attached = self.0.words().ok_or(WordsError::NoArena)?;
-        Ok(attached.learn(signatures.clone()))
+        attached.copies(policy, function, arguments)
+    }
+
+    /// From now on the domain is denied nothing of its arena, and what its calls touch is noted, until what is returned is dropped.
+    /// `signatures` has the functions' parameters. While another domain learns it waits, or fails.
+    ///
+    /// # Errors
+    /// [`WordsError::NoArena`]; [`WordsError::Learning`] if it does not wait.
+    pub fn learn_words(&self, signatures: &Policy, wait: bool) -> Result<Learner, WordsError> {
+        let attached = self.0.words().ok_or(WordsError::NoArena)?;
+        let learner = attached.learn(signatures.clone(), wait);
+        learner.ok_or(WordsError::Learning)
     }
 
     /// What the arena's rules know of an access that was denied.
@@ -632,7 +652,10 @@ impl Domain {
         missing: Missing<'_>,
     ) -> Result<Denied, WordsError> {
         let attached = self.0.words().ok_or(WordsError::NoArena)?;
-        Ok(attached.denied(address, len, write, missing))
+        let mut denied = attached.denied(address, len, write, missing);
+        let first = attached.arena.range().start + denied.first;
+        denied.heap = self.0.heap_story(first, write);
+        Ok(denied)
     }
 
     /// What the domain may do with the word of its [`Arena`] at `address`.

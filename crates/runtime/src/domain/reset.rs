@@ -14,6 +14,7 @@ use crate::load::module::{ExportKind, Module};
 use crate::os::looks::Looks;
 use crate::os::sys::{self, View};
 use crate::os::{guarded, pages, reserve};
+use crate::words::Attached;
 use ringfence_core::KeptFile;
 use ringfence_core::error::{DomainError, HostError};
 use ringfence_isa::window;
@@ -125,6 +126,9 @@ impl Inner {
         }
         if foreign.modules {
             return Err(SnapshotError::Held("modules that were added to it".into()));
+        }
+        if self.words.as_ref().is_some_and(Attached::has_blocks) {
+            return Err(SnapshotError::Held("objects of its checked heap".into()));
         }
         if self.memory().has_files() {
             return Err(SnapshotError::Held("maps of files".into()));
@@ -311,6 +315,7 @@ impl Domain {
             inner.resets.fetch_add(1, Ordering::AcqRel);
             inner.remove_all_code(&mut world)?;
             inner.remove_all(&mut world, disordered)?;
+            inner.words.iter().for_each(Attached::reset_heap);
             let mut looks = inner.looks.lock();
             looks.begin();
             match &initial {

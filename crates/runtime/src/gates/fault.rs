@@ -11,6 +11,7 @@ use crate::lanes::last_error::{self, LastCall};
 use crate::lanes::note::{End, Fresh, MOST_TEXT};
 use crate::lanes::raw_fault::RawFault;
 use crate::lanes::world;
+use crate::words::heap::Site;
 use ringfence_core::Text;
 use ringfence_core::error::CallError;
 use ringfence_isa::window;
@@ -100,6 +101,26 @@ fn fail_at_call_out(
         in_frame: unsafe { &*(host_sp as *const gate::InFrame) },
     };
     fail_at(lane, end, text, &registers, &place, callee);
+}
+
+/// Who has called the innermost call out of a lane, which is in progress: return addresses, innermost first.
+pub(crate) fn callers(lane: &Lane) -> Site {
+    let top = lane.top.load(Ordering::Relaxed);
+    let registers = Registers {
+        general: [0; 16],
+        // SAFETY: as in `fail_at_call_out`.
+        rip: unsafe { (top as *const u64).read() },
+        rflags: 0,
+    };
+    // SAFETY: as there.
+    let in_frame = unsafe { &*(lane.host_sp.load(Ordering::Relaxed) as *const gate::InFrame) };
+    let mut note = Fresh::new(End::Exit(0), "", "", &registers);
+    walk(lane, &mut note, registers.rip - 1, top + 8, in_frame);
+    let mut site = Site::default();
+    site.iter_mut()
+        .zip(note.addresses())
+        .for_each(|(to, &at)| *to = at);
+    site
 }
 
 /// A failure where nothing is known of the domain's frames.

@@ -6,10 +6,9 @@
 
 use crate::lanes::lane::Lane;
 use crate::lanes::tested::{self, BEFORE};
-use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_isa::words::{self, TEST_LEN};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 /// How many different accesses a call may make.
 const PLACES: usize = 1 << 16;
@@ -25,8 +24,9 @@ struct Notes {
 }
 
 static NOTES: OnceLock<Notes> = OnceLock::new();
-/// One domain learns at a time.
-static LEARNING: Lock<()> = Lock::new(Rank::Learning, ());
+/// One domain learns at a time: whether there is one.
+static TAKEN: Mutex<bool> = Mutex::new(false);
+static FREE: Condvar = Condvar::new();
 
 /// An access, by its offset in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,25 +52,31 @@ impl Access {
 }
 
 /// While it lives, the domain of the window at a base is denied nothing of its arena.
-pub(crate) struct Learning {
-    _only: Locked<'static, ()>,
-}
+pub(crate) struct Learning(());
 
 impl Learning {
-    /// Begins, for an arena of `len` bytes. Waits until nobody else learns.
-    pub(crate) fn new(base: u64, len: u64) -> Learning {
-        let only = LEARNING.lock();
+    /// Begins, for an arena of `len` bytes. While another domain learns it waits, or is `None`.
+    pub(crate) fn new(base: u64, len: u64, wait: bool) -> Option<Learning> {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken {
+            if !wait {
+                return None;
+            }
+            taken = FREE.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken = true;
+        drop(taken);
         let notes = NOTES.get_or_init(|| Notes {
             base: AtomicU64::new(0),
             len: AtomicU64::new(0),
             seen: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
             lost: AtomicU64::new(0),
         });
-        let learning = Learning { _only: only };
+        let learning = Learning(());
         learning.take();
         notes.len.store(len, Ordering::Relaxed);
         notes.base.store(base, Ordering::Release);
-        learning
+        Some(learning)
     }
 
     /// What was noted since the last time, and how many more accesses there was no room for.
@@ -90,6 +96,8 @@ impl Drop for Learning {
         if let Some(notes) = NOTES.get() {
             notes.base.store(0, Ordering::Release);
         }
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        FREE.notify_one();
     }
 }
 

@@ -86,7 +86,12 @@ impl<'a> Fresh<'a> {
         self.frames.count == MOST_FRAMES
     }
 
-    /// Addresses so far.
+    /// Addresses of all frames so far.
+    pub(crate) fn addresses(&self) -> &[u64] {
+        self.frames.addresses()
+    }
+
+    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.frames.count
     }

@@ -3,10 +3,12 @@
 use crate::lanes::credit::CallCredit;
 use crate::lanes::first::First;
 use crate::lanes::lane::{Berth, Lane, looked_at};
+use crate::lanes::touch::Fresh;
 use crate::os::lock::{Lock, Locked, Rank};
 use ringfence_core::Cancel;
 use ringfence_isa::window;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Lanes and what is left of lanes.
@@ -55,6 +57,8 @@ pub(crate) struct Lanes {
     /// Whether that time is counted.
     pub timed: bool,
     cancel: Option<Cancel>,
+    /// Who knows which words of the domain's own objects were written, if it has a checked heap.
+    pub fresh: Option<Arc<dyn Fresh>>,
 }
 
 impl Lanes {
@@ -71,7 +75,13 @@ impl Lanes {
             time_budget: AtomicU64::new(time.unwrap_or(u64::MAX)),
             timed: time.is_some(),
             cancel,
+            fresh: None,
         }
+    }
+
+    /// With a checked heap.
+    pub(crate) fn with_fresh(self, fresh: Option<Arc<dyn Fresh>>) -> Lanes {
+        Lanes { fresh, ..self }
     }
 
     pub(crate) fn lock(&self) -> Locked<'_, LaneSet> {

@@ -1,6 +1,7 @@
 //! Signals: a crash of a domain ends its call, everything else goes where it went before.
 
 use crate::lanes::answer;
+use crate::lanes::fresh;
 use crate::lanes::gate;
 use crate::lanes::lane::{Lane, attention};
 use crate::lanes::learn;
@@ -479,6 +480,14 @@ unsafe extern "C" fn fault_handler(
                 && let Some(r11) = learn::goes_on(lane, &registers(c).general, rip, address)
             {
                 c.uc_mcontext.gregs[libc::REG_R11 as usize] = i64::from(r11);
+                return;
+            }
+            if page_fault
+                && in_window(rip)
+                && let Some(again) = fresh::again(lane, &registers(c).general, rip, address)
+            {
+                c.uc_mcontext.gregs[libc::REG_R11 as usize] = i64::from(again.r11);
+                c.uc_mcontext.gregs[libc::REG_RIP as usize] = again.rip as i64;
                 return;
             }
             if in_window(rip) || gate_fault {

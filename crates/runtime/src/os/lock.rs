@@ -9,8 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum Rank {
-    /// A domain learns what it touches.
-    Learning,
     /// Handlers of fork are being registered.
     Fork,
     /// Those of the supervisor are.
@@ -45,6 +43,10 @@ pub(crate) enum Rank {
     Watchdog,
     /// Signal handlers are being installed.
     Signals,
+    /// Which arenas there are.
+    Arenas,
+    /// What a domain's libc has allocated in an arena.
+    Heap,
     /// Objects of an arena, and who has rights to them.
     Words,
     /// Windows of domains that have gone.

@@ -51,6 +51,15 @@ pub(crate) unsafe fn fill(page: u64, base: u64, processors: u32, images: &[Liste
     Ok(())
 }
 
+/// Writes whether the domain's libc allocates objects of the arena.
+///
+/// # Safety
+/// `page` is a writable header that nobody else uses yet.
+pub(crate) unsafe fn tell_heap(page: u64, heap: bool) {
+    // SAFETY: in the page.
+    unsafe { (*place(page, window::HEADER_HEAP)).store(heap.into(), Ordering::Relaxed) };
+}
+
 /// What stands from [`window::HEADER_VECTOR_ROOM`] on: two u32, then three u64.
 fn vector_words(features: u32) -> [u32; 8] {
     if features & window::feature::AVX2 == 0 {

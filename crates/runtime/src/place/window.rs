@@ -100,7 +100,7 @@ impl Window {
             }
             return Ok(window);
         }
-        Self::with_header(window(take()?), processors, images)
+        Self::with_header(window(take()?), processors, images, false)
     }
 
     /// The window is given back with its header in place, if the pool has not too many such: the next domain there writes it anew, and
@@ -110,8 +110,8 @@ impl Window {
         self.keep = !self.wide;
     }
 
-    /// One of the words mode, of [`words::SIZE`].
-    pub(crate) fn wide(processors: u32, images: &[Listed]) -> Result<Window, HostError> {
+    /// One of the words mode, of [`words::SIZE`]; `heap`: what its libc allocates are objects of the arena.
+    pub(crate) fn wide(processors: u32, images: &[Listed], heap: bool) -> Result<Window, HostError> {
         host::take_mappings(MAPPINGS + WIDE_MAPPINGS)?;
         let base = reserve_wide().inspect_err(|_| host::give_mappings(MAPPINGS + WIDE_MAPPINGS))?;
         LIVE.fetch_add(1, Ordering::Relaxed);
@@ -123,16 +123,23 @@ impl Window {
             },
             processors,
             images,
+            heap,
         )
     }
 
-    fn with_header(window: Window, processors: u32, images: &[Listed]) -> Result<Window, HostError> {
+    fn with_header(
+        window: Window,
+        processors: u32,
+        images: &[Listed],
+        heap: bool,
+    ) -> Result<Window, HostError> {
         let base = window.base;
         let header = base + u64::from(window::HEADER);
         // SAFETY: the whole window is our own reservation.
         unsafe {
             sys::map_anonymous(header, header::LEN, libc::PROT_READ | libc::PROT_WRITE, true)?;
             header::fill(header, base, processors, images)?;
+            header::tell_heap(header, heap);
             sys::protect(header, header::LEN, libc::PROT_READ)?;
         }
         Ok(window)

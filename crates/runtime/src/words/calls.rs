@@ -4,7 +4,7 @@ use super::table::WORD;
 use super::{Attached, Held, Shared, State};
 use ringfence_core::{Grantee, Party, Rights, WordsError};
 use ringfence_words::Denied;
-use ringfence_words::policy::{Memory, Policy};
+use ringfence_words::policy::{Copy, Memory, Policy};
 use std::ops::Range;
 
 /// The arena, as policies read it: what domains may write changes meanwhile.
@@ -61,6 +61,22 @@ impl Attached {
                 found.suggest(policy, function, arguments, first, &view)
             }
         }
+    }
+
+    /// Which arguments of a call are copied.
+    pub(crate) fn copies(
+        &self,
+        policy: &Policy,
+        function: &str,
+        arguments: &[u64],
+    ) -> Result<Vec<Copy>, WordsError> {
+        let state = self.arena.0.state.lock();
+        let view = View {
+            shared: &self.arena.0,
+            state: &state,
+        };
+        let copies = policy.copies(function, arguments, &view);
+        copies.map_err(|e| WordsError::Policy(e.to_string()))
     }
 
     /// A call of a function begins, with these arguments, and what the policy says of it. What it keeps stays; the rest goes with what is

@@ -17,13 +17,13 @@ pub struct Learner {
 }
 
 impl Attached {
-    pub(crate) fn learn(&self, signatures: Policy) -> Learner {
-        Learner {
+    pub(crate) fn learn(&self, signatures: Policy, wait: bool) -> Option<Learner> {
+        Some(Learner {
             arena: self.arena.clone(),
-            learning: Learning::new(self.base, self.arena.0.len.into()),
+            learning: Learning::new(self.base, self.arena.0.len.into(), wait)?,
             recorder: Recorder::new(signatures),
             lost: 0,
-        }
+        })
     }
 }
 

@@ -3,26 +3,34 @@
 //! Who may do what is decided in one place, the supervisor (`ringfence_words`); the tables that accesses are tested by are told.
 
 mod calls;
+mod fresh;
+pub(crate) mod heap;
 mod learn;
+mod rows;
 mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
 
 use crate::lanes::settle::settle;
+use crate::lanes::touch::Fresh;
 use crate::os::lock::{Lock, Rank};
 use crate::os::{backed, sys};
 use crate::place::room::Room;
 pub use calls::Missing;
+use heap::Heap;
 pub use learn::Learner;
 use ringfence_core::error::HostError;
 use ringfence_core::{DomainId, Grantee, GroupId, Party, Rights, WordsError};
 use ringfence_isa::{window, words};
 use ringfence_words::policy::Structure;
 use ringfence_words::{Call, Error, Object, Supervisor, TypeId, Types};
+pub use rows::{ArenaRow, WordsGroupRow, WordsOf, arenas};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use table::{Table, WORD};
 use tables::Tables;
 
@@ -54,6 +62,10 @@ struct Shared {
     /// Its first address, congruent with [`words::ARENA`] modulo 4 GiB.
     host: u64,
     len: u32,
+    /// What tables may take, and all else that grows with what is done.
+    limit: u64,
+    /// Whether domains that are made with it have checked heaps.
+    checks: AtomicBool,
     state: Lock<State>,
 }
 
@@ -62,6 +74,8 @@ struct State {
     words: Supervisor<Tables>,
     types: Types,
     domains: u64,
+    /// Names of those that are there.
+    names: BTreeMap<DomainId, String>,
     /// Places of objects that are gone, in which a thread may still make an access; and the windows whose threads.
     limbo: Vec<(Range<u32>, Vec<u64>)>,
 }
@@ -117,13 +131,29 @@ impl Arena {
             words: Supervisor::new(Tables::new(tables), len.into(), tables as usize),
             types: Types::default(),
             domains: 0,
+            names: BTreeMap::new(),
             limbo: Vec::new(),
         };
-        Ok(Arena(Arc::new(Shared {
+        let arena = Arc::new(Shared {
             host,
             len,
+            limit: tables,
+            checks: AtomicBool::new(false),
             state: Lock::new(Rank::Words, state),
-        })))
+        });
+        rows::remember(&arena);
+        Ok(Arena(arena))
+    }
+
+    /// Domains that are made with the arena from now on have *checked heaps*: what their libc allocates are objects of the arena that they
+    /// own. The word behind each is nobody's, what was freed has no rights, and words that were never written are not read. It is for
+    /// finding mistakes: each allocation leaves the domain, and the first write to each word costs a fault.
+    pub fn check_heaps(&self) {
+        self.0.checks.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn checks_heaps(&self) -> bool {
+        self.0.checks.load(Ordering::Acquire)
     }
 
     /// A place for an object of `len` bytes, zeroed, at a multiple of 16: the host's, or a domain's, which may read and write it. The word
@@ -132,6 +162,17 @@ impl Arena {
     /// # Errors
     /// [`WordsError::Full`], [`WordsError::Length`], [`WordsError::Tables`].
     pub fn alloc_for(&self, owner: Party, len: u64, kind: TypeId) -> Result<u64, WordsError> {
+        self.alloc_with(owner, len, kind, |_| {})
+    }
+
+    /// The same, where somebody is told of its words before anybody gets rights to them.
+    fn alloc_with(
+        &self,
+        owner: Party,
+        len: u64,
+        kind: TypeId,
+        before: impl FnOnce(Range<u32>),
+    ) -> Result<u64, WordsError> {
         let most = u64::from(self.0.len - GUARD);
         let size = len.max(1).checked_next_multiple_of(WORD.into());
         let size = size
@@ -149,6 +190,7 @@ impl Arena {
         // SAFETY: in the arena, and nobody else's yet: no domain has rights to what was free.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, size as usize) };
         let words = at / WORD..(at + size) / WORD;
+        before(words.clone());
         if let Err(e) = state.words.allocate(owner, words, kind) {
             state.free.give(at, wanted);
             return Err(self.told(e));
@@ -176,6 +218,20 @@ impl Arena {
     /// [`WordsError::NoObject`]: none begins there. [`WordsError::NotOwner`]; [`WordsError::InUse`] while calls have rights to it.
     /// [`WordsError::Inside`]: it is gone, and its place is used again when that thread has come out.
     pub fn free(&self, actor: Party, address: u64) -> Result<(), WordsError> {
+        self.retire(actor, address).map(|place| self.reuse(place))
+    }
+
+    /// The place of what was retired may have another object.
+    fn reuse(&self, place: Range<u32>) {
+        self.0
+            .state
+            .lock()
+            .free
+            .give(place.start, place.end - place.start);
+    }
+
+    /// As [`free`](Self::free), and the place stays empty until it is [given back](Self::reuse).
+    fn retire(&self, actor: Party, address: u64) -> Result<Range<u32>, WordsError> {
         let mut state = self.0.state.lock();
         let at = self.offset(address).filter(|at| at.is_multiple_of(GRAIN));
         let beginning = |at: u32| {
@@ -186,7 +242,13 @@ impl Arena {
         let object = object.ok_or(WordsError::NoObject { address })?;
         let freed = state.words.free(actor, object.words.start);
         freed.map_err(|e| self.told(e))?;
-        state.give_back(&[object])
+        let lowered = state.words.sink_mut().take_lowered();
+        let place = place(&object.words);
+        if lowered.is_empty() || settle(&lowered) {
+            return Ok(place);
+        }
+        state.limbo.push((place, lowered));
+        Err(WordsError::Inside)
     }
 
     /// What a domain or group may do from now on with `len` bytes at `address`: whole words of 4 bytes of one object, which the actor owns, if
@@ -284,7 +346,7 @@ impl Arena {
     /// Who has what, as text: a line for each domain and group, with at most `most` runs of words each.
     #[must_use]
     pub fn overview(&self, most: usize) -> String {
-        self.0.state.lock().words.overview(most)
+        self.0.state.lock().words.overview(most).to_string()
     }
 
     /// Its first address and its length.
@@ -446,18 +508,27 @@ pub(crate) struct Attached {
     pub(crate) id: DomainId,
     table: Arc<Table>,
     base: u64,
+    heap: Option<Heap>,
 }
 
 impl Attached {
-    /// Maps the view of the arena, and a table without rights, for the window at `base`.
+    /// Maps the view of the arena, and a table without rights, for the window at `base`; `checks`: with a checked heap.
     ///
     /// # Safety
     /// The window is one of [`words::SIZE`], and nobody runs in it yet.
-    pub(crate) unsafe fn new(arena: &Arena, base: u64) -> Result<Attached, HostError> {
+    pub(crate) unsafe fn new(
+        arena: &Arena,
+        base: u64,
+        checks: bool,
+        name: &str,
+    ) -> Result<Attached, HostError> {
         debug_assert!(backed::base().is_none());
         let shared = &arena.0;
         let len = shared.len.into();
-        let (table, file) = Table::new(shared.len)?;
+        let (table, file) = match checks {
+            true => Table::with_fresh(shared.len)?,
+            false => Table::new(shared.len)?,
+        };
         let table = Arc::new(table);
         // The table first: where there is a view there is its table.
         // SAFETY: for both, the caller's promise: nothing else is ever mapped in these places.
@@ -469,6 +540,7 @@ impl Attached {
         let mut state = shared.state.lock();
         state.domains += 1;
         let id = DomainId(state.domains);
+        state.names.insert(id, name.into());
         state.words.sink_mut().add(id, table.clone(), base);
         // A number that was never used before.
         let _ = state.words.add_domain(id);
@@ -478,7 +550,13 @@ impl Attached {
             id,
             table,
             base,
+            heap: checks.then(Heap::default),
         })
+    }
+
+    /// Who knows which of the domain's own words were written, if its heap is checked.
+    pub(crate) fn fresh(&self) -> Option<Arc<dyn Fresh>> {
+        self.heap.as_ref().map(|_| self.table.clone() as Arc<dyn Fresh>)
     }
 
     /// The rights to the word with this address. Waits for nobody.
@@ -509,13 +587,19 @@ impl Attached {
 impl Drop for Attached {
     /// Nobody is in the domain any more: what it owned goes, also from calls of others.
     fn drop(&mut self) {
+        // Places of what was freed, empty until now. The heap's lock comes first.
+        let empty = self.heap.as_ref().map(Heap::end).unwrap_or_default();
         let mut state = self.arena.0.state.lock();
+        for place in empty {
+            state.free.give(place.start, place.end - place.start);
+        }
         let owned = state.words.owned(self.id);
         for object in &owned {
             // It is the domain's, so the host may.
             let _ = state.words.revoke(Party::Host, object.words.clone());
         }
         let _ = state.words.remove_domain(self.id);
+        state.names.remove(&self.id);
         state.words.sink_mut().remove(self.id);
         // Else their places wait.
         let _ = state.give_back(&owned);

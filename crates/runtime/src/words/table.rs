@@ -1,5 +1,6 @@
 //! A table of rights: for each byte of an arena, what accesses may begin there.
 
+use super::fresh::Unwritten;
 use crate::os::sys;
 use ringfence_core::Rights;
 use ringfence_core::error::HostError;
@@ -42,6 +43,7 @@ pub(crate) struct Table {
     at: *const AtomicU32,
     /// Number of words of the arena.
     words: u32,
+    fresh: Option<Unwritten>,
 }
 
 // SAFETY: the address of a mapping, of which only atomics are used.
@@ -56,8 +58,20 @@ impl Table {
         let table = Table {
             at: sys::map_anywhere(file.as_fd(), len.into())? as *const _,
             words: len / WORD,
+            fresh: None,
         };
         Ok((table, file))
+    }
+
+    /// The same for a domain with a checked heap: words may be fresh.
+    pub(crate) fn with_fresh(len: u32) -> Result<(Table, OwnedFd), HostError> {
+        let (mut table, file) = Table::new(len)?;
+        table.fresh = Some(Unwritten::new(table.words)?);
+        Ok((table, file))
+    }
+
+    pub(super) fn fresh(&self) -> Option<&Unwritten> {
+        self.fresh.as_ref()
     }
 
     fn word(&self, word: u32) -> &AtomicU32 {
@@ -79,9 +93,22 @@ impl Table {
         }
     }
 
-    /// The words' rights become these. Accesses that begin in words before them may reach into them: those words change, too. One thread
-    /// at a time changes a table.
+    /// The words' rights become these, but for fresh ones: to them there are none before they are written. One thread at a time, and
+    /// threads that write fresh words, change a table.
     pub(crate) fn set(&self, words: Range<u32>, rights: Rights) {
+        match &self.fresh {
+            None => self.put_rights(words, rights),
+            Some(fresh) => {
+                let held = fresh.hold();
+                held.runs(words, |run, fresh| {
+                    self.put_rights(run, if fresh { Rights::None } else { rights });
+                });
+            }
+        }
+    }
+
+    /// Accesses that begin in words before them may reach into them: those words change, too.
+    pub(super) fn put_rights(&self, words: Range<u32>, rights: Rights) {
         assert!(words.start <= words.end && words.end <= self.words);
         let readable = |r: Rights| r != Rights::None;
         let writable = |r: Rights| r == Rights::Write;
@@ -145,6 +172,10 @@ impl Table {
         let done = unsafe { libc::madvise(at as *mut _, page, POPULATE_WRITE) == 0 };
         // Kernels before 5.14 do not know it.
         done || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    }
+
+    pub(super) fn words(&self) -> u32 {
+        self.words
     }
 
     /// Its length in bytes, which is the arena's.

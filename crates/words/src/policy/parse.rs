@@ -1,6 +1,6 @@
 //! From text to policies.
 
-use super::{Clause, Count, Extent, Function, Parameter, ParameterKind, Place, Policy, Step, within};
+use super::{Clause, Copied, Count, Extent, Function, Parameter, ParameterKind, Place, Policy, Step, within};
 use ringfence_core::Rights;
 use ringfence_debug::structure::{Field, Kind, Structure};
 use std::fmt;
@@ -236,7 +236,9 @@ impl Policy {
                 return Err(line.error(name, format!("there is a parameter `{}` already", name.text)));
             }
             line.expect(":", "before a parameter's type")?;
+            let copied = line.is("copied");
             let kind = line.name("a parameter's type")?;
+            let kind_token = kind;
             let kind = match kind.text {
                 "number" => ParameterKind::Number,
                 "bytes" => ParameterKind::Bytes,
@@ -255,9 +257,21 @@ impl Policy {
                     return Err(line.error(kind, format!("a parameter is {kinds}")));
                 }
             };
+            let copied = match (copied, &kind) {
+                (false, _) => None,
+                (true, ParameterKind::Structure(name)) => {
+                    Some(Copied::Bytes(self.structures.get(name).map_or(0, |s| s.size)))
+                }
+                (true, ParameterKind::Bytes) => Some(self.copied(line, &function)?),
+                (true, _) => {
+                    let message = "what is copied is `struct NAME` or `bytes[N]`, N being a number or a parameter before";
+                    return Err(line.error(kind_token, message));
+                }
+            };
             function.parameters.push(Parameter {
                 name: name.text.into(),
                 kind,
+                copied,
             });
         }
         while !line.peek().text.is_empty() {
@@ -271,6 +285,24 @@ impl Policy {
             None => Ok(()),
             Some(_) => Err(line.error(title, format!("there is a policy for {} already", title.text))),
         }
+    }
+
+    /// How many bytes are copied.
+    fn copied(&self, line: &mut Line<'_>, function: &Function) -> Parsed<Copied> {
+        line.expect("[", "behind `copied bytes`")?;
+        let count = line.peek();
+        let copied = match is_name(count.text) {
+            false => Copied::Bytes(line.number("how many bytes")?),
+            true => {
+                let name = line.name("a parameter's name")?;
+                let number = |p: &Parameter| p.name == name.text && p.kind == ParameterKind::Number;
+                let of = function.parameters.iter().position(number);
+                let message = format!("`{}` is no number among the parameters before", name.text);
+                Copied::Argument(of.ok_or_else(|| line.error(name, message))?)
+            }
+        };
+        line.expect("]", "behind the number of bytes")?;
+        Ok(copied)
     }
 
     /// Takes over a structure, if somebody knows it.

@@ -1,6 +1,6 @@
 //! Policies as text, as they are read.
 
-use super::{Clause, Count, Extent, Field, Function, Kind, ParameterKind, Place, Structure};
+use super::{Clause, Copied, Count, Extent, Field, Function, Kind, ParameterKind, Place, Structure};
 use ringfence_core::Rights;
 use std::fmt::Write;
 
@@ -66,10 +66,16 @@ pub(crate) fn head(name: &str, function: &Function) -> String {
         ParameterKind::Text => "text".into(),
         ParameterKind::Structure(name) => format!("struct {name}"),
     };
-    let parameters = function
-        .parameters
-        .iter()
-        .map(|p| format!("{}: {}", p.name, kind(&p.kind)));
+    let parameters = function.parameters.iter().map(|p| match &p.copied {
+        None => format!("{}: {}", p.name, kind(&p.kind)),
+        Some(_) if matches!(p.kind, ParameterKind::Structure(_)) => {
+            format!("{}: copied {}", p.name, kind(&p.kind))
+        }
+        Some(Copied::Bytes(n)) => format!("{}: copied bytes[{n}]", p.name),
+        Some(Copied::Argument(of)) => {
+            format!("{}: copied bytes[{}]", p.name, function.parameters[*of].name)
+        }
+    });
     format!("{name}({})", parameters.collect::<Vec<_>>().join(", "))
 }
 

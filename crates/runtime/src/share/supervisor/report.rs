@@ -2,6 +2,7 @@
 
 use super::{Region, lock};
 use crate::share::rights::{DomainId, GroupId, Party, RegionId, Rights};
+use crate::words::{self, ArenaRow, WordsGroupRow, WordsOf};
 use std::fmt;
 
 /// One line of the matrix: a region and who may do what to it.
@@ -90,18 +91,53 @@ pub struct Overview {
     pub regions: Vec<Row>,
     /// All groups.
     pub groups: Vec<GroupRow>,
+    /// All arenas, with rights to their words.
+    pub arenas: Vec<ArenaRow>,
 }
 
 impl fmt::Display for Overview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.regions.iter().try_for_each(|row| writeln!(f, "{row}"))?;
-        self.groups.iter().try_for_each(|row| writeln!(f, "{row}"))
+        self.groups.iter().try_for_each(|row| writeln!(f, "{row}"))?;
+        self.arenas.iter().try_for_each(|row| arena_lines(f, row))
     }
+}
+
+/// A line for an arena, and one for each of its domains and groups.
+fn arena_lines(f: &mut fmt::Formatter<'_>, row: &ArenaRow) -> fmt::Result {
+    let ArenaRow {
+        arena, len, objects, ..
+    } = row;
+    let words = |f: &mut fmt::Formatter<'_>, words: &WordsOf| {
+        for (run, rights) in &words.runs {
+            write!(f, " {:#x}..{:#x}={}", run.start, run.end, letters(*rights))?;
+        }
+        match words.more {
+            0 => writeln!(f),
+            more => writeln!(f, " and {more} more"),
+        }
+    };
+    writeln!(f, "arena {arena}, {len} bytes, {objects} objects")?;
+    for (name, of) in &row.domains {
+        write!(f, "  {name}:")?;
+        words(f, of)?;
+    }
+    for group in &row.groups {
+        let owner = group.owner.as_deref().unwrap_or("host");
+        let open = if group.open { "open" } else { "closed" };
+        write!(f, "  group {}, {open}, of {owner}:", group.group)?;
+        group.members.iter().try_for_each(|name| write!(f, " {name}"))?;
+        write!(f, ";")?;
+        words(f, &group.words)?;
+    }
+    Ok(())
 }
 
 impl Overview {
     /// As JSON: an object with the lists `regions` (each with `region`, `offset`, `bytes`, `owner`, and `rights` by domain) and `groups`
-    /// (each with `group`, `owner`, `open`, `members`, and `rights` by region). Rights are `"r"` or `"rw"`; the host as an
+    /// (each with `group`, `owner`, `open`, `members`, and `rights` by region), and `arenas` (each with `arena`, `bytes`, `objects`, `domains`
+    /// with their `words`, and `groups`). Words are `from`, `to` and `rights`, in bytes from the arena's start; `more` says how many runs
+    /// there are that are not told. Rights are `"r"` or `"rw"`; the host as an
     /// owner is `null`.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -135,10 +171,42 @@ impl Overview {
                 list(rights.collect())
             )
         });
+        let words = |of: &WordsOf| {
+            let run = |(run, rights): &(std::ops::Range<u64>, Rights)| {
+                let (from, to) = (run.start, run.end);
+                format!(
+                    "{{\"from\":{from},\"to\":{to},\"rights\":\"{}\"}}",
+                    letters(*rights)
+                )
+            };
+            let runs = list(of.runs.iter().map(run).collect());
+            format!("\"words\":[{runs}],\"more\":{}", of.more)
+        };
+        let domain =
+            |(name, of): &(String, WordsOf)| format!("{{\"domain\":{},{}}}", quoted(name), words(of));
+        let words_group = |g: &WordsGroupRow| {
+            let members = list(g.members.iter().map(|name| quoted(name)).collect());
+            let (number, open, owner) = (g.group, g.open, owner(&g.owner));
+            format!(
+                "{{\"group\":{number},\"owner\":{owner},\"open\":{open},\"members\":[{members}],{}}}",
+                words(&g.words)
+            )
+        };
+        let arenas = self.arenas.iter().map(|row| {
+            format!(
+                "{{\"arena\":{},\"bytes\":{},\"objects\":{},\"domains\":[{}],\"groups\":[{}]}}",
+                row.arena,
+                row.len,
+                row.objects,
+                list(row.domains.iter().map(domain).collect()),
+                list(row.groups.iter().map(words_group).collect())
+            )
+        });
         format!(
-            "{{\"regions\":[{}],\"groups\":[{}]}}",
+            "{{\"regions\":[{}],\"groups\":[{}],\"arenas\":[{}]}}",
             list(regions.collect()),
-            list(groups.collect())
+            list(groups.collect()),
+            list(arenas.collect())
         )
     }
 }
@@ -211,6 +279,7 @@ pub fn overview() -> Overview {
     Overview {
         regions: state.matrix.regions().filter_map(region).collect(),
         groups: state.matrix.groups().filter_map(group).collect(),
+        arenas: words::arenas(),
     }
 }
 
@@ -231,6 +300,10 @@ mod tests {
 
     #[test]
     fn names_are_quoted_and_lists_told() {
+        let words = |more| WordsOf {
+            runs: vec![(0..32, Rights::Write), (64..68, Rights::Read)],
+            more,
+        };
         let all = Overview {
             regions: vec![Row {
                 region: 7,
@@ -246,16 +319,36 @@ mod tests {
                 members: vec!["x#1".into(), "y#2".into()],
                 rights: vec![(7, Rights::Read)],
             }],
+            arenas: vec![ArenaRow {
+                arena: 1,
+                len: 8192,
+                objects: 2,
+                domains: vec![("x#1".into(), words(2)), ("y#2".into(), WordsOf::default())],
+                groups: vec![WordsGroupRow {
+                    group: 5,
+                    owner: Some("x#1".into()),
+                    open: true,
+                    members: vec!["y#2".into()],
+                    words: words(0),
+                }],
+            }],
         };
         assert_eq!(
             all.to_json(),
-            r#"{"regions":[{"region":7,"offset":2147483648,"bytes":4096,"owner":"a\"b\\c\u000a.rf#1","rights":{"x#1":"rw","y#2":"r"}}],"groups":[{"group":3,"owner":null,"open":false,"members":["x#1","y#2"],"rights":{"7":"r"}}]}"#
+            r#"{"regions":[{"region":7,"offset":2147483648,"bytes":4096,"owner":"a\"b\\c\u000a.rf#1","rights":{"x#1":"rw","y#2":"r"}}],"groups":[{"group":3,"owner":null,"open":false,"members":["x#1","y#2"],"rights":{"7":"r"}}],"arenas":[{"arena":1,"bytes":8192,"objects":2,"domains":[{"domain":"x#1","words":[{"from":0,"to":32,"rights":"rw"},{"from":64,"to":68,"rights":"r"}],"more":2},{"domain":"y#2","words":[],"more":0}],"groups":[{"group":5,"owner":"x#1","open":true,"members":["y#2"],"words":[{"from":0,"to":32,"rights":"rw"},{"from":64,"to":68,"rights":"r"}],"more":0}]}]}"#
         );
+        assert!(all.to_string().ends_with(
+            "arena 1, 8192 bytes, 2 objects\n  x#1: 0x0..0x20=rw 0x40..0x44=r and 2 more\n  y#2:\n  \
+             group 5, open, of x#1: y#2; 0x0..0x20=rw 0x40..0x44=r\n"
+        ));
         assert_eq!(
             all.groups[0].to_string(),
             "group 3, closed, of host: x#1 y#2; region 7=r"
         );
-        assert_eq!(Overview::default().to_json(), r#"{"regions":[],"groups":[]}"#);
+        assert_eq!(
+            Overview::default().to_json(),
+            r#"{"regions":[],"groups":[],"arenas":[]}"#
+        );
         assert_eq!(Overview::default().to_string(), "");
     }
 }
