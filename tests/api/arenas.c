@@ -163,6 +163,85 @@ static void policies(rf_domain *a) {
     CHECK_STATUS(rf_arena_policy_destroy(policy), RF_OK);
 }
 
+/* What a call needed, found by letting it run. */
+static void learning(rf_domain *a, rf_domain *b) {
+    struct request *req = rf_arena_alloc(arena, NULL, sizeof *req);
+    char *uri = rf_arena_alloc(arena, NULL, 16);
+    strcpy(uri, "/index.html");
+    req->uri = uri;
+    rf_arena_policy *signatures = NULL, *learned = NULL;
+    CHECK_STATUS(rf_arena_policy_create("struct request 88 { uri @0 char*; length @8 8; cb @16 1[48]; next @64 struct request*; "
+                                        "flags @72 4; mode @76 4 }\nhandle(req: struct request, n: number)\n",
+                                        &signatures),
+                 RF_OK);
+    rf_arena_learner *learner = NULL, *second = NULL;
+    CHECK_STATUS(rf_arena_learner_create(NULL, a, &learner), RF_ERROR_HANDLE);
+    CHECK_STATUS(rf_arena_learner_create(signatures, a, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_arena_learner_create(signatures, a, &learner), RF_OK);
+    CHECK_STATUS(rf_arena_learner_create(signatures, b, &second), RF_ERROR_BUSY);
+    CHECK(!second);
+    rf_value r = { RF_TYPE_U64, { 0 } }, args[] = { rf_value_ptr(req), rf_value_i32(32) };
+    CHECK_STATUS(rf_arena_learner_call(learner, "nobody", args, 2, &r), RF_ERROR_NO_FUNCTION);
+    CHECK_STATUS(rf_arena_learner_call(learner, "handle", args, 2, &r), RF_OK);
+    CHECK(r.as.u64 == 11 && req->cb[31] == 32);
+    /* Others are denied as ever. */
+    CHECK_STATUS(rf_domain_call(b, "read_word", args, 1, NULL), RF_FAULT_ACCESS);
+    CHECK(strstr(rf_error()->message, "may not read"));
+    CHECK_STATUS(rf_domain_reset(b), RF_OK);
+    char text[600];
+    size_t whole = rf_arena_learner_policy(learner, text, sizeof text);
+    CHECK(whole == strlen(text));
+    CHECK(strstr(text, "handle(req: struct request, n: number) reads req->uri as string; writes req->cb[32]; keeps nothing\n"));
+    CHECK(rf_arena_learner_policy(learner, text, 4) == whole && strlen(text) == 3);
+    CHECK(rf_arena_learner_policy(NULL, NULL, 0) == 0 && rf_error()->status == RF_ERROR_HANDLE);
+    rf_arena_learner_policy(learner, text, sizeof text);
+    CHECK_STATUS(rf_arena_learner_destroy(learner), RF_OK);
+    CHECK_STATUS(rf_arena_learner_destroy(learner), RF_ERROR_HANDLE);
+    /* Denied again; and what was learned is enough. */
+    CHECK_STATUS(rf_domain_call(a, "handle", args, 2, &r), RF_FAULT_ACCESS);
+    CHECK_STATUS(rf_domain_reset(a), RF_OK);
+    CHECK_STATUS(rf_arena_policy_create(text, &learned), RF_OK);
+    CHECK_STATUS(rf_arena_policy_call(learned, a, "handle", args, 2, &r), RF_OK);
+    CHECK_STATUS(rf_arena_policy_destroy(learned), RF_OK);
+    CHECK_STATUS(rf_arena_policy_destroy(signatures), RF_OK);
+    CHECK_STATUS(rf_arena_free(arena, NULL, req), RF_OK);
+    CHECK_STATUS(rf_arena_free(arena, NULL, uri), RF_OK);
+}
+
+/* Arguments on the stack are copied in and out. */
+static void copied(rf_domain *a) {
+    rf_arena_policy *policy = NULL;
+    CHECK_STATUS(rf_arena_policy_create("struct point 8 { x @0 4; y @4 4 }\n"
+                                        "mirror(p: copied struct point) writes *p; keeps nothing\n"
+                                        "handle(p: copied struct point, n: number) reads *p; keeps nothing\n"
+                                        "read_word(p: copied bytes[4]) reads p[4]; keeps nothing\n"
+                                        "write_word(p: copied bytes[4], n: number) reads p[4]; keeps nothing\n",
+                                        &policy),
+                 RF_OK);
+    int point[3] = { 3, 4, 5 };
+    rf_value args[] = { rf_value_ptr(point), rf_value_i32(9) }, r = { RF_TYPE_I32, { 0 } };
+    CHECK_STATUS(rf_arena_policy_call(policy, a, "mirror", args, 1, NULL), RF_OK);
+    CHECK(point[0] == 4 && point[1] == 3 && point[2] == 5);
+    CHECK_STATUS(rf_arena_policy_call(policy, a, "read_word", args, 1, &r), RF_OK);
+    CHECK(r.as.i32 == 4);
+    /* What it may not write is not; and a call that fails changes nothing. */
+    CHECK_STATUS(rf_arena_policy_call(policy, a, "write_word", args, 2, NULL), RF_FAULT_ACCESS);
+    CHECK(point[0] == 4);
+    CHECK_STATUS(rf_domain_reset(a), RF_OK);
+    /* An object of the arena goes as it is. */
+    int *object = rf_arena_alloc(arena, NULL, 8);
+    object[0] = 1, object[1] = 2;
+    args[0] = rf_value_ptr(object);
+    CHECK_STATUS(rf_arena_policy_call(policy, a, "mirror", args, 1, NULL), RF_OK);
+    CHECK(object[0] == 2 && object[1] == 1);
+    CHECK_STATUS(rf_arena_free(arena, NULL, object), RF_OK);
+    CHECK_STATUS(rf_arena_policy_destroy(policy), RF_OK);
+    CHECK_STATUS(rf_arena_check_heaps(NULL), RF_ERROR_HANDLE);
+    /* The matrix has it. */
+    char text[4000];
+    CHECK(rf_overview_text(text, sizeof text) && strstr(text, "arena 1, 1048576 bytes"));
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         return fprintf(stderr, "usage: arenas MODULE\n"), 2;
@@ -176,6 +255,8 @@ int main(int argc, char **argv) {
     arguments(a);
     words(a, b);
     policies(a);
+    learning(a, b);
+    copied(a);
     CHECK_STATUS(rf_domain_destroy(a), RF_OK);
     CHECK_STATUS(rf_arena_destroy(arena), RF_OK);
     CHECK_STATUS(rf_domain_destroy(b), RF_OK);

@@ -34,3 +34,10 @@ int flags_of_all(const struct request *req) {
         flags |= req->flags;
     return flags;
 }
+
+/* Of a point that may be on the host's stack. */
+void mirror(int *point) {
+    int x = point[0];
+    point[0] = point[1];
+    point[1] = x;
+}
