@@ -1,0 +1,358 @@
+//! Rights to words against a module that was made to get around them: its own text, not what a compiler makes.
+
+use ringfence_attack::code::Code;
+use ringfence_attack::elf::{Builder, TEXT};
+use ringfence_isa::words::{CMOV, HEAP_END, READ, TABLE, VIEW, WRITE, heap, test};
+use ringfence_isa::{note, window};
+use ringfence_policy::Policy;
+use ringfence_runtime::{
+    Arena, Call, CallError, Domain, DomainOptions, FaultKind, Grantee, Imports, LoadOptions, Module, Party,
+    Rights, WordsError,
+};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A test for four bytes at `edi`, and the move that follows it; then the access.
+fn tested(code: &mut Code, bit: u8, access: &[u8]) {
+    code.put(&[0x44, 0x8D, 0x1F]); // leal (%rdi), %r11d
+    code.put(&test(TABLE, bit << 1))
+        .put(&CMOV)
+        .put(access)
+        .put(&VIEW.to_le_bytes());
+}
+
+const LOAD: [u8; 4] = [0x43, 0x8B, 0x84, 0x1E]; // movl VIEW(%r14,%r11), %eax
+const STORE: [u8; 4] = [0x43, 0x89, 0xB4, 0x1E]; // movl %esi, VIEW(%r14,%r11)
+
+struct Hostile {
+    builder: Builder,
+    /// Offsets in the text behind a test, and behind its move.
+    behind: [u32; 2],
+}
+
+fn hostile() -> Hostile {
+    let mut code = Code::default();
+    let mut exports = Vec::new();
+    let mut export = |name: &str, at: u32| exports.push((name.to_string(), at));
+    // Reports read the code in front of an access.
+    code.put(&[0xCC; 128]);
+    let peek = code.function();
+    export("peek", peek);
+    tested(&mut code, READ, &LOAD);
+    let load = code.here() - 8;
+    code.put(&[0xC3]);
+    export("poke", code.function());
+    tested(&mut code, WRITE, &STORE);
+    code.put(&[0xC3]);
+    // Without end.
+    export("storm", code.function());
+    let top = code.here();
+    tested(&mut code, WRITE, &STORE);
+    let back = top.wrapping_sub(code.here() + 2) as u8;
+    code.put(&[0xEB, back]);
+    // An ordinary operand: movl %esi, %gs:(%edi).
+    export("plain", code.function());
+    code.put(&[0x65, 0x67, 0x89, 0x37, 0xC3]);
+    // The call of the system (or of the allocator) with the number in rdi, then its arguments.
+    export("ask", code.function());
+    code.put(&[
+        0x48, 0x89, 0xF8, 0x48, 0x89, 0xF7, 0x48, 0x89, 0xD6, 0x48, 0x89, 0xCA,
+    ]);
+    code.load_target(Code::stub(window::stub::SYSCALL))
+        .call()
+        .put(&[0xC3]);
+    // To wherever rdi points.
+    export("leap", code.function());
+    code.put(&[0x41, 0x89, 0xFB]).call().put(&[0xC3]);
+    Hostile {
+        builder: Builder {
+            text: code.0,
+            data: vec![0; 64],
+            exports,
+            flags: note::flag::WORDS,
+            ..Builder::default()
+        },
+        behind: [load - CMOV.len() as u32, load],
+    }
+}
+
+fn module(builder: &Builder) -> Result<Module, String> {
+    let mut options = LoadOptions::default();
+    options.allow_words = true;
+    Module::from_bytes("hostile", &builder.build(), &options).map_err(|e| e.to_string())
+}
+
+fn domain(module: &Module, arena: &Arena) -> Domain {
+    let policy = Policy::new().start().expect("a policy");
+    let imports = Imports::new().arena(arena).policy(policy);
+    Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).expect("a domain")
+}
+
+fn call(domain: &Domain, name: &str, arguments: &[u64]) -> Result<u64, CallError> {
+    let entry = domain.entry(name).expect("exported");
+    entry.call(&mut Call::ints(arguments)).map(|r| r.rax)
+}
+
+/// The kind of a fault that a call ends with; the domain is as at the beginning then.
+fn fault(domain: &Domain, name: &str, arguments: &[u64]) -> FaultKind {
+    match call(domain, name, arguments) {
+        Err(CallError::Fault(fault)) => {
+            domain.reset().expect("reset");
+            fault.kind
+        }
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn word(at: u64) -> u32 {
+    // SAFETY: a word of an object of ours.
+    unsafe { (at as *const u32).read_volatile() }
+}
+
+fn denied(kind: &FaultKind) -> bool {
+    matches!(kind, FaultKind::Denied { .. })
+}
+
+#[test]
+fn nothing_leads_behind_a_test() {
+    let made = hostile();
+    let module_ = module(&made.builder).expect("accepted");
+    let arena = Arena::new(1 << 16).expect("an arena");
+    let domain = domain(&module_, &arena);
+    let object = arena.alloc(64).expect("an object");
+    // By an address: the check of the target fails.
+    for at in made.behind {
+        let kind = fault(&domain, "leap", &[u64::from(window::IMAGES + TEXT + at), object]);
+        assert!(matches!(kind, FaultKind::BadTarget), "{kind:?}");
+    }
+    // By a jump or a call of its own: nothing of it is accepted, whichever byte of the sequence it leads to.
+    let start = made.behind[0] - 10;
+    for to in start + 1..=made.behind[1] {
+        for direct in [0xE9, 0xE8] {
+            let mut code = Code(made.builder.text.clone());
+            let at = code.function();
+            let distance = to.wrapping_sub(code.here() + 5);
+            code.put(&[direct]).put(&distance.to_le_bytes()).put(&[0xC3]);
+            let mut builder = Builder {
+                text: code.0,
+                ..made.builder.clone()
+            };
+            builder.exports.push(("jump".into(), at));
+            assert!(module(&builder).is_err(), "{direct:#x} to {to:#x}");
+        }
+    }
+    assert_eq!(word(object), 0);
+}
+
+#[test]
+fn the_table_and_the_arenas_addresses_are_nobodys_to_write() {
+    let made = hostile();
+    let module = module(&made.builder).expect("accepted");
+    let arena = Arena::new(1 << 16).expect("an arena");
+    let domain = domain(&module, &arena);
+    let object = arena.alloc(64).expect("an object");
+    domain.give_words(object, 4, Rights::Read).expect("a word");
+    // Its row of the table, where it has one, and where it has none.
+    for at in [object, object + 32768] {
+        let row = u64::from((at as u32).wrapping_add(TABLE));
+        let kind = fault(&domain, "plain", &[row, u64::MAX]);
+        assert!(!matches!(kind, FaultKind::Host(_)), "{kind:?}");
+    }
+    assert!(denied(&fault(&domain, "poke", &[object, 1])));
+    // Without a test, by numbers of any upper half, and behind the heap's end.
+    for at in [
+        object,
+        object & 0xFFFF_FFFF,
+        object | 0xABCD << 48,
+        u64::from(HEAP_END),
+    ] {
+        fault(&domain, "plain", &[at, 1]);
+    }
+    assert_eq!((word(object), domain.word_rights(object)), (0, Rights::Read));
+    assert_eq!(call(&domain, "peek", &[object]).expect("given"), 0);
+    let kind = fault(&domain, "peek", &[object + 4]);
+    assert!(denied(&kind), "{kind:?}");
+}
+
+#[test]
+fn system_calls_find_nothing_in_an_arena() {
+    let made = hostile();
+    let module = module(&made.builder).expect("accepted");
+    let arena = Arena::new(1 << 16).expect("an arena");
+    let domain = domain(&module, &arena);
+    let object = arena.alloc(64).expect("an object");
+    domain.give_words(object, 64, Rights::Write).expect("words");
+    let calls = [
+        libc::SYS_write,
+        libc::SYS_read,
+        libc::SYS_uname,
+        libc::SYS_getrandom,
+    ];
+    for (number, first) in calls.iter().zip([1, 0, object, object]) {
+        let second = if first > 1 { 64 } else { object };
+        let answer = call(&domain, "ask", &[*number as u64, first, second, 64]).expect("an answer");
+        assert!((answer as i64) < 0, "{number}: {answer:#x}");
+    }
+    // Neither may its places be mapped, moved or protected otherwise.
+    for number in [libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap] {
+        for at in [
+            object,
+            u64::from((object as u32).wrapping_add(TABLE)),
+            u64::from(HEAP_END),
+        ] {
+            let answer = call(&domain, "ask", &[number as u64, at & !4095, 4096, 3]).expect("an answer");
+            assert!(
+                (answer as i64) < 0 || number == libc::SYS_munmap,
+                "{number}: {answer:#x}"
+            );
+        }
+    }
+    assert_eq!(call(&domain, "peek", &[object]).expect("still given"), 0);
+}
+
+#[test]
+fn an_allocators_calls_give_no_rights_to_what_is_others() {
+    let made = hostile();
+    let module = module(&made.builder).expect("accepted");
+    let arena = Arena::new(1 << 20).expect("an arena");
+    arena.check_heaps();
+    let (mine, other) = (domain(&module, &arena), domain(&module, &arena));
+    let hosts = arena.alloc(64).expect("an object");
+    let allocate = |domain: &Domain| call(domain, "ask", &[heap::ALLOCATE, 64, 0]).expect("an address");
+    let theirs = allocate(&other);
+    call(&other, "poke", &[theirs, 7]).expect("its own");
+    // What is another's is neither freed, moved, measured nor written, whatever the upper half says.
+    for at in [
+        hosts,
+        theirs,
+        theirs + 64,
+        theirs - 16,
+        0,
+        u64::MAX,
+        theirs | 1 << 63,
+    ] {
+        for number in [heap::FREE, heap::RESIZE, heap::LENGTH] {
+            let kind = fault(&mine, "ask", &[number, at, 1 << 40]);
+            assert!(matches!(kind, FaultKind::Host(_)), "{kind:?}");
+        }
+        for number in [heap::WRITTEN, heap::COPIED] {
+            assert_eq!(
+                call(&mine, "ask", &[number, at, u64::MAX, u64::MAX]).expect("nothing"),
+                0
+            );
+        }
+        assert!(denied(&fault(&mine, "peek", &[at])) || at.wrapping_add(1) < 2);
+    }
+    assert_eq!(
+        (mine.word_rights(hosts), mine.word_rights(theirs)),
+        (Rights::None, Rights::None)
+    );
+    assert_eq!(call(&other, "peek", &[theirs]).expect("still its own"), 7);
+    // Its own: what was said to be written is, no further than the block goes, and not behind its end.
+    let own = allocate(&mine);
+    call(&mine, "ask", &[heap::WRITTEN, own, u64::MAX]).expect("nothing");
+    call(&mine, "poke", &[own + 60, 1]).expect("its own");
+    assert!(denied(&fault(&mine, "poke", &[own + 64, 1])));
+    let own = allocate(&mine);
+    call(&mine, "ask", &[heap::FREE, own]).expect("freed");
+    for name in ["peek", "poke"] {
+        assert!(denied(&fault(&mine, name, &[own, 1])));
+        let own = allocate(&mine);
+        call(&mine, "ask", &[heap::FREE, own]).expect("freed");
+        call(&mine, "ask", &[heap::WRITTEN, own, 64]).expect("nothing");
+        assert!(denied(&fault(&mine, name, &[own, 1])));
+    }
+    // Nothing of any length is too much for the host.
+    for len in [1 << 20, (1 << 20) + 1, 1 << 32, u64::MAX] {
+        let answer = call(&mine, "ask", &[heap::ALLOCATE, len, 1]).expect("an answer");
+        assert!(
+            arena.range().contains(&answer) || answer as i64 == -i64::from(libc::ENOMEM),
+            "{answer:#x}"
+        );
+    }
+    // Numbers next to these are the policy's.
+    for number in [heap::ALLOCATE - 1, heap::END] {
+        assert_eq!(
+            call(&mine, "ask", &[number, 64, 0]).expect("an answer") as i64,
+            -i64::from(libc::ENOSYS)
+        );
+    }
+}
+
+#[test]
+fn rights_that_are_taken_in_the_middle_of_a_storm_are_gone() {
+    let made = hostile();
+    let module = module(&made.builder).expect("accepted");
+    let arena = Arena::new(1 << 16).expect("an arena");
+    let domain = domain(&module, &arena);
+    for round in 0..20 {
+        let object = arena.alloc(64).expect("an object");
+        domain.give_words(object, 4, Rights::Write).expect("a word");
+        let (begun, ended) = (Barrier::new(2), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                begun.wait();
+                let end = call(&domain, "storm", &[object, u64::from(u32::MAX)]);
+                assert!(matches!(end, Err(CallError::Fault(f)) if denied(&f.kind)));
+                ended.store(true, Ordering::Release);
+            });
+            begun.wait();
+            while word(object) != u32::MAX {
+                std::hint::spin_loop();
+            }
+            // One that did not answer in time has its one access; else none comes behind this.
+            let sure = match round % 2 {
+                0 => arena.revoke(Party::Host, object, 4),
+                _ => arena.free(Party::Host, object),
+            };
+            // SAFETY: the word, which no domain has rights to, and which no object has yet.
+            unsafe { (object as *mut u32).write_volatile(3) };
+            while !ended.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            match sure {
+                Ok(()) => assert_eq!(word(object), 3),
+                Err(e) => assert!(matches!(e, WordsError::Inside), "{e}"),
+            }
+        });
+        domain.reset().expect("reset");
+    }
+}
+
+#[test]
+fn neither_groups_nor_arenas_are_taken_for_others() {
+    let made = hostile();
+    let module = module(&made.builder).expect("accepted");
+    let (arena, other) = (
+        Arena::new(1 << 16).expect("an arena"),
+        Arena::new(1 << 16).expect("another"),
+    );
+    let (domain, stranger) = (domain(&module, &arena), domain(&module, &other));
+    let object = arena.alloc(64).expect("an object");
+    // A number of the other arena means nobody here: there is no second domain.
+    let (_, first) = domain.arena().expect("its arena");
+    let nobody = ringfence_runtime::DomainId(first.0 + 1);
+    let given = arena.give(Party::Host, Grantee::Domain(nobody), object, 4, Rights::Read);
+    assert!(matches!(given, Err(WordsError::NoArena)));
+    assert!(stranger.give_words(object, 4, Rights::Read).is_err());
+    assert!(denied(&fault(&stranger, "peek", &[object])));
+    // Groups that contain each other, by way of a third.
+    let groups = [0, 1, 2].map(|_| arena.add_group(Party::Domain(first), true).expect("a group"));
+    for (inner, outer) in [(0, 1), (1, 2)] {
+        arena
+            .admit_group(Party::Domain(first), groups[inner], groups[outer])
+            .expect("no circle");
+    }
+    let circle = arena.admit_group(Party::Domain(first), groups[2], groups[0]);
+    assert!(matches!(circle, Err(WordsError::Circle { .. })));
+    // What is not one's own is neither given, taken nor freed.
+    let me = Party::Domain(first);
+    let given = arena.give(me, Grantee::Group(groups[0]), object, 4, Rights::Read);
+    assert!(matches!(given, Err(WordsError::NotOwner { .. })));
+    assert!(matches!(
+        arena.revoke(me, object, 4),
+        Err(WordsError::NotOwner { .. })
+    ));
+    assert!(matches!(arena.free(me, object), Err(WordsError::NotOwner { .. })));
+    assert!(denied(&fault(&domain, "peek", &[object])));
+}
