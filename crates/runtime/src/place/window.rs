@@ -497,6 +497,7 @@ mod tests {
                 },
                 2,
                 &many[..1],
+                false,
             )
             .expect("window");
             assert_eq!(page(&next)[..8], next.base().to_le_bytes());
