@@ -34,8 +34,6 @@ fn hostile() -> Hostile {
     let mut code = Code::default();
     let mut exports = Vec::new();
     let mut export = |name: &str, at: u32| exports.push((name.to_string(), at));
-    // Reports read the code in front of an access.
-    code.put(&[0xCC; 128]);
     let peek = code.function();
     export("peek", peek);
     tested(&mut code, READ, &LOAD);

@@ -1,9 +1,9 @@
 //! What a fault in the words mode was about: which access was denied.
 
 use crate::domain::{DomainRef, Inner};
-use crate::lanes::tested::{self, BEFORE};
+use crate::lanes::tested;
 use ringfence_core::{Access, FaultKind};
-use ringfence_isa::words::{self, TABLE, TEST_LEN};
+use ringfence_isa::words::{self, TABLE};
 
 /// The access that was denied, if that is why an instruction at `rip` failed to access `address`. Signal handlers' landings call it: it
 /// allocates nothing. Nothing relies on what it tells.
@@ -33,10 +33,8 @@ pub(crate) fn denied(
         // An ordinary operand: library code, or a string instruction.
         return Some(told(offset, read_or_write(write), 0));
     }
-    let mut code = [0; BEFORE + TEST_LEN];
-    let at = rip.checked_sub(BEFORE as u64)?;
-    DomainRef::of(domain).read(at, &mut code).ok()?;
-    let (before, here) = code.split_at(BEFORE);
+    let code = tested::Code::around(rip, |at, to| DomainRef::of(domain).read(at, to).is_ok())?;
+    let (before, here) = code.parts();
     let found = tested::access(before, here)?;
     let access = read_or_write(found.write);
     let len = found.len;

@@ -5,8 +5,8 @@
 //! verifier has relied on no more than that.
 
 use crate::lanes::lane::Lane;
-use crate::lanes::tested::{self, BEFORE};
-use ringfence_isa::words::{self, TEST_LEN};
+use crate::lanes::tested;
+use ringfence_isa::words;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
@@ -107,12 +107,9 @@ pub(crate) fn goes_on(lane: &Lane, registers: &[u64; 16], rip: u64, address: u64
     if notes.base.load(Ordering::Acquire) != lane.base || registers[11] != 0 {
         return None;
     }
-    let mut code = [0; BEFORE + TEST_LEN];
     // By the kernel: the handler blocks faults.
-    if !tested::read(rip.checked_sub(BEFORE as u64)?, &mut code) {
-        return None;
-    }
-    let (before, here) = code.split_at(BEFORE);
+    let code = tested::Code::around(rip, tested::read)?;
+    let (before, here) = code.parts();
     let found = tested::access(before, here)?;
     // At the access itself; or at a second test, which finds nothing where the first one has sent it.
     let denied = address == lane.base + u64::from(words::DENIED);

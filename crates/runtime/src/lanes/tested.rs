@@ -1,12 +1,36 @@
 //! The instructions by which code of the words mode reaches an arena, as they stand in front of an access: which it was.
 
+use crate::os::sys::PAGE;
 use ringfence_isa::words::{self, CMOV, TEST, TEST_LEN};
 
 /// A test and its move.
 const STEP: usize = TEST_LEN + CMOV.len();
 
 /// What is to be read of the code in front of an instruction.
-pub(crate) const BEFORE: usize = 2 * STEP + 32;
+const BEFORE: usize = 2 * STEP + 32;
+
+/// The code around an instruction, as far as it is there: what precedes it, and as much of it as a test has.
+pub(crate) struct Code([u8; BEFORE + TEST_LEN]);
+
+impl Code {
+    /// Reads it by what tells whether all that was asked for could be read. Text begins and ends with a page.
+    pub(crate) fn around(rip: u64, read: impl Fn(u64, &mut [u8]) -> bool) -> Option<Code> {
+        let mut code = [0; BEFORE + TEST_LEN];
+        let (from, to) = (rip.checked_sub(BEFORE as u64)?, rip.checked_add(TEST_LEN as u64)?);
+        let page = rip - rip % PAGE as u64;
+        let (first, last) = (page.max(from), to.min(page + PAGE as u64));
+        let there = [(from, to), (first, to), (from, last), (first, last)];
+        there.into_iter().find_map(|(start, end)| {
+            let part = &mut code[(start - from) as usize..(end - from) as usize];
+            read(start, part).then_some(Code(code))
+        })
+    }
+
+    /// What precedes the instruction; and its own first bytes.
+    pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
+        self.0.split_at(BEFORE)
+    }
+}
 
 /// An access, by its tests.
 pub(crate) struct Tested {
@@ -127,4 +151,41 @@ pub(crate) fn read(at: u64, to: &mut [u8]) -> bool {
         )
     };
     read == to.len() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::sys;
+
+    #[test]
+    fn code_is_read_as_far_as_it_is_there() {
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let len = 3 * PAGE as u64;
+        // SAFETY: fresh pages, of which the middle one is accessible.
+        let text = unsafe {
+            let at = sys::map_anonymous(0, len, rw, false).expect("memory");
+            for page in [at, at + 2 * PAGE as u64] {
+                sys::protect(page, PAGE as u64, libc::PROT_NONE).expect("rights");
+            }
+            ((at + PAGE as u64) as *mut u8).write_bytes(0x90, PAGE);
+            at + PAGE as u64
+        };
+        for (at, before, here) in [
+            (0, 0, TEST_LEN),
+            (1, 1, TEST_LEN),
+            (BEFORE, BEFORE, TEST_LEN),
+            (PAGE - 3, BEFORE, 3),
+        ] {
+            let code = Code::around(text + at as u64, read).expect("text");
+            let (front, own) = code.parts();
+            let count = |bytes: &[u8]| bytes.iter().filter(|&&b| b == 0x90).count();
+            assert_eq!((count(front), count(own)), (before, here), "{at}");
+            assert!(front[BEFORE - before..].iter().all(|&b| b == 0x90));
+        }
+        assert!(Code::around(text - 1, read).is_none());
+        assert!(Code::around(5, read).is_none());
+        // SAFETY: our own pages.
+        unsafe { libc::munmap((text - PAGE as u64) as *mut _, len as usize) };
+    }
 }
