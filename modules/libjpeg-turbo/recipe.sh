@@ -12,6 +12,7 @@ library=("${bits12[@]}" jaricom.c jcapimin.c jcarith.c jchuff.c jcicc.c jcinit.c
 	jcparam.c jcphuff.c jctrans.c jdapimin.c jdarith.c jdatadst.c jdatasrc.c jdhuff.c jdicc.c jdinput.c jdlhuff.c jdmarker.c
 	jdmaster.c jdphuff.c jdtrans.c jerror.c jfdctflt.c jmemmgr.c jmemnobs.c jpeg_nbits.c
 	"${bits12[@]/#/$gen/12-}" "${bits16[@]/#/$gen/16-}")
+wasm_library=("${library[@]}") wasm_cflags=("-iquote$gen/wasm" -DNO_GETENV) # no assembly, its own sizes of types, no environment
 if command -v nasm >/dev/null; then
 	simd=simd vectors=()
 	for file in "$src"/../simd/x86_64/*.asm; do
@@ -28,7 +29,7 @@ program_check=(@check.c)
 prepare() { # what its CMake writes on this machine
 	local file with=
 	[ $simd = c ] || with='s/#cmakedefine WITH_SIMD/#define WITH_SIMD/'
-	[ ! -e "$gen/$simd" ] || [ "$here/$recipe/gas.py" -nt "$gen/$simd" ] || return 0
+	[ ! -e "$gen/$simd" ] || [ ! -e "$gen/wasm" ] || [ "$here/$recipe/gas.py" -nt "$gen/$simd" ] || return 0
 	if [ ! -e "$gen/$simd" ]; then # the first time, or nasm came or went
 		rm -rf "$gen" "$out/$recipe/native" "$out/$recipe/fenced"
 		mkdir -p "$gen"
@@ -56,6 +57,9 @@ prepare() { # what its CMake writes on this machine
 			"$here/$recipe/gas.py" --fenced "$gen/$file.o" >"$gen/fenced-$file.s"
 		done
 	fi
+	mkdir -p "$gen/wasm"
+	sed '/WITH_SIMD/d' "$gen/jconfig.h" >"$gen/wasm/jconfig.h"
+	sed '/WITH_SIMD/d; s/SIZEOF_SIZE_T .*/SIZEOF_SIZE_T 4/' "$gen/jconfigint.h" >"$gen/wasm/jconfigint.h"
 	: >"$gen/$simd"
 }
 check() {
