@@ -120,7 +120,7 @@ test-transcode: build ## The tests of the image server, over its sockets and in 
 	@apps/transcode/test/run.sh
 
 .PHONY: bench-transcode
-bench-transcode: build ## What a picture costs: fenced beside plain and beside a process, and with damaged ones among them (BENCH="--quick")
+bench-transcode: build ## What a picture costs: fenced beside plain, a process and Wasmtime, and with damaged ones among them (BENCH="--quick")
 	@scripts/setup.sh transcode
 	@apps/transcode/bench.py $(BENCH)
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What a picture costs: fenced, plain, in a process of its own; small and large pictures; and what damaged ones cost the good ones.
+"""What a picture costs: fenced, plain, in a process of its own, in Wasmtime; small and large pictures; and what damaged ones cost the good ones.
 
   bench.py [--quick] [--only PART,PART] [--json FILE] [--charts FILE] [--page]
 
 Parts are transcode, sizes, damaged. Starts servers of its own; wrk loads one at a time, in rounds that go through all of them. Figures are
-medians of the rounds. --page writes the tables into docs/transcode.md.
+medians of the rounds. --page writes the tables into docs/transcode.md. Wasmtime is left out, and that is said, where its toolchain is not
+there (scripts/setup.sh bench).
 """
 
 import argparse
@@ -16,6 +17,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -24,22 +26,28 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / "build/transcode"
 RELEASE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 CONNECTIONS = 4
+PARTS = ("transcode", "sizes", "damaged")
+NO_TOOLCHAIN = 3  # the status of wasmtime/build.sh, which has said what is missing
 SIZES = {"9 KB": (60, 50), "99 KB": (200, 165), "270 KB": (300, 300), "3.3 MB": (1250, 880)}
+SERVER = RELEASE / "ringfence-transcode"
+WASMTIME = RELEASE.parent / "bench-wasmtime/release/ringfence-transcode-wasmtime"
 WAYS = {
-    "fenced": ("window", "pictures.rf", {}),
-    "plain": ("none", "pictures.so", {}),
-    "plain, JPEG in C": ("none", "pictures.so", {"JSIMD_FORCENONE": "1"}),
-    "process": ("process", "pictures.rf", {}),
+    "fenced": (SERVER, "window", "pictures.rf", {}),
+    "plain": (SERVER, "none", "pictures.so", {}),
+    "plain, JPEG in C": (SERVER, "none", "pictures.so", {"JSIMD_FORCENONE": "1"}),
+    "process": (SERVER, "process", "pictures.rf", {}),
+    # It has a back end of its own; the clients' runtimes, which get no text, are what they are elsewhere.
+    "Wasmtime": (WASMTIME, "window", "pictures.wasm", {}),
 }
 
 
 class Server:
     """A server of its own, and what it uses."""
 
-    def __init__(self, directory, backend, module, environment):
+    def __init__(self, directory, program, backend, module, environment, *more):
         self.process = subprocess.Popen(
-            [RELEASE / "ringfence-transcode", "--listen", "127.0.0.1:0", "--pictures", directory, "--processors", "2",
-             "--backend", backend, "--module", OUT / module],
+            [program, "--listen", "127.0.0.1:0", "--pictures", directory, "--processors", "2",
+             "--backend", backend, "--module", OUT / module, *more],
             stdout=subprocess.PIPE, text=True, env={**os.environ, **environment, "RINGFENCE_WORKER": str(RELEASE / "ringfence-worker")})
         line = self.process.stdout.readline()
         if not line:
@@ -107,6 +115,16 @@ def interleaved(cases, rounds, seconds):
     return {what: middle(all) for what, all in found.items()}
 
 
+def shown(ways):
+    """Which ways are compared by sizes and with damaged pictures."""
+    return [way for way in ("plain", "fenced", "process", "Wasmtime") if way in ways]
+
+
+def ways_of(found):
+    """Those that the sizes have."""
+    return ["no transcoding"] + shown({name.partition(", ")[2] for name in found})
+
+
 def transcode(servers, rounds, seconds):
     """The picture of 2000 x 1333, 500 wide, grey; and without a function."""
     cases = {"no transcoding": (servers["fenced"], "/pictures/large.jpg")}
@@ -122,7 +140,7 @@ def sizes(servers, rounds, seconds):
     for size in SIZES:
         name = size.replace(" ", "")
         cases[f"{size}, no transcoding"] = (servers["fenced"], f"/pictures/{name}.ppm")
-        for way in ("plain", "fenced", "process"):
+        for way in shown(servers):
             cases[f"{size}, {way}"] = (servers[way], f"/pictures/{name}.ppm?through=grey")
     return interleaved(cases, rounds, seconds)
 
@@ -131,11 +149,11 @@ def damaged(servers, rounds, seconds, bad):
     """Good requests while damaged pictures come, one for each hundred and each ten good ones."""
     path = "/pictures/large.jpg?width=500&through=grey"
     found = {}
-    for way in ("plain", "fenced", "process"):
+    for way in shown(servers):
         for share in (0, 1, 10):
             found[way, share] = []
     for _ in range(rounds):
-        for way in ("plain", "fenced", "process"):
+        for way in shown(servers):
             server = servers[way]
             rate = None
             for share in (0, 1, 10):
@@ -189,7 +207,7 @@ def tables(results):
     if "sizes" in results:
         found = results["sizes"]
         lines += ["PPM pictures in 24-bit colour become grey; requests a second, and processor time of one in µs:", ""]
-        ways = ["no transcoding", "plain", "fenced", "process"]
+        ways = ways_of(found)
         rows = [[size] + [f"{found[f'{size}, {way}']['rate']:.0f} ({1e3 * found[f'{size}, {way}']['cpu']:.0f})" for way in ways]
                 for size in SIZES]
         lines += table(["size", *ways], rows) + [""]
@@ -198,12 +216,15 @@ def tables(results):
         lines += ["Damaged pictures among the good ones of the first table; the figures are those of the good ones:", ""]
         rows = [[what, f"{r['bad']:.1f} %", f"{r['rate']:.0f}", f"{r['p50']:.1f}", f"{r['p99']:.1f}"] for what, r in found.items()]
         lines += table(["way, damaged pictures", "of the good ones", "good requests/s", "median, ms", "99th percentile, ms"], rows) + [""]
+    without = [part for part in PARTS if not any("Wasmtime" in what for what in results.get(part, ["Wasmtime"]))]
+    if without:
+        lines += [f"Wasmtime was left out of {', '.join(without)}: not measured yet, or its toolchain was not there.", ""]
     return lines
 
 
 def charts(found):
     """The pictures' sizes for docs/functions-figures.md, as `bench charts` reads them."""
-    ways = ["no transcoding", "plain", "fenced", "process"]
+    ways = ways_of(found)
     bytes_of = {size: 3 * width * height for size, (width, height) in SIZES.items()}
 
     def chart(name, title, y, value):
@@ -223,7 +244,7 @@ def charts(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one short round")
-    parser.add_argument("--only", default="transcode,sizes,damaged", help="parts, with commas between")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
     parser.add_argument("--json", type=pathlib.Path, default=ROOT / "build/bench/transcode.json")
     parser.add_argument("--charts", type=pathlib.Path, help="leave the sizes there, for `bench charts`")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/transcode.md")
@@ -237,24 +258,32 @@ def main():
     if not options.built:
         subprocess.run([ROOT / "apps/transcode/build.sh"], check=True)
         subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "ringfence-transcode", "-p", "ringfence-process"], cwd=ROOT, check=True)
+        status = subprocess.run([ROOT / "apps/transcode/wasmtime/build.sh"]).returncode
+        if status not in (0, NO_TOOLCHAIN):
+            raise SystemExit("bench: the build for Wasmtime failed")
+        if status == NO_TOOLCHAIN:
+            WASMTIME.unlink(missing_ok=True)
+    ways = dict(WAYS)
+    if not WASMTIME.exists():
+        print("bench: Wasmtime is left out", file=sys.stderr)
+        del ways["Wasmtime"]
     parts = options.only.split(",")
     results = json.loads(options.json.read_text())["results"] if options.json.exists() else {}
     with tempfile.TemporaryDirectory() as directory:
         servers = {}
         try:
-            for way, (backend, module, environment) in WAYS.items():
-                servers[way] = Server(directory, backend, module, environment)
+            for way, what in ways.items():
+                servers[way] = Server(directory, *what)
             make(pathlib.Path(directory), servers["plain"])
+            broken = damages(pathlib.Path(directory))
+            agree(servers, broken)
+            limited(directory, ways, broken)
             if "transcode" in parts:
                 results["transcode"] = transcode(servers, rounds, seconds)
             if "sizes" in parts:
                 results["sizes"] = sizes(servers, rounds, seconds)
             if "damaged" in parts:
-                large = (pathlib.Path(directory) / "large.jpg").read_bytes()
-                bent = bytearray(large)
-                bent[len(large) // 3:len(large) // 3 + 40] = b"\xff\xd9" * 20
-                bomb = b"P6 60000 60000 255\n" + bytes(1000)
-                results["damaged"] = damaged(servers, rounds, seconds, [large[: len(large) // 2], bytes(bent), bomb])
+                results["damaged"] = damaged(servers, rounds, seconds, broken)
         finally:
             for server in servers.values():
                 server.stop()
@@ -272,6 +301,55 @@ def main():
         begin, end = "<!-- bench.py writes what follows -->\n", "<!-- to here -->"
         before, _, rest = page.read_text().partition(begin)
         page.write_text(before + begin + "\n" + text + "\n" + end + rest.partition(end)[2])
+
+
+def damages(directory):
+    """Damaged pictures: half of one, one bent in the middle, a bomb."""
+    large = (directory / "large.jpg").read_bytes()
+    bent = bytearray(large)
+    bent[len(large) // 3:len(large) // 3 + 40] = b"\xff\xd9" * 20
+    return [large[: len(large) // 2], bytes(bent), b"P6 60000 60000 255\n" + bytes(1000)]
+
+
+def agree(servers, broken):
+    """Ends the comparison unless all ways answer alike: with the same pictures, and with the same refusals."""
+    asked = [("GET", f"/pictures/large.jpg?width=500{more}", None) for more in ("", "&through=grey", "&through=grey&format=png")]
+    asked += [("GET", f"/pictures/{size.replace(' ', '')}.ppm?through={through}", None)
+              for size in SIZES for through in ("grey", "crop(5,5,40,30)", "scale(33,20)", "quantise(4)")]
+    asked += [("GET", "/pictures/base.png?width=300&format=webp", None)]
+    asked += [("POST", "/pictures?width=500&through=grey", body) for body in broken]
+    asked += [("GET", "/pictures/9KB.ppm?through=scale(0,5)", None), ("GET", "/pictures/9KB.ppm?through=nothing", None)]
+    for method, path, body in asked:
+        wanted = servers["plain"].ask(method, path, body)
+        for way, server in servers.items():
+            got = server.ask(method, path, body)
+            if got[0] != wanted[0] or (got[0] == 200 and got[1] != wanted[1]):
+                told = [f"{status} {len(what)} bytes" if status == 200 else f"{status} {what[:200]!r}" for status, what in (got, wanted)]
+                raise SystemExit(f"bench: {method} {path}: {way} answers {told[0]}, plain {told[1]}")
+
+
+def limited(directory, ways, broken):
+    """Ends the comparison unless each fence, Wasmtime's too, holds memory and time, and has its instances back after failures."""
+    for way in shown(ways):
+        if way == "plain":
+            continue  # it has no limits
+        for limit, wanted in (("--memory-limit=8M", 413), ("--time-limit=1ms", 504)):
+            server = Server(directory, *ways[way], limit)
+            try:
+                for _ in range(10):
+                    status, told = server.ask("GET", "/pictures/base.png?width=1900&format=webp")
+                    if status != wanted:
+                        raise SystemExit(f"bench: {way} {limit}: {status}, not {wanted}: {told[:200]!r}")
+            finally:
+                server.stop()
+        server = Server(directory, *ways[way], "--requests=4")
+        try:
+            refused = {server.ask("POST", "/pictures?through=grey", broken[n % len(broken)])[0] for n in range(24)}
+            status, _ = server.ask("GET", "/pictures/9KB.ppm?through=grey")
+            if not refused <= {413, 422} or status != 200:
+                raise SystemExit(f"bench: {way}: {refused} for damaged pictures, and then {status} for a good one")
+        finally:
+            server.stop()
 
 
 def make(directory, server):
