@@ -148,7 +148,8 @@ impl Arena {
     /// Takes a place back. All domains lose their rights to it first.
     ///
     /// # Errors
-    /// [`WordsError::NoObject`]: none begins there. [`WordsError::InUse`] while calls by a policy have rights to it.
+    /// [`WordsError::NoObject`]: none begins there, or a block of a [checked heap](Self::check_heaps), which its module frees.
+    /// [`WordsError::InUse`] while calls by a policy have rights to it.
     /// [`WordsError::Inside`]: it is gone, but its place stays empty until the thread that did not answer has come out.
     pub fn free(&self, address: u64) -> Result<(), WordsError> {
         self.0.free(Party::Host, address)

@@ -68,8 +68,9 @@ rf_status rf_arena_check_heaps(rf_arena *arena);
 void *rf_arena_alloc(rf_arena *arena, rf_domain *owner, size_t length) RF_WARN_UNUSED;
 
 /* Takes the object back that begins at `object`; all domains lose their rights to it first. NULL is fine.
- * Errors: RF_ERROR_FREE: none begins there; RF_ERROR_RIGHTS; RF_ERROR_BUSY: calls by a policy have rights to it,
- * and nothing has changed, or a thread did not answer, and the place stays empty until it has. */
+ * Errors: RF_ERROR_FREE: none begins there, or a block of a checked heap, which its module frees; RF_ERROR_RIGHTS;
+ * RF_ERROR_BUSY: calls by a policy have rights to it, and nothing has changed, or a thread did not answer, and the
+ * place stays empty until it has. */
 rf_status rf_arena_free(rf_arena *arena, rf_domain *actor, void *object);
 
 /* Sets what `domain` may do with `length` bytes at `address`: whole words of one object. What was given of them
@@ -147,8 +148,10 @@ size_t rf_arena_learner_policy(rf_arena_learner *learner, char *to, size_t capac
 
 /* Calls a function as rf_domain_call does, with the rights that the policy says, which are gone when it has
  * returned or failed. What a parameter that it calls `copied` points to may be anywhere, on the stack for one: it is
- * copied into the arena for the call, and back when it has returned, if the function may write it. Errors: those of rf_domain_call; RF_ERROR_TEXT: the policy does not tell what it may touch
- * with these arguments; RF_ERROR_RANGE: a pointer leads to no object of the arena. Nothing was called then. */
+ * copied into the arena for the call, and back when it has returned, if the function may write it. So it is the host's
+ * own pointer to as many bytes, never one that a module gave. Errors: those of rf_domain_call; RF_ERROR_TEXT: the policy
+ * does not tell what it may touch with these arguments; RF_ERROR_RANGE: a pointer leads to no object of the arena.
+ * Nothing was called then. */
 rf_status rf_arena_policy_call(rf_arena_policy *policy, rf_domain *domain, const char *name,
                                const rf_value *arguments, size_t count, rf_value *result);
 

@@ -277,6 +277,46 @@ fn an_allocators_calls_give_no_rights_to_what_is_others() {
     }
 }
 
+/// A heap that is checked, of a module that asks for what it likes.
+fn checked(len: u64, tables: u64) -> (Arena, Domain) {
+    let module = module(&hostile().builder).expect("accepted");
+    let arena = Arena::limited(len, tables).expect("an arena");
+    arena.check_heaps();
+    let domain = domain(&module, &arena);
+    (arena, domain)
+}
+
+const NO_MEMORY: u64 = -(libc::ENOMEM as i64) as u64;
+
+#[test]
+fn a_block_that_could_not_be_made_leaves_no_rights() {
+    // Tables for half of it.
+    let (arena, mine) = checked(1 << 20, 1 << 19);
+    let allocate = || call(&mine, "ask", &[heap::ALLOCATE, 4000, 0]).expect("an answer");
+    let made = (0..1 << 10).take_while(|_| allocate() != NO_MEMORY).count();
+    assert!((100..200).contains(&made), "{made}");
+    // The place that there was no table for is the host's next.
+    let hosts = arena.alloc(64).expect("an object");
+    assert!(denied(&fault(&mine, "poke", &[hosts, 1])));
+    assert_eq!((word(hosts), mine.word_rights(hosts)), (0, Rights::None));
+}
+
+#[test]
+fn a_block_is_freed_by_its_heap_only() {
+    let (arena, mine) = checked(1 << 20, 1 << 24);
+    let (_, id) = mine.arena().expect("its arena");
+    let block = call(&mine, "ask", &[heap::ALLOCATE, 64, 0]).expect("an address");
+    let freed = [Party::Host, Party::Domain(id)].map(|actor| arena.free(actor, block));
+    let hosts = arena.alloc(64).expect("an object");
+    // SAFETY: a word of an object of ours.
+    unsafe { (hosts as *mut u32).write_volatile(5) };
+    assert!(denied(&fault(&mine, "poke", &[hosts, 1])));
+    assert_eq!((word(hosts), mine.word_rights(hosts)), (5, Rights::None));
+    for freed in freed {
+        assert!(matches!(freed, Err(WordsError::NoObject { .. })), "{freed:?}");
+    }
+}
+
 #[test]
 fn rights_that_are_taken_in_the_middle_of_a_storm_are_gone() {
     let made = hostile();

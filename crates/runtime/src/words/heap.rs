@@ -5,11 +5,10 @@
 //! places of freed objects stay empty for a while, so that a use after free is one.
 
 use super::table::WORD;
-use super::{Attached, place};
+use super::{Attached, BLOCK, place};
 use crate::os::lock::{Lock, Rank};
 use ringfence_core::{Party, WordsError};
 use ringfence_isa::words::heap;
-use ringfence_words::TypeId;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -189,14 +188,9 @@ impl Attached {
         if len > LONGEST || (state.blocks.len() as u64).saturating_mul(RECORD) > self.arena.0.limit {
             return NO_MEMORY;
         }
-        let place = |words: Range<u32>| {
-            if fresh {
-                self.table.begin(words);
-            }
-        };
         let alloc = || {
             self.arena
-                .alloc_with(Party::Domain(self.id), len, TypeId(0), place)
+                .alloc_with(Party::Domain(self.id), len, BLOCK, fresh.then_some(self))
         };
         let address = match alloc() {
             Ok(address) => address,
@@ -224,12 +218,12 @@ impl Attached {
         // First, so that no write gives a right to what is gone.
         self.table.forget(words.clone());
         let address = self.arena.0.host + u64::from(at * WORD);
-        let retired = match self.arena.retire(Party::Domain(self.id), address) {
+        let retired = match self.arena.retire(Party::Domain(self.id), address, true) {
             // A call by a policy, of another domain, has rights to it: they go, too.
             Err(WordsError::InUse { .. }) => {
                 let len = u64::from((words.end - words.start) * WORD);
                 let _ = self.arena.revoke(Party::Domain(self.id), address, len);
-                self.arena.retire(Party::Domain(self.id), address)
+                self.arena.retire(Party::Domain(self.id), address, true)
             }
             other => other,
         };

@@ -24,7 +24,7 @@ use ringfence_core::error::HostError;
 use ringfence_core::{DomainId, Grantee, GroupId, Party, Rights, WordsError};
 use ringfence_isa::{window, words};
 use ringfence_words::policy::Structure;
-use ringfence_words::{Call, Error, Object, Supervisor, TypeId, Types};
+use ringfence_words::{Call, Error, Object, Sink, Supervisor, TypeId, Types};
 pub use rows::{ArenaRow, WordsGroupRow, WordsOf, arenas};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -39,6 +39,10 @@ const GRAIN: u32 = 16;
 
 /// So many bytes at least behind each object are nobody's: no rights lead from one into the next.
 const GUARD: u32 = WORD;
+
+/// What blocks of checked heaps are. No type has the number, and nobody but the heap makes or ends such an object: what it knows of its
+/// blocks is true. A domain's end ends them with its table.
+const BLOCK: TypeId = TypeId(u32::MAX);
 
 /// What an arena's tables and the supervisor's may take, in bytes for one of the arena's.
 const TABLES_PER_BYTE: u64 = 16;
@@ -162,16 +166,17 @@ impl Arena {
     /// # Errors
     /// [`WordsError::Full`], [`WordsError::Length`], [`WordsError::Tables`].
     pub fn alloc_for(&self, owner: Party, len: u64, kind: TypeId) -> Result<u64, WordsError> {
-        self.alloc_with(owner, len, kind, |_| {})
+        let kind = if kind == BLOCK { TypeId(0) } else { kind };
+        self.alloc_with(owner, len, kind, None)
     }
 
-    /// The same, where somebody is told of its words before anybody gets rights to them.
+    /// The same; `fresh`: for this domain, to which its words are fresh.
     fn alloc_with(
         &self,
         owner: Party,
         len: u64,
         kind: TypeId,
-        before: impl FnOnce(Range<u32>),
+        fresh: Option<&Attached>,
     ) -> Result<u64, WordsError> {
         let most = u64::from(self.0.len - GUARD);
         let size = len.max(1).checked_next_multiple_of(WORD.into());
@@ -190,12 +195,28 @@ impl Arena {
         // SAFETY: in the arena, and nobody else's yet: no domain has rights to what was free.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, size as usize) };
         let words = at / WORD..(at + size) / WORD;
-        before(words.clone());
-        if let Err(e) = state.words.allocate(owner, words, kind) {
-            state.free.give(at, wanted);
-            return Err(self.told(e));
+        if let Some(of) = fresh {
+            // A write to what is fresh changes the table, from the next moment on: its memory comes first.
+            if let Err(why) = state.words.sink_mut().room(of.id, &words) {
+                state.free.give(at, wanted);
+                return Err(self.told(Error::Table { domain: of.id, why }));
+            }
+            of.table.begin(words.clone());
         }
-        Ok(address)
+        let made = state.words.allocate(owner, words.clone(), kind);
+        if made.is_err() {
+            if let Some(of) = fresh {
+                // Another thread of the domain may have written there meanwhile, and got the right to.
+                of.table.forget(words.clone());
+                state.words.sink_mut().lower(of.id, words, Rights::None);
+            }
+            let lowered = state.words.sink_mut().take_lowered();
+            match lowered.is_empty() || settle(&lowered) {
+                true => state.free.give(at, wanted),
+                false => state.limbo.push((at..at + wanted, lowered)),
+            }
+        }
+        made.map(|()| address).map_err(|e| self.told(e))
     }
 
     /// The number of a type, for reports: `struct request`, say, with its layout.
@@ -215,10 +236,10 @@ impl Arena {
     /// Takes the object at `address` back. All domains lose their rights to it first.
     ///
     /// # Errors
-    /// [`WordsError::NoObject`]: none begins there. [`WordsError::NotOwner`]; [`WordsError::InUse`] while calls have rights to it.
+    /// [`WordsError::NoObject`]: none begins there, or a block of a checked heap, which its module frees. [`WordsError::NotOwner`]; [`WordsError::InUse`] while calls have rights to it.
     /// [`WordsError::Inside`]: it is gone, and its place is used again when that thread has come out.
     pub fn free(&self, actor: Party, address: u64) -> Result<(), WordsError> {
-        self.retire(actor, address).map(|place| self.reuse(place))
+        self.retire(actor, address, false).map(|place| self.reuse(place))
     }
 
     /// The place of what was retired may have another object.
@@ -230,15 +251,15 @@ impl Arena {
             .give(place.start, place.end - place.start);
     }
 
-    /// As [`free`](Self::free), and the place stays empty until it is [given back](Self::reuse).
-    fn retire(&self, actor: Party, address: u64) -> Result<Range<u32>, WordsError> {
+    /// As [`free`](Self::free), and the place stays empty until it is [given back](Self::reuse); `block`: a heap's block, and nothing else.
+    fn retire(&self, actor: Party, address: u64, block: bool) -> Result<Range<u32>, WordsError> {
         let mut state = self.0.state.lock();
         let at = self.offset(address).filter(|at| at.is_multiple_of(GRAIN));
         let beginning = |at: u32| {
             let object = state.words.object(at / WORD)?;
             (object.words.start == at / WORD).then_some(object)
         };
-        let object = at.and_then(beginning);
+        let object = at.and_then(beginning).filter(|o| (o.kind == BLOCK) == block);
         let object = object.ok_or(WordsError::NoObject { address })?;
         let freed = state.words.free(actor, object.words.start);
         freed.map_err(|e| self.told(e))?;

@@ -53,19 +53,8 @@ impl Tables {
         }
     }
 
-    /// Bytes that tables have.
-    pub(crate) fn used(&self) -> u64 {
-        self.used
-    }
-
-    /// Windows whose domains have lost rights, once.
-    pub(crate) fn take_lowered(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.lowered)
-    }
-}
-
-impl Sink for Tables {
-    fn raise(&mut self, domain: DomainId, words: Range<u32>, rights: Rights) -> Result<(), NoRoom> {
+    /// Has memory for all that changes in a domain's table with these words. What there is already stays, also on failure.
+    pub(crate) fn room(&mut self, domain: DomainId, words: &Range<u32>) -> Result<(), NoRoom> {
         let Some(kept) = self.all.get_mut(&domain) else {
             return Ok(());
         };
@@ -82,7 +71,26 @@ impl Sink for Tables {
             kept.pages[at] |= bit;
             self.used += PAGE;
         }
-        kept.table.set(words, rights);
+        Ok(())
+    }
+
+    /// Bytes that tables have.
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Windows whose domains have lost rights, once.
+    pub(crate) fn take_lowered(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.lowered)
+    }
+}
+
+impl Sink for Tables {
+    fn raise(&mut self, domain: DomainId, words: Range<u32>, rights: Rights) -> Result<(), NoRoom> {
+        self.room(domain, &words)?;
+        if let Some(kept) = self.all.get(&domain) {
+            kept.table.set(words, rights);
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::table::{Table, WORD};
 use super::tables::Tables;
+use super::{Arena, BLOCK};
 use ringfence_core::{DomainId, Grantee, Party, Rights};
 use ringfence_isa::PAGE;
 use ringfence_words::{Call, Error, Supervisor, TypeId};
@@ -123,4 +124,11 @@ fn run(seed: u64) {
         words.sink_mut().remove(id);
     }
     assert_eq!(words.sink().used(), 0);
+}
+
+#[test]
+fn a_number_that_a_host_chooses_makes_no_block() {
+    let arena = Arena::new(1 << 16).expect("an arena");
+    let object = arena.alloc_for(Party::Host, 64, BLOCK).expect("an object");
+    arena.free(Party::Host, object).expect("an object of the host's");
 }
