@@ -318,6 +318,39 @@ fn a_block_is_freed_by_its_heap_only() {
 }
 
 #[test]
+fn a_forked_child_gives_no_rights_in_its_parent() {
+    let (arena, mine) = checked(1 << 20, 1 << 24);
+    let block = call(&mine, "ask", &[heap::ALLOCATE, 64, 1]).expect("an address");
+    call(&mine, "poke", &[block, 7]).expect("its own");
+    // One that nobody has entered yet.
+    let idle = domain(&module(&hostile().builder).expect("accepted"), &arena);
+    // SAFETY: the child makes calls, which it may after a fork, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let asks = |number: u64, first: u64| call(&mine, "ask", &[number, first, 1]).ok();
+        let none = asks(heap::ALLOCATE, 64) == Some(NO_MEMORY) && asks(heap::FREE, block) == Some(0);
+        let gone = asks(heap::RESIZE, block).is_none();
+        let again = mine.reset().is_ok() && asks(heap::ALLOCATE, 64) == Some(NO_MEMORY);
+        let away = matches!(call(&mine, "poke", &[block, 8]), Err(CallError::Fault(_)));
+        // Neither does what the host decides there.
+        let given = idle.give_words(block, 4, Rights::Write).is_ok();
+        let idle = call(&idle, "ask", &[heap::ALLOCATE, 64, 1]).ok() == Some(NO_MEMORY)
+            && matches!(call(&idle, "poke", &[block, 8]), Err(CallError::Fault(_)));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(!(none && gone && again && away && given && idle))) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for our child.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert_eq!((word(block), idle.word_rights(block)), (7, Rights::None));
+    let hosts = arena.alloc(64).expect("an object");
+    assert_eq!(mine.word_rights(hosts), Rights::None);
+    assert!(denied(&fault(&mine, "poke", &[hosts, 1])));
+    assert_eq!(word(hosts), 0);
+}
+
+#[test]
 fn rights_that_are_taken_in_the_middle_of_a_storm_are_gone() {
     let made = hostile();
     let module = module(&made.builder).expect("accepted");

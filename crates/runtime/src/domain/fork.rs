@@ -9,6 +9,7 @@ use crate::load::labels;
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::place::memory::Memory;
 use crate::place::window;
+use crate::words::views;
 use ringfence_core::error::HostError;
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Locks held across `fork`, so that the child finds them free and what they guard consistent. The last field first: the
 /// order of dropping is the reverse of that of taking.
 struct Locks {
+    views: views::Views,
     /// Those under which no other of ours is taken.
     _leaves: [Box<dyn Any>; 5],
     _thunks: Vec<Locked<'static, Thunks>>,
@@ -81,6 +83,7 @@ unsafe extern "C" fn prepare() {
     // SAFETY: we hold the world's lock.
     unsafe {
         *HELD.0.get() = Some(Locks {
+            views: views::hold(),
             _leaves: leaves,
             _thunks: thunks,
             _memories: memories,
@@ -99,17 +102,13 @@ unsafe extern "C" fn child() {
     // SAFETY: as above.
     let held = unsafe { (*HELD.0.get()).take() };
     // What is shared with the parent, child's domains do not have.
-    if all::all()
-        .filter(|lane| !lane.domain.is_null())
-        // SAFETY: a domain with a lane lives, and there is no other thread.
-        .filter_map(|lane| unsafe { &*lane.domain.cast::<Inner>() }.words())
-        .any(|words| words.after_fork().is_err())
-    {
+    if held.as_ref().is_some_and(|held| !held.views.part()) {
         // Rather no child than one that shares memory it should not.
         std::process::abort();
     }
     crate::lanes::watchdog::forget();
     if let Some(Locks {
+        views,
         _leaves: leaves,
         _thunks: thunks,
         _memories: memories,
@@ -117,7 +116,7 @@ unsafe extern "C" fn child() {
         mut world,
     }) = held
     {
-        drop(leaves);
+        drop((views, leaves));
         drop((thunks, memories, lanes));
         world::after_fork(&mut world);
     }

@@ -55,6 +55,8 @@ pub(crate) enum Rank {
     Labels,
     /// Memory of thunks.
     ThunkPools,
+    /// Which windows show arenas.
+    Views,
 }
 
 /// A mutex with its place in the order. A thread that panicked with it has left its data usable: nothing panics between two

@@ -1,7 +1,7 @@
 //! Words of a checked heap that were never written. The domain owns them; its table has no rights to them until it writes them.
 //!
-//! So what the table allows is never more than the supervisor has decided: a fresh word has less, and gets what its owner has when it is
-//! written. Whoever frees an object forgets which of its words are fresh *first*, so no later write gives a right to it.
+//! So what the table allows is never more than the supervisor has decided: a fresh word has less, and can be read and written, as its
+//! owner may, when it is written. Whoever frees an object forgets which of its words are fresh *first*, so no later write gives a right to it.
 
 use super::table::{Table, WORD};
 use crate::lanes::touch::Fresh;
@@ -38,6 +38,11 @@ impl Unwritten {
             bytes,
             busy: AtomicBool::new(false),
         })
+    }
+
+    /// In a forked child: whoever changed the table is not there.
+    pub(super) fn free(&self) {
+        self.busy.store(false, Ordering::Release);
     }
 
     /// Nobody else changes the table while it lives.

@@ -93,12 +93,18 @@ impl Attached {
         args: [u64; 3],
         site: impl Fn() -> Site,
     ) -> Option<Result<i64, Misused>> {
-        let heap = self.heap.as_ref()?;
-        if !(heap::ALLOCATE..heap::END).contains(&number) {
+        if self.heap.is_none() || !(heap::ALLOCATE..heap::END).contains(&number) {
             return None;
         }
-        let mut state = heap.0.lock();
         let [a, b, c] = args;
+        let Some(heap) = self.heap() else {
+            return Some(match number {
+                heap::ALLOCATE => Ok(NO_MEMORY),
+                heap::RESIZE | heap::LENGTH => Err(Misused::NoBlock(a, None)),
+                _ => Ok(0),
+            });
+        };
+        let mut state = heap.0.lock();
         Some(match number {
             heap::ALLOCATE => Ok(self.make(&mut state, a, b == 0, site())),
             heap::FREE => self.block(&state, a).map(|at| self.end(&mut state, at, site())),
@@ -124,7 +130,7 @@ impl Attached {
 
     /// The domain is reset, and its libc knows of no block any more.
     pub(crate) fn reset_heap(&self) {
-        let Some(heap) = &self.heap else { return };
+        let Some(heap) = self.heap() else { return };
         let mut state = heap.0.lock();
         let alive = state.blocks.iter().filter(|(_, b)| b.freed.is_none());
         let alive: Vec<u32> = alive.map(|(&at, _)| at).collect();
@@ -140,8 +146,8 @@ impl Attached {
 
     /// Whether any block is there.
     pub(crate) fn has_blocks(&self) -> bool {
-        let heap = self.heap.as_ref();
-        heap.is_some_and(|heap| heap.0.lock().blocks.values().any(|b| b.freed.is_none()))
+        self.heap()
+            .is_some_and(|heap| heap.0.lock().blocks.values().any(|b| b.freed.is_none()))
     }
 
     /// The words of the bytes, as far as they are in the live block that the first is in.
@@ -270,7 +276,7 @@ impl Attached {
 
     /// What the heap knows of an address.
     pub(crate) fn story(&self, address: u64) -> Option<Story> {
-        self.story_of(&self.heap.as_ref()?.0.lock(), address)
+        self.story_of(&self.heap()?.0.lock(), address)
     }
 
     fn story_of(&self, state: &State, address: u64) -> Option<Story> {

@@ -20,7 +20,7 @@ impl Attached {
     pub(crate) fn learn(&self, signatures: Policy, wait: bool) -> Option<Learner> {
         Some(Learner {
             arena: self.arena.clone(),
-            learning: Learning::new(self.base, self.arena.0.len.into(), wait)?,
+            learning: Learning::new(self.view.base, self.arena.0.len.into(), wait)?,
             recorder: Recorder::new(signatures),
             lost: 0,
         })

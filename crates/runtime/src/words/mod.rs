@@ -11,6 +11,7 @@ mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+pub(crate) mod views;
 
 use crate::lanes::settle::settle;
 use crate::lanes::touch::Fresh;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use table::{Table, WORD};
 use tables::Tables;
+use views::View;
 
 /// Objects are at multiples of so many bytes, as long as a vector is.
 const GRAIN: u32 = 16;
@@ -528,7 +530,7 @@ pub(crate) struct Attached {
     /// The domain's number in the arena.
     pub(crate) id: DomainId,
     table: Arc<Table>,
-    base: u64,
+    view: Arc<View>,
     heap: Option<Heap>,
 }
 
@@ -566,13 +568,19 @@ impl Attached {
         // A number that was never used before.
         let _ = state.words.add_domain(id);
         drop(state);
+        let view = View::remember(base, table.clone());
         Ok(Attached {
             arena: arena.clone(),
             id,
             table,
-            base,
+            view,
             heap: checks.then(Heap::default),
         })
+    }
+
+    /// The checked heap, which a forked child does not have: its lock may be taken there, and its objects are the parent's.
+    fn heap(&self) -> Option<&Heap> {
+        self.heap.as_ref().filter(|_| !self.view.is_gone())
     }
 
     /// Who knows which of the domain's own words were written, if its heap is checked.
@@ -590,26 +598,14 @@ impl Attached {
     pub(crate) fn host_address(&self, offset: u32) -> u64 {
         self.arena.0.host + u64::from(offset.wrapping_sub(words::ARENA))
     }
-
-    /// In a forked child: what was shared with the parent becomes inaccessible.
-    pub(crate) fn after_fork(&self) -> Result<(), HostError> {
-        let len = self.table.len();
-        for at in [
-            self.base + words::view(words::ARENA),
-            self.base + u64::from(words::ARENA + words::TABLE),
-        ] {
-            // SAFETY: our own places in the domain's window; no thread is in it.
-            unsafe { sys::map_anonymous(at, len, libc::PROT_NONE, true)? };
-        }
-        Ok(())
-    }
 }
 
 impl Drop for Attached {
     /// Nobody is in the domain any more: what it owned goes, also from calls of others.
     fn drop(&mut self) {
+        View::forget(&self.view);
         // Places of what was freed, empty until now. The heap's lock comes first.
-        let empty = self.heap.as_ref().map(Heap::end).unwrap_or_default();
+        let empty = self.heap().map(Heap::end).unwrap_or_default();
         let mut state = self.arena.0.state.lock();
         for place in empty {
             state.free.give(place.start, place.end - place.start);

@@ -174,6 +174,15 @@ impl Table {
         done || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
     }
 
+    /// In a forked child: its own from now on, without any rights. Nothing that is decided there reaches the parent's.
+    pub(super) fn part(&self) -> Result<(), HostError> {
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: our own mapping, of which only atomics are used; there is no other thread.
+        unsafe { sys::map_anonymous(self.at as u64, self.len(), rw, true)? };
+        self.fresh.iter().for_each(Unwritten::free);
+        Ok(())
+    }
+
     pub(super) fn words(&self) -> u32 {
         self.words
     }
