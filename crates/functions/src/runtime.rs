@@ -1,6 +1,6 @@
 //! Runtimes: domains to which functions come as texts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,9 @@ use crate::{BuiltIns, Func, FunctionError};
 /// calls until [`reset`](Runtime::reset), because data may be half-changed. Nothing outside the runtime is touched.
 #[derive(Clone)]
 pub struct Runtime(Arc<Shared>);
+
+/// Functions of a text that is replaced: object code may have tens of thousands.
+type ByName<'a> = HashMap<&'a str, &'a Arc<Trampoline>>;
 
 /// What handles keep alive.
 pub(crate) struct Shared {
@@ -281,12 +284,12 @@ impl Shared {
         &self,
         state: &State,
         import: &ringfence_text::Import,
-        own: &[Arc<Trampoline>],
+        own: &ByName<'_>,
     ) -> Result<Import, FunctionError> {
         let name = &import.name;
         let wanted = Prototype::of_import(import);
         let (has, fits, found) = match state.functions.get(&**name) {
-            Some(trampoline) if own.iter().any(|s| Arc::ptr_eq(s, trampoline)) => {
+            Some(trampoline) if own.get(&**name).is_some_and(|s| Arc::ptr_eq(s, trampoline)) => {
                 return Err(FunctionError::NotDefined { name: name.clone() });
             }
             Some(trampoline) => (
@@ -347,9 +350,13 @@ impl State {
                 name: name.to_owned(),
             });
         }
+        let by_name: ByName<'_> = old
+            .iter()
+            .map(|trampoline| (&*trampoline.name, trampoline))
+            .collect();
         for export in &compiled.exports {
             let given = Prototype::of_export(export);
-            match old.iter().find(|trampoline| *trampoline.name == *export.name) {
+            match by_name.get(&*export.name) {
                 Some(trampoline) if trampoline.prototype == given => {}
                 Some(trampoline) => {
                     return Err(FunctionError::Type {
@@ -368,12 +375,12 @@ impl State {
                 None => {}
             }
         }
-        let imports = compiled.imports.iter().map(|i| shared.resolve(self, i, &old));
+        let imports = compiled.imports.iter().map(|i| shared.resolve(self, i, &by_name));
         let imports: Vec<Import> = imports.collect::<Result<_, _>>()?;
         self.next += 1;
         let compiled = Arc::new(compiled);
         let piece = Piece::link(&shared.domain, &shared.places, self.next, &compiled, &imports)?;
-        let trampolines = match self.trampolines_for(shared, &compiled, &old) {
+        let trampolines = match self.trampolines_for(shared, &compiled, &by_name) {
             Ok(trampolines) => trampolines,
             Err(e) => {
                 self.leave(shared, piece, imports);
@@ -389,11 +396,9 @@ impl State {
             )?;
             self.functions.insert(trampoline.name.clone(), trampoline.clone());
         }
-        for trampoline in old
-            .into_iter()
-            .filter(|o| !trampolines.iter().any(|s| Arc::ptr_eq(s, o)))
-        {
-            self.forget(shared, trampoline);
+        let kept: HashSet<u32> = trampolines.iter().map(|trampoline| trampoline.number).collect();
+        for trampoline in old.iter().filter(|old| !kept.contains(&old.number)) {
+            self.forget(shared, trampoline.clone());
         }
         let unit = Unit {
             imports,
@@ -408,12 +413,12 @@ impl State {
         &mut self,
         shared: &Shared,
         compiled: &Compiled,
-        old: &[Arc<Trampoline>],
+        old: &ByName<'_>,
     ) -> Result<Vec<Arc<Trampoline>>, FunctionError> {
         let mut trampolines: Vec<Arc<Trampoline>> = Vec::with_capacity(compiled.exports.len());
         let mut taken = Vec::new();
         for export in &compiled.exports {
-            if let Some(trampoline) = old.iter().find(|trampoline| *trampoline.name == *export.name) {
+            if let Some(&trampoline) = old.get(&*export.name) {
                 trampolines.push(trampoline.clone());
                 continue;
             }

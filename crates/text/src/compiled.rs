@@ -2,6 +2,9 @@
 
 use crate::emit::collides;
 
+/// Most characters of a name in a message.
+const NAME: usize = 200;
+
 /// A function that the text defines and others may call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
@@ -145,8 +148,13 @@ impl Compiled {
         let &(from, len) = own.max_by_key(|f| f.0)?;
         let name = source.text.get(from as usize..(from + len) as usize)?;
         let line = source.text.get(..at)?.iter().filter(|&&c| c == b'\n').count() + 1;
+        // Object code says where names are: what is there need not be one, nor short.
+        let letter = |&c: &u8| match c {
+            b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(c),
+            _ => '?',
+        };
         Some(Place {
-            function: String::from_utf8_lossy(name).into_owned(),
+            function: name.iter().take(NAME).map(letter).collect(),
             line: line as u32,
         })
     }

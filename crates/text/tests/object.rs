@@ -84,3 +84,27 @@ fn bent_object_code_is_refused_or_linked() {
     println!("{taken} were taken, {refused} refused");
     assert!(taken > 1000 && refused > 100, "{taken} taken, {refused} refused");
 }
+
+/// A message must not get control characters, nor a mebibyte, because object code says that a function's name is there.
+#[test]
+fn names_in_messages_are_short_and_have_letters_only() {
+    let long = "n".repeat(1000);
+    for (name, forged) in [("divides", "\x1b[2J\n\r\u{7f}"), (&*long, &*long)] {
+        let compiled = compile(&format!("long {name}(long n) {{ return 1 / n; }}")).unwrap();
+        let mut object = compiled.object();
+        let at = object
+            .windows(name.len())
+            .rposition(|w| w == name.as_bytes())
+            .unwrap();
+        object[at..at + name.len()].copy_from_slice(forged.as_bytes());
+        let place = Compiled::from_object(&object).unwrap().place(0).unwrap();
+        assert!(place.function.len() <= 200, "{}", place.function.len());
+        assert!(
+            place
+                .function
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_?".contains(c)),
+            "{place:?}"
+        );
+    }
+}
