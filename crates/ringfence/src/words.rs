@@ -66,7 +66,7 @@ impl Arena {
     /// [`FaultKind::Host`].
     ///
     /// It is for finding mistakes: each allocation is a call of the runtime, and the first write to each word costs a fault. A reset frees
-    /// all blocks. Blocks of more than 1 MiB, and those that have to be aligned to more than 16, are not checked.
+    /// all blocks. Blocks of more than 1 MiB, those that have to be aligned to more than 16, and more than 65,536 are not checked.
     pub fn check_heaps(&self) {
         self.0.check_heaps();
     }

@@ -58,8 +58,8 @@ rf_status rf_arena_destroy(rf_arena *arena);
  * that they own. Running over a block's end, a use after free, and reading words that were never written end the call
  * with RF_FAULT_ACCESS, and rf_error()->message tells who has allocated and freed the block; freeing what is no block
  * ends it with RF_FAULT_HOST. For finding mistakes: each allocation is a call of the runtime, the first write to each
- * word costs a fault. A reset frees all blocks. Blocks of more than 1 MiB, and those that have to be aligned to more
- * than 16, are not checked. */
+ * word costs a fault. A reset frees all blocks. Blocks of more than 1 MiB, those that have to be aligned to more
+ * than 16, and more than 65,536 are not checked. */
 rf_status rf_arena_check_heaps(rf_arena *arena);
 
 /* A zeroed object of `length` bytes at a multiple of 16, which `owner` (NULL: the host) owns: a domain may read

@@ -351,6 +351,22 @@ fn a_forked_child_gives_no_rights_in_its_parent() {
 }
 
 #[test]
+fn a_heap_has_so_many_blocks_at_most() {
+    let (arena, mine) = checked(4 << 20, 1 << 26);
+    let allocate = || call(&mine, "ask", &[heap::ALLOCATE, 4, 1]).expect("an answer");
+    let made = (0..70_000).take_while(|_| allocate() != NO_MEMORY).count();
+    assert_eq!(made, 1 << 16);
+    assert!(arena.alloc(64).is_ok(), "the arena has room");
+    // Those whose places are empty are among them, and go first.
+    mine.reset().expect("reset");
+    for _ in 0..70_000 {
+        let block = allocate();
+        assert_ne!(block, NO_MEMORY);
+        call(&mine, "ask", &[heap::FREE, block]).expect("freed");
+    }
+}
+
+#[test]
 fn rights_that_are_taken_in_the_middle_of_a_storm_are_gone() {
     let made = hostile();
     let module = module(&made.builder).expect("accepted");

@@ -21,6 +21,9 @@ pub(crate) type Site = [u64; SITE];
 /// What is kept of a block takes less than so many bytes.
 const RECORD: u64 = 256;
 
+/// So many blocks at most, freed ones whose places are empty among them: a reset ends them all while the world waits.
+const BLOCKS: usize = 1 << 16;
+
 /// Longer blocks are the libc's own: all work on one block is bounded.
 const LONGEST: u64 = 1 << 20;
 
@@ -191,7 +194,13 @@ impl Attached {
     }
 
     fn make(&self, state: &mut State, len: u64, fresh: bool, made: Site) -> i64 {
-        if len > LONGEST || (state.blocks.len() as u64).saturating_mul(RECORD) > self.arena.0.limit {
+        if state.blocks.len() >= BLOCKS {
+            self.empty(state, 0);
+        }
+        if len > LONGEST
+            || state.blocks.len() >= BLOCKS
+            || (state.blocks.len() as u64).saturating_mul(RECORD) > self.arena.0.limit
+        {
             return NO_MEMORY;
         }
         let alloc = || {

@@ -185,13 +185,16 @@ impl Arena {
         let size = size
             .filter(|&size| size <= most)
             .ok_or(WordsError::Length { len, most })? as u32;
-        let mut locked = self.0.state.lock();
-        let state = &mut *locked;
         let wanted = (size + GUARD).next_multiple_of(GRAIN);
-        let at = state.free.take(wanted).or_else(|| {
-            state.leave_limbo();
-            state.free.take(wanted)
-        });
+        let mut locked = self.0.state.lock();
+        let mut at = locked.free.take(wanted);
+        if at.is_none() && !locked.limbo.is_empty() {
+            drop(locked);
+            self.leave_limbo(settle);
+            locked = self.0.state.lock();
+            at = locked.free.take(wanted);
+        }
+        let state = &mut *locked;
         let at = at.ok_or(WordsError::Full { len })?;
         let address = self.0.host + u64::from(at);
         // SAFETY: in the arena, and nobody else's yet: no domain has rights to what was free.
@@ -213,9 +216,9 @@ impl Arena {
                 state.words.sink_mut().lower(of.id, words, Rights::None);
             }
             let lowered = state.words.sink_mut().take_lowered();
-            match lowered.is_empty() || settle(&lowered) {
-                true => state.free.give(at, wanted),
-                false => state.limbo.push((at..at + wanted, lowered)),
+            drop(locked);
+            if self.settled(&(at..at + wanted), lowered) {
+                self.reuse(at..at + wanted);
             }
         }
         made.map(|()| address).map_err(|e| self.told(e))
@@ -267,11 +270,37 @@ impl Arena {
         freed.map_err(|e| self.told(e))?;
         let lowered = state.words.sink_mut().take_lowered();
         let place = place(&object.words);
-        if lowered.is_empty() || settle(&lowered) {
-            return Ok(place);
+        drop(state);
+        match self.settled(&place, lowered) {
+            true => Ok(place),
+            false => Err(WordsError::Inside),
         }
-        state.limbo.push((place, lowered));
-        Err(WordsError::Inside)
+    }
+
+    /// Whether no thread is in an access to a place that nobody has rights to any more; else it stays in limbo. A thread may let us wait,
+    /// so nobody else does.
+    fn settled(&self, place: &Range<u32>, lowered: Vec<u64>) -> bool {
+        let settled = lowered.is_empty() || settle(&lowered);
+        if !settled {
+            self.0.state.lock().limbo.push((place.clone(), lowered));
+        }
+        settled
+    }
+
+    /// Tries again for places in limbo. Each window's threads are asked once, however many places wait for them.
+    fn leave_limbo(&self, mut settled: impl FnMut(&[u64]) -> bool) {
+        let limbo = std::mem::take(&mut self.0.state.lock().limbo);
+        let mut inside: Vec<u64> = limbo.iter().flat_map(|(_, bases)| bases).copied().collect();
+        inside.sort_unstable();
+        inside.dedup();
+        inside.retain(|&base| !settled(&[base]));
+        let mut state = self.0.state.lock();
+        for (place, bases) in limbo {
+            match bases.iter().any(|base| inside.contains(base)) {
+                true => state.limbo.push((place, bases)),
+                false => state.free.give(place.start, place.end - place.start),
+            }
+        }
     }
 
     /// What a domain or group may do from now on with `len` bytes at `address`: whole words of 4 bytes of one object, which the actor owns, if
@@ -392,8 +421,12 @@ impl Arena {
         let mut state = self.0.state.lock();
         let done = operation(&mut state.words);
         let lowered = state.words.sink_mut().take_lowered();
+        // A thread may let us wait, and nobody else.
+        drop(state);
+        // An operation that failed may have given for a moment what it took back.
+        let settled = lowered.is_empty() || settle(&lowered);
         let done = done.map_err(|e| self.told(e))?;
-        match lowered.is_empty() || settle(&lowered) {
+        match settled {
             true => Ok(done),
             false => Err(WordsError::Inside),
         }
@@ -466,18 +499,6 @@ impl State {
             true => Ok(()),
             false => Err(WordsError::Inside),
         }
-    }
-
-    /// Tries again for those of which a thread did not answer.
-    fn leave_limbo(&mut self) {
-        let free = &mut self.free;
-        self.limbo.retain(|(at, bases)| {
-            let settled = settle(bases);
-            if settled {
-                free.give(at.start, at.end - at.start);
-            }
-            !settled
-        });
     }
 }
 

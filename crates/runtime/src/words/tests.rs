@@ -132,3 +132,34 @@ fn a_number_that_a_host_chooses_makes_no_block() {
     let object = arena.alloc_for(Party::Host, 64, BLOCK).expect("an object");
     arena.free(Party::Host, object).expect("an object of the host's");
 }
+
+#[test]
+fn a_window_is_asked_once_for_all_places_in_limbo() {
+    let arena = Arena::new(1 << 16).expect("an arena");
+    let (one, other) = (7 << 33, 8 << 33);
+    {
+        let mut state = arena.0.state.lock();
+        for n in 0..100 {
+            let at = state.free.take(64).expect("a place");
+            let bases = if n % 10 == 0 { vec![other, one] } else { vec![one] };
+            state.limbo.push((at..at + 64, bases));
+        }
+        let at = state.free.take(64).expect("a place");
+        state.limbo.push((at..at + 64, vec![other]));
+    }
+    let mut asked = Vec::new();
+    arena.leave_limbo(|bases| {
+        asked.extend_from_slice(bases);
+        bases == [other]
+    });
+    assert_eq!(asked, [one, other]);
+    assert_eq!(
+        arena.0.state.lock().limbo.len(),
+        100,
+        "those that one answers for alone"
+    );
+    let all = || arena.0.state.lock().free.take(1 << 16);
+    assert_eq!(all(), None);
+    arena.leave_limbo(|_| true);
+    assert_eq!(all(), Some(0));
+}
