@@ -64,9 +64,20 @@ long rightly(void)
     if (!aligned || (long)aligned & 63) return __LINE__;
     FILE *f = fmemopen(block, 100, "w");
     if (!f || fprintf(f, "%d", 12) != 2 || fclose(f)) return __LINE__;
+    char *part = realloc(malloc(100), 2 << 20); /* local, of words that nobody has written */
+    if (!part) return __LINE__;
+    char *some = malloc(100);
+    some[0] = 3;
+    some = realloc(some, 2 << 20);
+    if (!some || some[0] != 3) return __LINE__;
+    int *three = malloc(12), *others = malloc(12);
+    three[0] = 1, three[2] = 3;
+    memcpy(others, three, 12);
+    if (others[0] != 1 || others[2] != 3) return __LINE__;
     char *first = realloc(0, 10), *kept[200];
     for (int i = 0; i < 200; i++) { kept[i] = malloc((size_t)i); memset(kept[i], i, (size_t)i); }
     for (int i = 0; i < 200; i++) { for (int k = 0; k < i; k++) if (kept[i][k] != (char)i) return __LINE__; free(kept[i]); }
+    free(part); free(some); free(three); free(others);
     free(first); free(aligned); free(copy); free(block); free(zero); free(big); free(list); free(more); free(text); free(q); free(p); free(0);
     return 0;
 }

@@ -9,7 +9,7 @@
 #include "syscall.h"
 
 /* isa::words::heap */
-enum { ALLOCATE = 0x52460001, FREE, RESIZE, LENGTH };
+enum { ALLOCATE = 0x52460001, FREE, RESIZE, LENGTH, WRITTEN };
 
 #define CHECKED (*(const volatile uint32_t *)0x1001c) /* isa::window::HEADER_HEAP */
 #define FOREIGN(p) ((int32_t)(uintptr_t)(p) < -0x40000000) /* isa::words::LOCAL */
@@ -62,11 +62,12 @@ void *realloc(void *p, size_t n)
 	long q = __syscall(RESIZE, p, n);
 	if (q >= 0 || q <= -4096)
 		return (void *)q;
-	/* Too long for an object. What was never written is not copied. */
+	/* Too long for an object. Local memory has no words that were never written, so here they count as written. */
 	size_t have = (size_t)__syscall(LENGTH, p);
 	void *local = __libc_malloc(n);
 	if (!local)
 		return NULL;
+	__syscall(WRITTEN, p, have);
 	memcpy(local, p, n < have ? n : have);
 	__syscall(FREE, p);
 	return local;
