@@ -51,11 +51,15 @@ void *mf_buffer_take(mf_request *q, apr_size_t capacity)
     return q->domain->buffer_address;
 }
 
-/* Hands over its first bytes. 0, or -1. */
+/* Hands over its first bytes. 0, or -1. Each buffer once: what is handed over twice, or has no bytes, would only lengthen the brigade. */
 int mf_buffer_send(mf_request *q, apr_size_t length)
 {
-    if (q->gone || q->refused || length > q->taken)
+    if (q->gone || q->refused || !q->taken || length > q->taken)
         return -1;
+    if (!length) {
+        q->taken = 0;
+        return 0;
+    }
     if (mf_announce(q, length))
         return -1;
     mf_close_piece(q);

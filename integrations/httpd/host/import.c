@@ -116,17 +116,29 @@ static int is_servers(const char *name)
 
 enum { SET, ADD, TRAILER };
 
+/* The request's pool keeps each text to its end, also of a header that another has replaced: all together have a limit. */
+static int may_keep(mf_request *q, const char *name, const char *value)
+{
+    apr_size_t length = strlen(name) + strlen(value) + 2;
+
+    if (length > MF_HEAD - q->kept)
+        return 0;
+    q->kept += length;
+    return 1;
+}
+
 static int header(mf_request *q, const char *name, const char *value, int add)
 {
     request_rec *r = q->r;
 
-    if (add == TRAILER)
-        return !is_token(name) || !is_value(value) || is_servers(name) ? -1 : mf_trailer(q, name, value);
-
-    if (q->begun || !is_token(name) || !is_value(value) || is_servers(name))
+    if ((q->begun && add != TRAILER) || !is_token(name) || !is_value(value) || is_servers(name))
         return -1;
-    if (strcasecmp(name, "Content-Length") == 0)
+    if (add != TRAILER && strcasecmp(name, "Content-Length") == 0)
         return mf_declare(q, value);
+    if (!may_keep(q, name, value))
+        return -1;
+    if (add == TRAILER)
+        return mf_trailer(q, name, value);
     if (strcasecmp(name, "Content-Type") == 0)
         ap_set_content_type(r, apr_pstrdup(r->pool, value));
     else if (add)

@@ -71,7 +71,7 @@ enum {
     MF_TRAILERS = 64,                 /* of an answer */
     MF_FILES = 256,                   /* of an answer: each is a descriptor until its end */
     MF_BLOCK = 16384,                 /* bytes that each domain has for requests; larger ones get memory of their own */
-    MF_HEAD = 65536,                  /* bytes of headers that a program may write */
+    MF_HEAD = 65536,                  /* bytes of headers that a program may write, and of those that a handler may set */
     MF_NAME = 256, MF_VALUE = 8190,   /* bytes of a header's name and value */
     MF_PIECE = 8000, MF_LARGE = 65536, /* bytes of a piece of the answer, and of those that wait for others */
     MF_BUFFER_LEAST = 65536, MF_BUFFER_MOST = 1 << 20 /* bytes of a domain's buffer */
@@ -122,6 +122,7 @@ typedef struct mf_request {
     int head_done, drop_body;
     const char *redirect;
     unsigned lines, files; /* in the log; of the answer */
+    apr_size_t kept;       /* bytes of headers and trailers that the request keeps, replaced ones too */
     apr_uint64_t waited; /* nanoseconds, for the client */
 } mf_request;
 

@@ -56,7 +56,7 @@ RF_IMPORT(void *, fenced_take_buffer, (size_t capacity))
 
 /* Hands over the first `length` bytes of the buffer that was taken last, as the next bytes of the answer. They are sent when fenced_handle
  * returns, when another buffer is taken, by fenced_flush, or when much is written; until then they stay as they are. 0, or -1: more than was
- * taken, or as fenced_write. */
+ * taken, none was taken since the last call, or as fenced_write. */
 RF_IMPORT(int, fenced_send_buffer, (size_t length))
 
 /* Sends what was written so far. As fenced_write. */
@@ -67,7 +67,8 @@ RF_IMPORT(int, fenced_set_status, (int status))
 
 /* A header of the answer. The first replaces one of that name, the second comes besides (Set-Cookie). 0, or -1 if it is refused: a name
  * or value that HTTP does not allow, line ends for instance; headers of the connection, which are the server's; too late. A
- * Content-Length holds: what is more is an error, what is less ends the connection. */
+ * Content-Length holds: what is more is an error, what is less ends the connection. All that
+ * a request sets, trailers and what is replaced included, is at most 64 KiB. */
 RF_IMPORT(int, fenced_set_header, (const char *name, const char *value))
 RF_IMPORT(int, fenced_add_header, (const char *name, const char *value))
 

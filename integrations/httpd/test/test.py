@@ -273,7 +273,7 @@ def buffers_are_sent_as_they_are(server):
     equal(get(server, "/page/buffers?1048576,b,3").body, b"b" * 3 * 1048576)
     equal(get(server, "/page/buffers?1,c,1").body, b"c")
     equal(get(server, "/page/around-buffer").text, "before within after\n")
-    equal(get(server, "/page/wrong-buffers").body, b"\0" * 50 + b" refused 7\n")
+    equal(get(server, "/page/wrong-buffers").body, b"\0" * 50 + b" refused 10\n")
     equal(get(server, "/page/buffers?2000000,a,1").status, 503)
     for what in ("crash-buffer", "beyond-buffer", "declare-buffer"):
         equal((what, get(server, f"/page/{what}").status), (what, 500))
@@ -322,6 +322,15 @@ def headers_cannot_be_forged(server):
     equal(get(server, "/page/cookies").headers.get_all("Set-Cookie"), ["a=1", "b=2"])
     got = raw(server, close(b"/program?inject"))
     expect(b"\nX-Injected" not in got, got)
+
+
+@test
+def headers_are_not_hoarded(server):
+    """All that a request sets, what it replaces too, is no more than 64 KiB of the server's memory."""
+    for what in ("add", "set", "type", "cookie", "trailer"):
+        a = get(server, f"/page/hoard?{what}")
+        equal((what, a.status, a.text), (what, 200, "taken     8\n"))
+    equal(get(server, "/page/hoard?length").text, "taken   100\n")
 
 
 @test

@@ -88,12 +88,14 @@ int fenced_handle(const fenced_request *r)
         return fenced_send_buffer(6) || fenced_printf(" after\n") ? 500 : 0;
     }
     if (!strcmp(what, "wrong-buffers")) {
-        int refused = fenced_send_buffer(1) == -1;
+        int refused = (fenced_send_buffer(1) == -1) + (fenced_send_buffer(0) == -1);
 
         refused += !fenced_take_buffer(0) + !fenced_take_buffer((1 << 20) + 1) + !fenced_take_buffer(SIZE_MAX);
         refused += fenced_send_buffer(1) == -1;
         refused += fenced_take_buffer(100) && fenced_send_buffer(101) == -1;
         refused += fenced_send_buffer(50) == 0 && fenced_send_buffer(1) == -1;
+        refused += fenced_send_buffer(0) == -1;
+        refused += fenced_take_buffer(100) && fenced_send_buffer(0) == 0 && fenced_send_buffer(0) == -1;
         return fenced_printf(" refused %d\n", refused) ? 500 : 0;
     }
     if (!strcmp(what, "keep-buffer")) {
@@ -163,6 +165,22 @@ int fenced_handle(const fenced_request *r)
         refused += fenced_set_status(100) == -1;
         refused += fenced_set_status(1000) == -1;
         return fenced_printf("refused %d\n", refused) ? 500 : 0;
+    }
+    if (!strcmp(what, "hoard")) {
+        /* Texts that the server keeps for as long as the request: those that others replace, too. How many it takes of 100. */
+        static char text[8001];
+        int taken = 0;
+
+        memset(text, 'x', 8000);
+        for (int i = 0; i < 100; i++)
+            taken += !(strcmp(r->query, "add") == 0       ? fenced_add_header("X-Add", text)
+                       : strcmp(r->query, "set") == 0     ? fenced_set_header("X-Set", text)
+                       : strcmp(r->query, "type") == 0    ? fenced_set_header("Content-Type", text)
+                       : strcmp(r->query, "length") == 0  ? fenced_set_header("Content-Length", "12")
+                       : strcmp(r->query, "trailer") == 0 ? fenced_set_trailer("X-Sum", text)
+                                                          : fenced_set_cookie("n", text, NULL));
+        fenced_set_header("X-Set", "");
+        return fenced_printf("taken %5d\n", taken) ? 500 : 0;
     }
     if (!strcmp(what, "cookies")) {
         fenced_add_header("Set-Cookie", "a=1");
