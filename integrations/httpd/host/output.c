@@ -187,13 +187,13 @@ int mf_flush(mf_request *q)
     return mf_pass(q);
 }
 
-/* Content-Length. 0, or -1 if it is none. */
+/* Content-Length. 0, or -1 if it is none, or less than there is already. */
 int mf_declare(mf_request *q, const char *value)
 {
     apr_off_t length;
     char *end;
 
-    if (!apr_isdigit(*value) || apr_strtoff(&length, value, &end, 10) != APR_SUCCESS || *end)
+    if (!apr_isdigit(*value) || apr_strtoff(&length, value, &end, 10) != APR_SUCCESS || *end || length < q->written)
         return -1;
     q->declared = length;
     return 0;

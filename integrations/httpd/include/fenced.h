@@ -67,7 +67,7 @@ RF_IMPORT(int, fenced_set_status, (int status))
 
 /* A header of the answer. The first replaces one of that name, the second comes besides (Set-Cookie). 0, or -1 if it is refused: a name
  * or value that HTTP does not allow, line ends for instance; headers of the connection, which are the server's; too late. A
- * Content-Length holds: what is more is an error, what is less ends the connection. All that
+ * Content-Length holds: what is more is an error, what is less ends the connection, and one that is less than was written is refused. All that
  * a request sets, trailers and what is replaced included, is at most 64 KiB. */
 RF_IMPORT(int, fenced_set_header, (const char *name, const char *value))
 RF_IMPORT(int, fenced_add_header, (const char *name, const char *value))

@@ -396,6 +396,8 @@ def announced_lengths_hold(server):
     equal((a.status, a.text, a.headers["Content-Length"]), (200, "12345", "5"))
     equal(get(server, "/page/declare?4").status, 500)
     equal(get(server, "/page/declare?9").status, 500)
+    a = get(server, "/page/declare-late")
+    equal((a.status, a.text, a.headers["Content-Length"]), (200, "12345", "5"))
 
 
 @test

@@ -229,6 +229,10 @@ int fenced_handle(const fenced_request *r)
         fenced_set_header("Content-Length", r->query);
         return fenced_printf("12345") ? 500 : 0;
     }
+    if (!strcmp(what, "declare-late")) {
+        fenced_printf("12345");
+        return fenced_set_header("Content-Length", "3") == -1 && fenced_set_header("Content-Length", "5") == 0 ? 0 : 500;
+    }
     if (!strcmp(what, "crash"))
         return *(volatile int *)8;
     if (!strcmp(what, "divide"))
