@@ -34,10 +34,12 @@ static apr_status_t unload(void *module)
     return APR_SUCCESS;
 }
 
-static const char *wrong(cmd_parms *cmd, const mf_stock *m)
-{
-    const char *why = rf_error() ? rf_error()->message : "it does not answer as a stock module";
+static const char NO_STOCK_MODULE[] = "it does not answer as a stock module";
 
+static const char *wrong(cmd_parms *cmd, const mf_stock *m, const char *why)
+{
+    if (rf_error())
+        why = rf_error()->message;
     why = apr_psprintf(cmd->pool, "FencedLoadModule %s: %s: %s; make the file with stock.sh of Ringfence's integrations/httpd", m->name,
                        m->path, why);
     rf_error_clear();
@@ -78,8 +80,8 @@ static rf_status make_domain(mf_stock *m, cmd_parms *cmd, int count, char *const
     return status;
 }
 
-/* Asks the module what it is, and fills in what the server will know. */
-static int describe(mf_stock *m, apr_pool_t *pool)
+/* Asks the module what it is, and fills in what the server will know. What is wrong with it, or NULL. */
+static const char *describe(mf_stock *m, apr_pool_t *pool)
 {
     const mf_stock_trampoline *own = &mf_stock_trampolines[m->number];
     mf_stock_call call = { .m = m, .pool = pool };
@@ -89,10 +91,15 @@ static int describe(mf_stock *m, apr_pool_t *pool)
     int good;
 
     if (!mf_stock_begin(&call, &message))
-        return 0;
+        return NO_STOCK_MODULE;
     stock_put(&message, m->object);
     if (!mf_stock_enter(&call, STOCK_OPEN, &message, &answer))
-        return 0;
+        return NO_STOCK_MODULE;
+    /* Before anything else is read: with another layout, it means something else. */
+    if (stock_get(&answer.u) != stock_layout()) {
+        mf_stock_answer_end(&answer);
+        return "it was made for another version of mod_fenced";
+    }
     m->host.version = (int)stock_get(&answer.u);
     m->host.minor_version = (int)stock_get(&answer.u);
     m->host.magic = (unsigned long)stock_get(&answer.u);
@@ -111,7 +118,7 @@ static int describe(mf_stock *m, apr_pool_t *pool)
     m->host.name = apr_pstrdup(pool, name ? name : "");
     good = !answer.u.bad && m->host.cmds && *m->host.name && m->host.magic == MODULE_MAGIC_COOKIE;
     mf_stock_answer_end(&answer);
-    return good;
+    return good ? NULL : NO_STOCK_MODULE;
 }
 
 const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const words[])
@@ -149,15 +156,16 @@ const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const 
     pthread_mutex_init(&m->lock, NULL);
     apr_pool_cleanup_register(cmd->pool, m, unload, apr_pool_cleanup_null);
     if (rf_module_create(m->path, 0, &m->handle) != RF_OK || make_domain(m, cmd, count - 2, words + 2) != RF_OK)
-        return wrong(cmd, m);
+        return wrong(cmd, m, NO_STOCK_MODULE);
     m->object = (apr_uint64_t)(apr_uintptr_t)rf_domain_find_object(m->domain, m->name, NULL);
     m->enter = RF_DLSYM(m->domain, uint64_t, stock_enter, (int, const void *, uint64_t));
     m->run = RF_DLSYM(m->domain, uint64_t, stock_run, (uint64_t, uint64_t, uint64_t, uint64_t, int));
     if (!m->object || !m->enter || !m->run)
-        return wrong(cmd, m);
+        return wrong(cmd, m, NO_STOCK_MODULE);
     APR_ARRAY_PUSH(stocks, mf_stock *) = m;
-    if (!describe(m, cmd->pool))
-        return wrong(cmd, m);
+    error = describe(m, cmd->pool);
+    if (error)
+        return wrong(cmd, m, error);
     if (m->host.version != MODULE_MAGIC_NUMBER_MAJOR)
         return apr_psprintf(cmd->pool, "FencedLoadModule %s: %s was made for another version of the server: %d, not %d; make it again", m->name,
                             m->path, m->host.version, MODULE_MAGIC_NUMBER_MAJOR);
@@ -165,7 +173,7 @@ const char *mf_stock_load(cmd_parms *cmd, void *nothing, int count, char *const 
     if (error)
         return error;
     if (m->host.module_index < 0)
-        return wrong(cmd, m);
+        return wrong(cmd, m, NO_STOCK_MODULE);
     ap_single_module_configure(cmd->pool, cmd->server, &m->host);
     return NULL;
 }

@@ -42,6 +42,29 @@ typedef struct stock_image {
 } stock_image;
 _Static_assert(sizeof(stock_image) < STOCK_SLOT_SIZE / 4, "most of a slot is for texts");
 
+/* What a module's library and the server's module have to agree on, told when the module is opened. The names of all lists are in it, so each
+ * change of these makes another number. Whoever changes what a message or a field means, under the same names, changes STOCK_LAYOUT. */
+enum { STOCK_LAYOUT = 2 };
+
+static inline uint64_t stock_layout(void) {
+#define STOCK_NAME_(name) #name " "
+#define STOCK_FIRST_NAME_(name, changes) #name " "
+    static const char names[] =
+        STOCK_PLAIN_OPS(STOCK_NAME_) "/" STOCK_SYNCED_OPS(STOCK_NAME_) "/" STOCK_REQUEST_HOOKS(STOCK_FIRST_NAME_)
+        STOCK_ACCESS_HOOKS(STOCK_FIRST_NAME_) STOCK_VOID_HOOKS(STOCK_FIRST_NAME_) STOCK_TEXT_HOOKS(STOCK_FIRST_NAME_)
+        STOCK_SERVER_HOOKS(STOCK_FIRST_NAME_) "/" STOCK_TEXTS_IN_PLACE(STOCK_FIRST_NAME_) "/" STOCK_TEXTS_CONSTANT(STOCK_FIRST_NAME_) "/"
+        STOCK_NUMBERS(STOCK_FIRST_NAME_) "/" STOCK_TABLE_LIST(STOCK_NAME_);
+    const uint64_t counts[] = { STOCK_LAYOUT, sizeof(stock_image), STOCK_SLOTS, STOCK_SLOT_SIZE, STOCK_BLOCK, STOCK_BLOCKS, STOCK_IMAGES,
+                                STOCK_CONFIGS, STOCK_PROVIDES, STOCK_TEXT_KINDS, STOCK_SERVER_RESPONSE, STOCK_REMOVE_FILTER, STOCK_BUCKET_BYTES };
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+    for (size_t i = 0; i < sizeof names; i++)
+        hash = (hash ^ (unsigned char)names[i]) * 0x100000001b3;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        hash = (hash ^ counts[i]) * 0x100000001b3;
+    return hash;
+}
+
 #define STOCK_COPY_NUMBER_(name, changes) to->name = from->name;
 
 /* The numbers of a request. */

@@ -75,6 +75,7 @@ void stock_describe(module *m, stock_pack *p)
     uint64_t count = 0;
 
     m->module_index = OWN;
+    stock_put(p, stock_layout());
     stock_put(p, (uint64_t)m->version);
     stock_put(p, (uint64_t)m->minor_version);
     stock_put(p, m->magic);

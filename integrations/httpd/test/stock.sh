@@ -14,4 +14,9 @@ fi
 export STOCK_CFLAGS="-ffile-prefix-map=$here/="
 mapfile -t known < <("$here/../stock.sh" list)
 modules=$("$here/../stock.sh" build "${known[@]}" "$here/modules/mod_hostile.c")
+
+out=$("$here/../tree.sh" out)
+mkdir -p "$out/modules"
+"${RINGFENCE_PREFIX:-$out/prefix}/bin/ringfence" cc -O2 -shared -I"$here/../include" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" \
+    -I"$(apxs -q INCLUDEDIR)" -D_GNU_SOURCE -DLINUX -D_REENTRANT -o "$out/modules/older.rf" "$here/modules/older.c"
 exec "$here/stock.py" "$modules" "$@"
