@@ -167,6 +167,9 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     return result;
 }
 
+/* How a hook of the start has ended, if not by OK: the module does not run, or it has answered that the server shall not start. */
+enum { STOPPED = -1000, REFUSED };
+
 static int call_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *pool, server_rec *first)
 {
     mf_stock_call call = { .m = m, .pool = pool, .server = first };
@@ -176,7 +179,7 @@ static int call_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *
     int result;
 
     if (!mf_stock_begin(&call, &message))
-        return HTTP_INTERNAL_SERVER_ERROR;
+        return STOPPED;
     stock_put(&message, hook->hook);
     stock_put(&message, hook->function);
     stock_put(&message, (apr_uint64_t)ap_state_query(AP_SQ_MAIN_STATE));
@@ -187,13 +190,13 @@ static int call_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *
     for (server_rec *s = first; s; s = s->next)
         mf_stock_pack_server(m, &message, s);
     if (!mf_stock_enter(&call, STOCK_SERVER_HOOK, &message, &answer))
-        return HTTP_INTERNAL_SERVER_ERROR;
+        return STOPPED;
     result = (int)stock_get(&answer.u);
     /* mod_status sets it before the configuration is read. */
     if (stock_get(&answer.u) && hook->hook == STOCK_HOOK_pre_config)
         ap_extended_status = 1;
     mf_stock_answer_end(&answer);
-    return result == OK || result == DECLINED ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    return result == OK || result == DECLINED ? OK : REFUSED;
 }
 
 /* A server that does not start says why. */
@@ -201,10 +204,11 @@ static int run_server_hook(mf_stock *m, const mf_stock_hook *hook, apr_pool_t *p
 {
     int result = call_server_hook(m, hook, pool, first);
 
-    if (result != OK)
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, first, "fenced %s: a hook of the server's start has failed: %s", m->name,
-                     rf_error() ? rf_error()->message : "that is the module's own answer");
-    return result;
+    if (result == OK)
+        return OK;
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, first, "fenced %s: a hook of the server's start has failed: %s", m->name,
+                 result == REFUSED ? "that is the module's own answer" : "the module does not run");
+    return HTTP_INTERNAL_SERVER_ERROR;
 }
 
 /* Of each module, in the order in which they were loaded. Each is told of the servers then, hook or none. */

@@ -17,7 +17,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from server import MODULES, Server, tree  # noqa: E402
+from server import MODULES, Server, free_port, tree  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = HERE / "stock"
@@ -407,6 +407,21 @@ def configuration_errors(files):
         assert status != 0 and said in text, (config, text)
 
 
+def failures_of_the_start(files):
+    """A hook that crashes has given no answer, and one that refuses has: the log tells the two apart."""
+    hostile = next(path for path in files if path.stem == "mod_hostile")
+    for what, said, unsaid in [
+        ("crash", "bad write", "own answer"),
+        ("refuse", "that is the module's own answer", "bad write"),
+    ]:
+        server = Server("start", "event", f"HostileStart {what}\n", more=["hostile"], fenced={"hostile": hostile})
+        server.port = free_port()
+        server.write()
+        status, text = server.apache("-k", "start")
+        log = text + server.log()
+        assert status != 0 and said in log and "a hook of the server's start has failed" in log and unsaid not in log, (what, status, log)
+
+
 def main():
     modules, words = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
     files = sorted(path for path in modules.glob("mod_*.rf"))
@@ -424,7 +439,7 @@ def main():
     def wanted(name):
         return not words or any(word in name for word in words)
 
-    for one in (configuration_errors,):
+    for one in (configuration_errors, failures_of_the_start):
         if wanted(one.__name__):
             run(one, one.__name__, files)
     for mpm in ("event", "prefork"):

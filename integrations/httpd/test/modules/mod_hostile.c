@@ -167,13 +167,32 @@ static int fixups(request_rec *r)
     return DECLINED;
 }
 
+/* HostileStart: what the server's start meets. */
+static const char *at_start = "";
+
+static const char *set_start(cmd_parms *cmd, void *record, const char *what)
+{
+    at_start = apr_pstrdup(stay, what);
+    return NULL;
+}
+
+static int post_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temporary, server_rec *s)
+{
+    if (strcmp(at_start, "crash") == 0)
+        *(volatile int *)8 = 1;
+    return strcmp(at_start, "refuse") == 0 ? HTTP_INTERNAL_SERVER_ERROR : OK;
+}
+
+static const command_rec commands[] = { AP_INIT_TAKE1("HostileStart", set_start, NULL, RSRC_CONF, "crash or refuse"), { NULL } };
+
 static void hooks(apr_pool_t *pool)
 {
     stay = pool;
+    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_access_checker(access_checker, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_RESOURCE);
 }
 
-AP_DECLARE_MODULE(hostile) = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks };
+AP_DECLARE_MODULE(hostile) = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, commands, hooks };
