@@ -258,8 +258,15 @@ int main(int argc, char **argv) {
     learning(a, b);
     copied(a);
     CHECK_STATUS(rf_domain_destroy(a), RF_OK);
+    /* What a domain knows of an error is asked for by rf_error: of one that has gone, nobody is asked. */
+    rf_value args[] = { rf_value_ptr(rf_arena_alloc(arena, NULL, 4)) };
+    CHECK_STATUS(rf_domain_call(b, "read_word", args, 1, NULL), RF_FAULT_ACCESS);
+    CHECK(strstr(rf_error()->message, "the object: 4 bytes"));
+    CHECK_STATUS(rf_domain_reset(b), RF_OK);
+    CHECK_STATUS(rf_domain_call(b, "read_word", args, 1, NULL), RF_FAULT_ACCESS);
     CHECK_STATUS(rf_arena_destroy(arena), RF_OK);
     CHECK_STATUS(rf_domain_destroy(b), RF_OK);
+    CHECK(rf_error()->status == RF_FAULT_ACCESS && !strstr(rf_error()->message, "the object"));
     CHECK_STATUS(rf_module_destroy(module), RF_OK);
     return FINISH("arenas");
 }

@@ -304,12 +304,10 @@ pub extern "C" fn rf_arena_policy_destroy(handle: *mut c_void) -> Status {
 }
 
 /// A failure, with what the arena knows of the access that was denied, if that is why.
-pub(crate) fn explained(
-    failure: Failure,
-    domain: &Domain,
-    call: Option<(&WordsPolicy, &str, &[u64])>,
-) -> Failure {
-    let report = failure.outcome().and_then(|e| domain.explain_words(e, call));
+fn explained(failure: Failure, domain: &Domain, call: (&WordsPolicy, &str, &[u64])) -> Failure {
+    let report = failure
+        .outcome()
+        .and_then(|e| domain.explain_words(e, Some(call)));
     match report {
         Some(report) => failure.with(&report),
         None => failure,
@@ -435,7 +433,7 @@ pub unsafe extern "C" fn rf_arena_policy_call(
             match called {
                 Ok(()) => copied.back(),
                 Err(failure) => {
-                    let call = Some((&policy, name, &integers[..]));
+                    let call = (&policy, name, &integers[..]);
                     return Err(explained(failure, &object.domain, call));
                 }
             }

@@ -4,9 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::time::Duration;
 
-use ringfence::{DomainError, ExportKind};
+use ringfence::{CallError, DomainError, ExportKind};
 
-use crate::arena::explained;
 use crate::arguments::{not_null, pointer, text};
 use crate::error::{border, clear, status};
 use crate::function::{Value, call};
@@ -204,6 +203,12 @@ pub unsafe extern "C" fn rf_domain_create_from_snapshot(
     })
 }
 
+/// What the domain's arena knows of an access that was denied, or of a block that was freed in error.
+fn report(domain: usize, error: &CallError) -> Option<String> {
+    let object = objects::domain(domain as *mut c_void).ok()?;
+    object.domain.explain_words(error, None)
+}
+
 /// See the header.
 ///
 /// # Safety
@@ -223,7 +228,7 @@ pub unsafe extern "C" fn rf_domain_call(
         let function = object.domain.function(name)?;
         // SAFETY: the caller's promise.
         let called = unsafe { call(&function, arguments, count, result) };
-        called.map_err(|failure| explained(failure, &object.domain, None))
+        called.map_err(|failure| failure.of(domain as usize, report))
     })
 }
 

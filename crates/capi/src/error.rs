@@ -59,7 +59,7 @@ fn c_string(text: &str) -> CString {
 }
 
 fn store(failure: &Failure) -> Box<Stored> {
-    let message = c_string(&failure.to_string());
+    let message = c_string(&failure.told());
     let public = c_string(&failure.public());
     let fault = failure.fault();
     let mut strings = Vec::new();

@@ -74,6 +74,9 @@ statuses! {
     ERROR_INTERNAL = 63,
 }
 
+/// What a domain knows of the error that a call of it ended with.
+type Report = fn(usize, &CallError) -> Option<String>;
+
 /// An error on its way to `rf_error`.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -84,6 +87,8 @@ pub(crate) struct Failure {
     message: Option<String>,
     /// What became of a call.
     outcome: Option<CallError>,
+    /// The domain, by its handle, that may know more of it, as long as it is there; and what asks that.
+    more: Option<(usize, Report)>,
 }
 
 impl Failure {
@@ -93,6 +98,7 @@ impl Failure {
             code: 0,
             message: Some(message.into()),
             outcome: None,
+            more: None,
         }
     }
 
@@ -107,6 +113,21 @@ impl Failure {
     /// What became of the call, if it is one's failure.
     pub(crate) fn outcome(&self) -> Option<&CallError> {
         self.outcome.as_ref()
+    }
+
+    /// The same, where `more` is asked what the domain with this handle knows, when somebody asks for the message.
+    pub(crate) fn of(self, domain: usize, more: Report) -> Self {
+        let more = Some((domain, more));
+        Self { more, ..self }
+    }
+
+    /// The message, with what the domain knows.
+    pub(crate) fn told(&self) -> String {
+        let report = self.more.zip(self.outcome());
+        match report.and_then(|((domain, more), outcome)| more(domain, outcome)) {
+            Some(report) => format!("{self}\n{report}"),
+            None => self.to_string(),
+        }
     }
 
     /// The same with more lines for a person to read.
@@ -247,6 +268,7 @@ impl From<CallError> for Failure {
             code,
             message: None,
             outcome: Some(e),
+            more: None,
         }
     }
 }

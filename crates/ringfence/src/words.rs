@@ -63,7 +63,7 @@ impl Arena {
     /// Domains that are made with the arena from now on have *checked heaps*: what their libc allocates are objects of the arena that they
     /// own. Running over a block's end, a use after free, and reading words that were never written are denied, and the report
     /// ([`Domain::explain_words`]) tells who has allocated the block. Freeing what is no block ends the call with
-    /// [`FaultKind::Host`].
+    /// [`FaultKind::Host`], of which the same report tells more.
     ///
     /// It is for finding mistakes: each allocation is a call of the runtime, and the first write to each word costs a fault. A reset frees
     /// all blocks. Blocks of more than 1 MiB, those that have to be aligned to more than 16, and more than 65,536 are not checked.
@@ -611,9 +611,26 @@ impl Domain {
     }
 
     /// What is known of an access that ended a call: who, where in the source, which field of whose object, the rights that were there, and, if
-    /// the call was one by a policy, the line that this lacks. `None` for other errors. In several lines.
+    /// the call was one by a policy, the line that this lacks; or of the block of a [checked heap](Arena::check_heaps) that was freed in
+    /// error. `None` for other errors. In several lines. A reset forgets blocks, so ask before. It reads debug information, which takes
+    /// some tens of milliseconds.
     #[must_use]
     pub fn explain_words(
+        &self,
+        error: &CallError,
+        call: Option<(&WordsPolicy, &str, &[u64])>,
+    ) -> Option<String> {
+        self.explain_denied(error, call)
+            .or_else(|| match &error.fault()?.kind {
+                FaultKind::Host(why) => {
+                    let domain = self.0.window(Feature::Words).ok()?;
+                    domain.misused_words(why).map(|lines| lines.join("\n  "))
+                }
+                _ => None,
+            })
+    }
+
+    fn explain_denied(
         &self,
         error: &CallError,
         call: Option<(&WordsPolicy, &str, &[u64])>,
@@ -751,7 +768,7 @@ macro_rules! call_by {
                 drop(held);
                 result.map_err(|source| {
                     let call = Some((&self.policy, &*self.name, &arguments[..]));
-                    match self.domain.explain_words(&source, call) {
+                    match self.domain.explain_denied(&source, call) {
                         Some(report) => Error::Denied { report, source },
                         None => source.into(),
                     }

@@ -220,7 +220,7 @@ fn mistakes_are_denied_and_told() {
     call(&domain, "release", &[]).expect("freed");
     has(&denied(&domain, "put", &[8, 1]), &["a write after it was freed"]);
     for (by, what) in [
-        (0, "was freed already; allocated by make"),
+        (0, "was freed already: 24 bytes at "),
         (8, "inside of a block"),
         (1 << 19, "is no block"),
     ] {
@@ -236,7 +236,19 @@ fn mistakes_are_denied_and_told() {
             matches!(&fault.kind, FaultKind::Host(why) if why.contains(what)),
             "{error}"
         );
+        let report = domain.explain_words(&error, None);
+        match report {
+            None => assert_eq!(what, "is no block"),
+            Some(report) => has(&report, &[what, "allocated by make (", &made_by]),
+        }
+        assert_eq!(
+            domain
+                .explain_words(&error, None)
+                .is_some_and(|r| r.contains(freed_by)),
+            by == 0
+        );
         domain.reset().expect("reset");
+        assert_eq!(domain.explain_words(&error, None), None, "it is forgotten");
     }
     // By realloc the old one is freed, and what was not written is not yet.
     keep(24);

@@ -57,7 +57,8 @@ rf_status rf_arena_destroy(rf_arena *arena);
 /* Domains that are made with the arena from now on have checked heaps: what their libc allocates are objects of the arena
  * that they own. Running over a block's end, a use after free, and reading words that were never written end the call
  * with RF_FAULT_ACCESS, and rf_error()->message tells who has allocated and freed the block; freeing what is no block
- * ends it with RF_FAULT_HOST. For finding mistakes: each allocation is a call of the runtime, the first write to each
+ * ends it with RF_FAULT_HOST, told the same way. rf_error() looks names up when it is called first: call it before the
+ * domain is reset. For finding mistakes: each allocation is a call of the runtime, the first write to each
  * word costs a fault. A reset frees all blocks. Blocks of more than 1 MiB, those that have to be aligned to more
  * than 16, and more than 65,536 are not checked. */
 rf_status rf_arena_check_heaps(rf_arena *arena);

@@ -90,16 +90,29 @@ impl Inner {
         lines
     }
 
-    /// Why an allocator's call ends.
-    pub(crate) fn heap_misused(&self, misused: &Misused) -> String {
+    /// Why an allocator's call ends. Names are looked up when somebody asks for [more](Self::heap_misuse).
+    pub(crate) fn heap_misused(misused: &Misused) -> String {
         let Misused::NoBlock(address, story) = misused;
-        let lines = story.as_ref().map(|s| self.told(s)).unwrap_or_default();
         let what = match story.as_deref() {
             Some(Story { freed: Some(_), .. }) => "was freed already",
             Some(_) => "is inside of a block, or behind its end",
             None => "is no block of the heap",
         };
-        let lines: String = lines.iter().map(|line| format!("; {line}")).collect();
-        format!("free or realloc of {address:#x}, which {what}{lines}")
+        let block = story
+            .as_ref()
+            .map(|s| format!(": {} bytes at {:#x}", s.len, s.address));
+        format!(
+            "free or realloc of {address:#x}, which {what}{}",
+            block.unwrap_or_default()
+        )
+    }
+
+    /// Who has allocated and freed the block, if such a call of the allocator has ended a call with these words.
+    pub(super) fn heap_misuse(&self, why: &str) -> Option<Vec<String>> {
+        let misused = self.words()?.misused()?;
+        let Misused::NoBlock(_, story) = &misused;
+        let mut lines = vec![Self::heap_misused(&misused)];
+        lines.extend(self.told(story.as_deref().filter(|_| why.contains(&lines[0]))?));
+        Some(lines)
     }
 }

@@ -658,6 +658,12 @@ impl Domain {
         Ok(denied)
     }
 
+    /// What is known of a `free` or `realloc` of a checked heap's that ended a call with these words, in lines. Nothing after a reset.
+    #[must_use]
+    pub fn misused_words(&self, why: &str) -> Option<Vec<String>> {
+        self.0.heap_misuse(why)
+    }
+
     /// What the domain may do with the word of its [`Arena`] at `address`.
     #[must_use]
     pub fn word_rights(&self, address: u64) -> Rights {

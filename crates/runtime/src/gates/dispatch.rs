@@ -76,7 +76,7 @@ fn runtime_stub(
             if let Some(answer) =
                 words.and_then(|w| w.heap_call(call.number, [a, b, c], || fault::callers(lane)))
             {
-                let failed = |misused| EndCall::Fail(domain.heap_misused(&misused));
+                let failed = |misused| EndCall::Fail(Inner::heap_misused(&misused));
                 let told = answer.map(|value| frame.result[0] = value as u64);
                 return Some(told.map_err(failed));
             }

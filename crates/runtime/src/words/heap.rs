@@ -47,6 +47,8 @@ struct State {
     /// Places of freed ones, the oldest first, and their bytes.
     empty: VecDeque<Range<u32>>,
     bytes: u32,
+    /// The last call of the allocator that ended the domain's, until its reset.
+    misused: Option<Misused>,
 }
 
 impl Default for Heap {
@@ -108,7 +110,7 @@ impl Attached {
             });
         };
         let mut state = heap.0.lock();
-        Some(match number {
+        let answer = match number {
             heap::ALLOCATE => Ok(self.make(&mut state, a, b == 0, site())),
             heap::FREE => self.block(&state, a).map(|at| self.end(&mut state, at, site())),
             heap::RESIZE => self
@@ -128,7 +130,16 @@ impl Attached {
                 self.written(self.own(&state, a, c));
                 Ok(0)
             }
-        })
+        };
+        if let Err(misused) = &answer {
+            state.misused = Some(misused.clone());
+        }
+        Some(answer)
+    }
+
+    /// Why the last call of the allocator that did so ended the domain's.
+    pub(crate) fn misused(&self) -> Option<Misused> {
+        self.heap()?.0.lock().misused.clone()
     }
 
     /// The domain is reset, and its libc knows of no block any more.
@@ -145,6 +156,7 @@ impl Attached {
         }
         state.blocks.clear();
         state.bytes = 0;
+        state.misused = None;
     }
 
     /// Whether any block is there.
