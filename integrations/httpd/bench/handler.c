@@ -22,8 +22,11 @@ int fenced_handle(const fenced_request *r)
     fenced_set_header("Content-Type", "text/plain");
     if (strstr(r->uri, "buffer")) {
         size_t length = body_length(r->query);
+        char *buffer = fenced_take_buffer(length);
 
-        make_whole(fenced_take_buffer(length), length);
+        if (!buffer)
+            return 503;
+        make_whole(buffer, length);
         return fenced_send_buffer(length) ? 500 : 0;
     }
     make_body(r->query, put, NULL);

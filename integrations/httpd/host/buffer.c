@@ -2,7 +2,9 @@
  *
  * Each domain has its own, a region, so the server's filters read memory that is always there, whatever the module has done to its own. They
  * read it only while the module does not run: its only thread has called, or has returned. What they keep beyond that they copy, as of any
- * transient bucket. Before another request runs in the domain the whole buffer is zeroes again. */
+ * transient bucket. When the domain is reset, the whole buffer is zeroes again: before each request, or after a fault, or never (FencedReset).
+ *
+ * It is no memory of the domain's, so FencedMemoryLimit does not count it: MF_BUFFER_MOST, a sixteenth of the least limit, is its own. */
 #include "mod_fenced.h"
 
 /* Makes the domain's buffer, or a larger one. */

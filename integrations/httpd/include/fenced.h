@@ -51,7 +51,8 @@ RF_IMPORT(long, fenced_read, (void *to, size_t capacity))
 RF_IMPORT(int, fenced_write, (const void *from, size_t length))
 
 /* Memory for a large part of the answer, which is sent without a copy: `capacity` bytes, at most 1 MiB, that the module fills. It is zeroes, or
- * has what the request put there before: there is one, and what was handed over before is sent first. NULL: there is none, use fenced_write. */
+ * has what the request put there before (with FencedReset on-fault or never: what others did): there is one, and what was handed over before is
+ * sent first. NULL: there is none, use fenced_write. */
 RF_IMPORT(void *, fenced_take_buffer, (size_t capacity))
 
 /* Hands over the first `length` bytes of the buffer that was taken last, as the next bytes of the answer. They are sent when fenced_handle
