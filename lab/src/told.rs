@@ -77,7 +77,7 @@ pub struct Told {
 }
 
 /// Seconds of processor time that a host may take: twenty times what it does without a fault.
-const PROCESSOR: u64 = 2;
+pub const PROCESSOR: u64 = 2;
 /// How often a host's threads are looked at, and how often in succession all of them sleep, without having run in between, until it hangs.
 const LOOK: Duration = Duration::from_millis(20);
 const SLEEPING: u32 = 150;
@@ -129,14 +129,14 @@ pub fn end(child: &mut Child) -> Result<Option<ExitStatus>, String> {
     }
 }
 
-/// Limits what a host's process may take.
-pub fn limit(command: &mut Command) {
+/// Limits what a host's process may take: so many seconds of processor time.
+pub fn limit(command: &mut Command, seconds: u64) {
     // SAFETY: system calls that are safe between fork and exec, on structures of the stack.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             // A server does not outlive a laboratory that is ended.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            for (resource, most) in [(libc::RLIMIT_CPU, PROCESSOR), (libc::RLIMIT_CORE, 0)] {
+            for (resource, most) in [(libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)] {
                 let limit = libc::rlimit {
                     rlim_cur: most,
                     rlim_max: most,
@@ -160,7 +160,7 @@ pub fn well() -> ExitStatus {
 /// # Errors
 /// It cannot be run.
 pub fn serve(command: &mut Command) -> Result<Told, String> {
-    limit(command);
+    limit(command, PROCESSOR);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

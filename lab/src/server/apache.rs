@@ -22,6 +22,18 @@ const TEXTS: [&str; REQUESTS as usize] = [
 ];
 /// For a server that answers nothing, although it has not used its processor time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Seconds that mod_fenced gives to a request.
+const REQUEST: u64 = 1;
+
+/// Limits what a server may take. mod_fenced ends each request that runs out of its time, and serves the next: the server's own limit
+/// is behind all of theirs.
+fn limit(command: &mut Command, way: Way) {
+    let requests = match way {
+        Way::Native => 0,
+        _ => REQUEST * u64::from(REQUESTS),
+    };
+    told::limit(command, told::PROCESSOR + requests);
+}
 
 fn configuration(place: &Place, program: &Path, directory: &Path, way: Way, port: u16) -> String {
     let modules = place.named("modules");
@@ -37,7 +49,7 @@ fn configuration(place: &Place, program: &Path, directory: &Path, way: Way, port
         ),
         _ => (
             format!(
-                "LoadModule fenced_module {}/mod_fenced.so\nFencedModule page {}\nFencedTimeLimit 1",
+                "LoadModule fenced_module {}/mod_fenced.so\nFencedModule page {}\nFencedTimeLimit {REQUEST}",
                 place.named("out"),
                 program.display()
             ),
@@ -47,8 +59,10 @@ fn configuration(place: &Place, program: &Path, directory: &Path, way: Way, port
     format!(
         "ServerRoot \"{0}\"\nDefaultRuntimeDir \"{0}\"\nPidFile httpd.pid\nListen 127.0.0.1:{port}\nServerName localhost\n{user}\
          LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n{load}\n\
-         ErrorLog error.log\nErrorLogFormat \"%M\"\nLogLevel warn\nDocumentRoot \"{0}\"\n<Location />\nRequire all granted\n{handler}\n</Location>\n",
-        directory.display()
+         ErrorLog error.log\nErrorLogFormat \"%M\"\nLogLevel warn\nDocumentRoot \"{1}\"\n<Location />\nRequire all granted\n{handler}\n</Location>\n",
+        directory.display(),
+        // The server's user has to get there, which is not so of the directory if root works where nobody else may look.
+        place.named("out")
     )
 }
 
@@ -66,7 +80,7 @@ fn start(place: &Place, program: &Path, directory: &Path, way: Way) -> Result<(C
         let _ = std::fs::remove_file(&log);
         let mut command = Command::new(place.named("program"));
         command.arg("-X").arg("-d").arg(directory).arg("-f").arg(file);
-        told::limit(&mut command);
+        limit(&mut command, way);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -163,4 +177,36 @@ pub fn ask(
     }
     stop(&mut child);
     Ok(told::judge(&format!("{text}heap ok\nend\n"), Some(told::well())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seconds of processor time that a server of this way may take.
+    fn seconds(way: Way) -> u64 {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -t"]);
+        limit(&mut shell, way);
+        let said = shell.output().expect("a shell").stdout;
+        String::from_utf8_lossy(&said).trim().parse().expect("a number")
+    }
+
+    #[test]
+    fn a_fenced_server_outlives_requests_that_all_run_out_of_time() {
+        assert_eq!(seconds(Way::Native), told::PROCESSOR);
+        assert!(seconds(Way::Fenced) > REQUEST * u64::from(REQUESTS));
+    }
+
+    #[test]
+    fn the_root_of_documents_is_where_the_servers_user_gets() {
+        let place = Place {
+            named: vec![("out".into(), "/out".into())],
+            ..Place::default()
+        };
+        let desk = Path::new("/desk");
+        let text = configuration(&place, &desk.join("page.rf"), desk, Way::Fenced, 8080);
+        assert!(text.contains("\nDocumentRoot \"/out\"\n"), "{text}");
+        assert!(text.contains("FencedTimeLimit 1\n"), "{text}");
+    }
 }
