@@ -82,17 +82,17 @@ static void objects(rf_runtime *runtime) {
     size_t size, told;
     rf_function *g;
     int64_t got;
-    CHECK_STATUS(rf_function_compile(text, NULL, 0, &told), RF_OK);
+    CHECK_STATUS(rf_runtime_compile(text, NULL, 0, &told), RF_OK);
     CHECK(told > sizeof text && told < sizeof object);
-    CHECK_STATUS(rf_function_compile(text, object, told - 1, &size), RF_ERROR_TOO_LONG);
+    CHECK_STATUS(rf_runtime_compile(text, object, told - 1, &size), RF_ERROR_TOO_LONG);
     CHECK(size == told);
-    CHECK_STATUS(rf_function_compile(text, object, sizeof object, &size), RF_OK);
+    CHECK_STATUS(rf_runtime_compile(text, object, sizeof object, &size), RF_OK);
     CHECK(size == told);
-    CHECK_STATUS(rf_function_compile("long g(", object, sizeof object, &told), RF_ERROR_TEXT);
+    CHECK_STATUS(rf_runtime_compile("long g(", object, sizeof object, &told), RF_ERROR_TEXT);
     CHECK(told == 0);
-    CHECK_STATUS(rf_function_compile(text, NULL, 1, &told), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_function_compile(NULL, NULL, 0, &told), RF_ERROR_ARGUMENT);
-    CHECK_STATUS(rf_function_compile(text, NULL, 0, NULL), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_runtime_compile(text, NULL, 1, &told), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_runtime_compile(NULL, NULL, 0, &told), RF_ERROR_ARGUMENT);
+    CHECK_STATUS(rf_runtime_compile(text, NULL, 0, NULL), RF_ERROR_ARGUMENT);
 
     CHECK_STATUS(rf_runtime_replace_object(runtime, "g", object, size), RF_ERROR_NO_FUNCTION);
     CHECK_STATUS(rf_runtime_create_object(runtime, "g", object, size, &g), RF_OK);

@@ -211,7 +211,7 @@ unsafe fn object_code<'a>(object: *const c_void, size: usize) -> Result<&'a [u8]
 /// # Safety
 /// `source` is null or a string, `object` null or `capacity` writable bytes, `size` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rf_function_compile(
+pub unsafe extern "C" fn rf_runtime_compile(
     source: *const c_char,
     object: *mut c_void,
     capacity: usize,

@@ -56,7 +56,7 @@ rf_status rf_runtime_replace_function(rf_runtime *runtime, const char *name, con
 /* Compiles `text` to object code: bytes that can be kept, sent and given to any runtime. `object` has room for `capacity` bytes;
  * `*size` receives how many there are. With NULL and 0 that is all that is done.
  * Errors: RF_ERROR_TEXT; RF_ERROR_TOO_LONG: they do not fit, `*size` tells what would. */
-rf_status rf_function_compile(const char *text, void *object, size_t capacity, size_t *size);
+rf_status rf_runtime_compile(const char *text, void *object, size_t capacity, size_t *size);
 
 /* As rf_runtime_create_function and rf_runtime_replace_function, of object code, which is trusted no more than a text.
  * Errors: RF_ERROR_TEXT also for bytes that are no object code, cut or damaged. */
