@@ -1,0 +1,222 @@
+//! A caller that stands still at any instruction of a gate, while another thread takes away what it calls.
+
+mod support;
+
+use ringfence_runtime::domain::last_call;
+use ringfence_runtime::{Code, Domain, LastCall, Signature};
+use std::arch::asm;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use support::{domain, imports, module};
+
+/// What a function pointer takes and returns here.
+const SUM: Signature = Signature {
+    ints: 2,
+    int_results: 1,
+    ..Signature::NOTHING
+};
+
+/// A function's marker, `leal N(%rdi,%rsi), %eax`, `ret`.
+const ADDS_1: [u8; 13] = [
+    0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x62, 0x8D, 0x44, 0x37, 1, 0xC3,
+];
+
+/// As long as `ADDS_1`, and in its place: a call to where that was would run it from the middle of an instruction if it came in at all.
+const OTHER: [u8; 16] = [
+    0x48, 0xB8, 0x0F, 0x1F, 0x84, 0, 0xFF, 0xFF, 0x9A, 0x63, 0xB8, 99, 0, 0, 0, 0xC3,
+];
+
+/// Whose turn it is, in memory that the parent and the child share.
+struct Turns {
+    /// Rounds in which the second thread was told to change things, and in which it had.
+    asked: AtomicU32,
+    changed: AtomicU32,
+}
+
+fn shared() -> &'static Turns {
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: new memory, of zeroes, which is never unmapped.
+    unsafe {
+        let at = libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            -1,
+            0,
+        );
+        assert_ne!(at, libc::MAP_FAILED);
+        &*at.cast::<Turns>()
+    }
+}
+
+/// Calls a function pointer between two breakpoints.
+fn call_between(function: *const c_void, a: u64, b: u64) -> u64 {
+    let result;
+    // SAFETY: a C function of two integers, which has an integer result.
+    unsafe {
+        asm!("int3", "call {f}", "int3", f = in(reg) function, inout("rdi") a => _, inout("rsi") b => _,
+             out("rax") result, clobber_abi("C"));
+    }
+    result
+}
+
+/// The child: round after round the caller calls what `changer` takes away when the parent says so.
+fn child(turns: &'static Turns, change: fn(&Domain)) -> ! {
+    let d = domain();
+    let other = d.clone();
+    std::thread::spawn(move || {
+        for round in 1.. {
+            while turns.asked.load(SeqCst) < round {
+                std::thread::yield_now();
+            }
+            change(&other);
+            turns.changed.store(round, SeqCst);
+        }
+    });
+    // SAFETY: the parent traces this thread.
+    unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
+    for round in 1.. {
+        if d.find_code("other").is_ok() {
+            d.remove_code("other").expect("removed");
+        }
+        if d.find_code("sum").is_err() {
+            let code = Code {
+                bytes: &ADDS_1,
+                entry: 0,
+            };
+            d.add_code("sum", &code).expect("added");
+        }
+        let sum = d.find_code("sum").expect("added").thunk(SUM);
+        // SAFETY: the type is that of the signature.
+        let plain: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(sum) };
+        assert_eq!(
+            plain(3, 4),
+            8,
+            "without a bit that asks for attention from here on"
+        );
+        let result = call_between(sum, 6, 7);
+        let fine = match last_call() {
+            LastCall::Returned => result == 14,
+            LastCall::Removed => result == 0,
+            _ => false,
+        };
+        if !fine || d.faulted() {
+            eprintln!("round {round}: {result}, {:?}", last_call());
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(1) };
+        }
+        if turns.changed.load(SeqCst) < round {
+            // The parent saw the end of the call before it had found a place to stop at.
+            break;
+        }
+    }
+    // SAFETY: ends the child.
+    unsafe { libc::_exit(0) }
+}
+
+/// Stops the caller behind 0, 1, 2 … instructions of a call, has `change` run to its end, and lets the call go on: what comes back is its
+/// result, or that the function was removed.
+fn at_each_step(change: fn(&Domain)) {
+    module();
+    drop(imports());
+    let turns = shared();
+    // SAFETY: the child does what is said above, and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        child(turns, change);
+    }
+    let go = |request| {
+        let mut status = 0;
+        // SAFETY: the child is this thread's, and stopped.
+        unsafe {
+            assert_eq!(libc::ptrace(request, pid, 0, 0), 0);
+            assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+        }
+        status
+    };
+    let stopped = |status| libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP;
+    let mut status = 0;
+    // SAFETY: waits for the child.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    let mut steps = 0;
+    loop {
+        assert!(
+            stopped(status),
+            "{status:#x} in front of the call, with {steps} steps"
+        );
+        for _ in 0..steps {
+            status = go(libc::PTRACE_SINGLESTEP);
+            assert!(stopped(status), "{status:#x}, one of {steps} steps");
+        }
+        // SAFETY: asks about the stopped child, into memory of ours.
+        let over = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            assert_eq!(libc::ptrace(libc::PTRACE_GETSIGINFO, pid, 0, &raw mut info), 0);
+            // A breakpoint's; that of a step is TRAP_TRACE.
+            steps > 0 && info.si_code != libc::TRAP_TRACE
+        };
+        if over {
+            break;
+        }
+        turns.asked.store(steps + 1, SeqCst);
+        while turns.changed.load(SeqCst) <= steps {
+            std::thread::yield_now();
+        }
+        // To the breakpoint behind the call, and to that of the next round.
+        status = go(libc::PTRACE_CONT);
+        assert!(stopped(status), "{status:#x} behind {steps} steps");
+        status = go(libc::PTRACE_CONT);
+        steps += 1;
+    }
+    assert!(steps > 40, "{steps} instructions are no call");
+    status = go(libc::PTRACE_CONT);
+    assert_eq!(status, 0, "the child's own end");
+}
+
+fn add_other(d: &Domain) {
+    let code = Code {
+        bytes: &OTHER,
+        entry: 0,
+    };
+    d.add_code("other", &code).expect("added");
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn a_reset_takes_code_from_who_stands_in_the_gate() {
+    at_each_step(|d| {
+        if d.reset().is_ok() {
+            add_other(d);
+        }
+    });
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn removed_code_stays_removed_for_who_stands_in_the_gate() {
+    at_each_step(|d| {
+        if d.remove_code("sum").is_ok() {
+            add_other(d);
+        }
+    });
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn a_reset_behind_a_removal_lets_nobody_in_to_what_was_removed() {
+    at_each_step(|d| {
+        if d.remove_code("sum").is_ok() && d.reset().is_ok() {
+            add_other(d);
+        }
+    });
+}
