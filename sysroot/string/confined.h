@@ -47,4 +47,22 @@
 /* A bit for each byte of a vector that is 0; ymm0 is. The vector is ruined. */
 #define ZEROES(vector, to) vpcmpeqb %ymm0, vector, vector; vpmovmskb vector, to
 
+/* A vector full of the byte in esi. */
+#define SPREAD(n) vmovd %esi, %xmm##n; vpbroadcastb %xmm##n, %ymm##n
+
+/* Vectors that lie behind each other, from what is held on; the stores by `move`, aligned or not. */
+#define LOAD_TWO(a, b) vmovdqu H(0), %ymm##a; vmovdqu H(32), %ymm##b
+#define STORE_TWO(a, b) vmovdqu %ymm##a, H(0); vmovdqu %ymm##b, H(32)
+#define LOAD_FOUR(a, b, c, d)                                                                                \
+	LOAD_TWO(a, b); vmovdqu H(64), %ymm##c; vmovdqu H(96), %ymm##d
+#define STORE_FOUR(move, a, b, c, d)                                                                         \
+	move %ymm##a, H(0); move %ymm##b, H(32); move %ymm##c, H(64); move %ymm##d, H(96)
+
+/* The number of the highest bit of eax, rax. */
+#define HIGHEST_32 lzcntl %eax, %eax; xorl $31, %eax
+#define HIGHEST_64 lzcntq %rax, %rax; xorl $63, %eax
+
+/* What eax is when one byte is subtracted from another. */
+#define SUBTRACT(byte, from) movzbl byte, %ecx; movzbl from, %eax; subl %ecx, %eax
+
 #endif

@@ -98,8 +98,7 @@ END(strlen)
 .macro FIND name, nul
 	FITS
 	ja	.Ledge_\name
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	vpxor	%xmm0, %xmm0, %xmm0
 	vmovdqu	G(0, di), %ymm2
 	MARK(%ymm2, %ymm3)
@@ -112,8 +111,7 @@ END(strlen)
 	RETURN
 	.p2align 4, 0xcc
 .Ledge_\name:
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	vpxor	%xmm0, %xmm0, %xmm0
 	movq	%rdi, %rdx
 	andq	$-32, %rdx
@@ -206,8 +204,7 @@ END(strchrnul)
 FUNCTION(strrchr)
 	FITS
 	ja	.Lrchr_edge
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	vpxor	%xmm0, %xmm0, %xmm0
 	vmovdqu	G(0, di), %ymm2
 	vpcmpeqb %ymm1, %ymm2, %ymm3
@@ -220,14 +217,12 @@ FUNCTION(strrchr)
 .Lrchr_first:
 	UP_TO(%ecx, %eax)
 	jz	1f
-	lzcntl	%eax, %eax
-	xorl	$31, %eax
+	HIGHEST_32
 	addq	%r8, %rax
 1:	RETURN
 	.p2align 4, 0xcc
 .Lrchr_edge:
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	vpxor	%xmm0, %xmm0, %xmm0
 	movq	%rdi, %r8
 	movq	%rdi, %rdx
@@ -338,8 +333,7 @@ FUNCTION(strrchr)
 	vpmovmskb %ymm2, %eax
 	vpmovmskb %ymm3, %ecx
 	JOIN(%rcx, %rax)
-7:	lzcntq	%rax, %rax
-	xorl	$63, %eax
+7:	HIGHEST_64
 	addq	%rdi, %rax
 	RETURN
 	.p2align 4, 0xcc
@@ -350,8 +344,7 @@ FUNCTION(strrchr)
 .Lrchr_before:
 	testl	%eax, %eax
 	jz	1f
-	lzcntl	%eax, %eax
-	xorl	$31, %eax
+	HIGHEST_32
 	addq	%r8, %rax
 1:	RETURN
 END(strrchr)
@@ -378,8 +371,7 @@ FUNCTION(memchr)
 	jz	.Lmchr_empty
 	FITS
 	ja	.Lmchr_edge
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	LOOK(G(0, di))
 	jz	.Lmchr_beyond
 .Lmchr_first:
@@ -473,8 +465,7 @@ FUNCTION(memchr)
 .endr
 	.p2align 4, 0xcc
 .Lmchr_edge:
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	movq	%rdi, %rsi
 	andq	$-32, %rsi
 	LOOK(G(0, si))
@@ -486,8 +477,7 @@ END(memchr)
 FUNCTION(memrchr)
 	testq	%rdx, %rdx
 	jz	.Lmrchr_empty
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	jmp	2f
 	.p2align 6
 1:	/* rdx is at least 128. */
@@ -527,8 +517,7 @@ FUNCTION(memrchr)
 	shrl	%cl, %eax
 6:	testl	%eax, %eax
 	jz	.Lmrchr_none
-	lzcntl	%eax, %eax
-	xorl	$31, %eax
+	HIGHEST_32
 	addq	%rdi, %rax
 	RETURN
 .Lmrchr_none:
@@ -537,8 +526,7 @@ FUNCTION(memrchr)
 	xorl	%eax, %eax
 	ret
 .Lmrchr_one:
-	lzcntl	%eax, %eax
-	xorl	$31, %eax
+	HIGHEST_32
 	addq	%rdx, %rdi
 	leaq	-32(%rdi,%rax), %rax
 	RETURN
@@ -552,15 +540,13 @@ FUNCTION(memrchr)
 	vpmovmskb %ymm2, %eax
 	vpmovmskb %ymm3, %ecx
 	JOIN(%rcx, %rax)
-1:	lzcntq	%rax, %rax
-	xorl	$63, %eax
+1:	HIGHEST_64
 	leaq	-64(%rdi,%rax), %rax
 	RETURN
 END(memrchr)
 
 FUNCTION(rawmemchr)
-	vmovd	%esi, %xmm1
-	vpbroadcastb %xmm1, %ymm1
+	SPREAD(1)
 	movq	%rdi, %rsi
 	andq	$-32, %rsi
 	LOOK(G(0, si))

@@ -16,8 +16,7 @@ FUNCTION(memmove)
 	vmovdqu	GX(-32, si, dx), %ymm1
 	vmovdqu	%ymm0, G(0, di)
 	vmovdqu	%ymm1, GX(-32, di, dx)
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lmove_32:
 	cmpl	$16, %edx
@@ -36,40 +35,24 @@ FUNCTION(memmove)
 	vmovdqu	GX(-64, si, dx), %ymm2
 	vmovdqu	GX(-32, si, dx), %ymm3
 	HOLD(di)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm1, H(32)
+	STORE_TWO(0, 1)
 	HOLDX(-64, di, dx)
-	vmovdqu	%ymm2, H(0)
-	vmovdqu	%ymm3, H(32)
-	vzeroupper
-	ret
+	STORE_TWO(2, 3)
+	RETURN
 	.p2align 4, 0xcc
 .Lmove_above_4:
 	cmpq	$256, %rdx
 	ja	.Lmove_above_8
 	/* Everything is loaded before the first store, so overlap does not matter. */
 	HOLD(si)
-	vmovdqu	H(0), %ymm0
-	vmovdqu	H(32), %ymm1
-	vmovdqu	H(64), %ymm2
-	vmovdqu	H(96), %ymm3
+	LOAD_FOUR(0, 1, 2, 3)
 	HOLDX(-128, si, dx)
-	vmovdqu	H(0), %ymm4
-	vmovdqu	H(32), %ymm5
-	vmovdqu	H(64), %ymm6
-	vmovdqu	H(96), %ymm7
+	LOAD_FOUR(4, 5, 6, 7)
 	HOLD(di)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm1, H(32)
-	vmovdqu	%ymm2, H(64)
-	vmovdqu	%ymm3, H(96)
+	STORE_FOUR(vmovdqu, 0, 1, 2, 3)
 	HOLDX(-128, di, dx)
-	vmovdqu	%ymm4, H(0)
-	vmovdqu	%ymm5, H(32)
-	vmovdqu	%ymm6, H(64)
-	vmovdqu	%ymm7, H(96)
-	vzeroupper
-	ret
+	STORE_FOUR(vmovdqu, 4, 5, 6, 7)
+	RETURN
 	.p2align 4, 0xcc
 .Lmove_above_8:
 	movq	%rdi, %rcx
@@ -82,10 +65,7 @@ FUNCTION(memmove)
 .Lforward:
 	vmovdqu	G(0, si), %ymm4
 	HOLDX(-128, si, dx)
-	vmovdqu	H(0), %ymm5
-	vmovdqu	H(32), %ymm6
-	vmovdqu	H(64), %ymm7
-	vmovdqu	H(96), %ymm8
+	LOAD_FOUR(5, 6, 7, 8)
 	leaq	-128(%rdi,%rdx), %rdx
 	subq	%rdi, %rsi
 	addq	$32, %rdi
@@ -94,27 +74,17 @@ FUNCTION(memmove)
 	.p2align 6
 1:
 	HOLD(si)
-	vmovdqu	H(0), %ymm0
-	vmovdqu	H(32), %ymm1
-	vmovdqu	H(64), %ymm2
-	vmovdqu	H(96), %ymm3
+	LOAD_FOUR(0, 1, 2, 3)
 	subq	$-128, %rsi
 	HOLD(di)
-	vmovdqa	%ymm0, H(0)
-	vmovdqa	%ymm1, H(32)
-	vmovdqa	%ymm2, H(64)
-	vmovdqa	%ymm3, H(96)
+	STORE_FOUR(vmovdqa, 0, 1, 2, 3)
 	subq	$-128, %rdi
 	cmpq	%rdx, %rdi
 	jb	1b
 	HOLD(dx)
-	vmovdqu	%ymm5, H(0)
-	vmovdqu	%ymm6, H(32)
-	vmovdqu	%ymm7, H(64)
-	vmovdqu	%ymm8, H(96)
+	STORE_FOUR(vmovdqu, 5, 6, 7, 8)
 	vmovdqu	%ymm4, G(0, ax)
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lbackward:
 	vmovdqu	GX(-32, si, dx), %ymm4
@@ -144,13 +114,9 @@ FUNCTION(memmove)
 	cmpq	%rdi, %rcx
 	ja	1b
 	HOLD(ax)
-	vmovdqu	%ymm5, H(0)
-	vmovdqu	%ymm6, H(32)
-	vmovdqu	%ymm7, H(64)
-	vmovdqu	%ymm8, H(96)
+	STORE_FOUR(vmovdqu, 5, 6, 7, 8)
 	vmovdqu	%ymm4, G(0, dx)
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lmove_much:
 	movq	%rsi, %r8
@@ -180,8 +146,7 @@ FUNCTION(memmove)
 	REBUILD(di)
 	REBUILD(si)
 	rep movsb
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lmove_15:
 	cmpl	$8, %edx
@@ -214,12 +179,10 @@ FUNCTION(memset)
 	jbe	.Lset_32
 	cmpq	$64, %rdx
 	ja	.Lset_above_2
-	vmovd	%esi, %xmm0
-	vpbroadcastb %xmm0, %ymm0
+	SPREAD(0)
 	vmovdqu	%ymm0, G(0, di)
 	vmovdqu	%ymm0, GX(-32, di, dx)
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lset_32:
 	movabsq	$0x0101010101010101, %rcx
@@ -236,46 +199,30 @@ FUNCTION(memset)
 .Lset_above_2:
 	cmpq	$128, %rdx
 	ja	.Lset_above_4
-	vmovd	%esi, %xmm0
-	vpbroadcastb %xmm0, %ymm0
+	SPREAD(0)
 	HOLD(di)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm0, H(32)
+	STORE_TWO(0, 0)
 	HOLDX(-64, di, dx)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm0, H(32)
-	vzeroupper
-	ret
+	STORE_TWO(0, 0)
+	RETURN
 	.p2align 4, 0xcc
 .Lset_above_4:
 	cmpq	$256, %rdx
 	ja	.Lset_above_8
-	vmovd	%esi, %xmm0
-	vpbroadcastb %xmm0, %ymm0
+	SPREAD(0)
 	HOLD(di)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm0, H(32)
-	vmovdqu	%ymm0, H(64)
-	vmovdqu	%ymm0, H(96)
+	STORE_FOUR(vmovdqu, 0, 0, 0, 0)
 	HOLDX(-128, di, dx)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm0, H(32)
-	vmovdqu	%ymm0, H(64)
-	vmovdqu	%ymm0, H(96)
-	vzeroupper
-	ret
+	STORE_FOUR(vmovdqu, 0, 0, 0, 0)
+	RETURN
 	.p2align 4, 0xcc
 .Lset_above_8:
-	vmovd	%esi, %xmm0
-	vpbroadcastb %xmm0, %ymm0
+	SPREAD(0)
 	cmpq	$REP_SET, %rdx
 	ja	.Lset_much
 .Lset_loops:
 	HOLD(di)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm0, H(32)
-	vmovdqu	%ymm0, H(64)
-	vmovdqu	%ymm0, H(96)
+	STORE_FOUR(vmovdqu, 0, 0, 0, 0)
 	leaq	-128(%rdi,%rdx), %rcx
 	subq	$-128, %rdi
 	andq	$-32, %rdi
@@ -284,21 +231,14 @@ FUNCTION(memset)
 	.p2align 6
 1:
 	HOLD(di)
-	vmovdqa	%ymm0, H(0)
-	vmovdqa	%ymm0, H(32)
-	vmovdqa	%ymm0, H(64)
-	vmovdqa	%ymm0, H(96)
+	STORE_FOUR(vmovdqa, 0, 0, 0, 0)
 	subq	$-128, %rdi
 	cmpq	%rcx, %rdi
 	jb	1b
 2:
 	HOLD(cx)
-	vmovdqu	%ymm0, H(0)
-	vmovdqu	%ymm0, H(32)
-	vmovdqu	%ymm0, H(64)
-	vmovdqu	%ymm0, H(96)
-	vzeroupper
-	ret
+	STORE_FOUR(vmovdqu, 0, 0, 0, 0)
+	RETURN
 	.p2align 4, 0xcc
 .Lset_much:
 	ABSOLUTE testb HAS_ERMS
@@ -316,8 +256,7 @@ FUNCTION(memset)
 	REBUILD(di)
 	rep stosb
 	movq	%r8, %rax
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lset_15:
 	cmpl	$8, %edx
@@ -362,8 +301,7 @@ FUNCTION(memcmp)
 	vpand	%ymm0, %ymm1, %ymm1
 	DIFFERENCE(%ymm1)
 	jnz	.Lcmp_either
-	vzeroupper
-	ret
+	RETURN
 .Lcmp_above_2:
 	cmpq	$128, %rdx
 	ja	.Lcmp_above_4
@@ -380,8 +318,7 @@ FUNCTION(memcmp)
 	vpand	%ymm2, %ymm4, %ymm2
 	DIFFERENCE(%ymm2)
 	jnz	1f
-	vzeroupper
-	ret
+	RETURN
 1:	/* In the first, the second, the last but one or the last. */
 	DIFFERENCE(%ymm0)
 	jnz	.Lcmp_first
@@ -412,9 +349,7 @@ FUNCTION(memcmp)
 	leaq	-16(%rsi,%rdx), %rsi
 .Lcmp_first_16:
 	bsfl	%eax, %eax
-	movzbl	GX(0, si, ax), %ecx
-	movzbl	GX(0, di, ax), %eax
-	subl	%ecx, %eax
+	SUBTRACT(GX(0, si, ax), GX(0, di, ax))
 	ret
 	.p2align 4, 0xcc
 .Lcmp_either:
@@ -425,11 +360,8 @@ FUNCTION(memcmp)
 	leaq	-32(%rsi,%rdx), %rsi
 .Lcmp_first:
 	bsfl	%eax, %eax
-	movzbl	GX(0, si, ax), %ecx
-	movzbl	GX(0, di, ax), %eax
-	subl	%ecx, %eax
-	vzeroupper
-	ret
+	SUBTRACT(GX(0, si, ax), GX(0, di, ax))
+	RETURN
 	.p2align 4, 0xcc
 .Lcmp_above_4:
 	subq	%rdi, %rsi
@@ -454,15 +386,13 @@ FUNCTION(memcmp)
 4:	movq	%rcx, %rdi
 	ALL_LIKE
 	jnz	.Lcmp_four
-	vzeroupper
-	ret
+	RETURN
 3:	movq	%rax, %rdi
 	LIKE(0, %ymm0); LIKE(32, %ymm1)
 	vpand	%ymm1, %ymm0, %ymm0
 	DIFFERENCE(%ymm0)
 	jnz	.Lcmp_four
-	vzeroupper
-	ret
+	RETURN
 	.p2align 4, 0xcc
 .Lcmp_four:
 	/* One of four vectors differs. */
@@ -485,11 +415,8 @@ FUNCTION(memcmp)
 .Lcmp_at_0:
 	bsfl	%eax, %eax
 	addq	%rax, %rdi
-	movzbl	GX(0, si, di), %ecx
-	movzbl	G(0, di), %eax
-	subl	%ecx, %eax
-	vzeroupper
-	ret
+	SUBTRACT(GX(0, si, di), G(0, di))
+	RETURN
 	.p2align 4, 0xcc
 .Lcmp_15:
 	cmpl	$8, %edx

@@ -17,9 +17,7 @@
 /* The difference at place + eax. */
 .macro DIFFERENCE place
 	tzcntl	%eax, %eax
-	movzbl	GX(\place, si, ax), %ecx
-	movzbl	GX(\place, di, ax), %eax
-	subl	%ecx, %eax
+	SUBTRACT(GX(\place, si, ax), GX(\place, di, ax))
 	RETURN
 .endm
 .macro DIFFERENCE_AT place, name
@@ -177,9 +175,7 @@
 	cmpq	%rdx, %rax
 	jae	.Lequal_\name
 .endif
-	movzbl	GX(0, si, di), %ecx
-	movzbl	G(0, di), %eax
-	subl	%ecx, %eax
+	SUBTRACT(GX(0, si, di), G(0, di))
 	RETURN
 
 	DIFFERENCE_AT 0, \name
@@ -275,6 +271,8 @@ FUNCTION(strncmp)
 END(strncmp)
 #undef LOOK
 
+/* Where the end is in a vector, if it is: bits in ecx. */
+#define ENDS(vector) vpcmpeqb vector, %ymm0, %ymm5; vpmovmskb %ymm5, %ecx
 /* rax is what strcpy returns. stpcpy returns where the end is: `at`. */
 .macro RESULT ends, at:vararg
 .if \ends
@@ -314,26 +312,21 @@ END(strncmp)
 	ja	.Ledge_\name
 	vpxor	%xmm0, %xmm0, %xmm0
 	vmovdqu	G(0, si), %ymm1
-	vpcmpeqb %ymm1, %ymm0, %ymm5
-	vpmovmskb %ymm5, %ecx
+	ENDS(%ymm1)
 	testl	%ecx, %ecx
 	jnz	.Lshort_\name
 	vmovdqu	G(32, si), %ymm2
-	vpcmpeqb %ymm2, %ymm0, %ymm5
-	vpmovmskb %ymm5, %ecx
+	ENDS(%ymm2)
 	testl	%ecx, %ecx
 	jnz	.Ltwo_\name
 	vmovdqu	G(64, si), %ymm3
-	vpcmpeqb %ymm3, %ymm0, %ymm5
-	vpmovmskb %ymm5, %ecx
+	ENDS(%ymm3)
 	HOLD(di)
-	vmovdqu	%ymm1, H(0)
-	vmovdqu	%ymm2, H(32)
+	STORE_TWO(1, 2)
 	testl	%ecx, %ecx
 	jnz	.Lthree_\name
 	vmovdqu	G(96, si), %ymm4
-	vpcmpeqb %ymm4, %ymm0, %ymm5
-	vpmovmskb %ymm5, %ecx
+	ENDS(%ymm4)
 	vmovdqu	%ymm3, G(64, di)
 	testl	%ecx, %ecx
 	jnz	.Lfour_\name
@@ -379,19 +372,15 @@ END(strncmp)
 	addq	$64, %rdi
 	tzcntq	%rdx, %rcx
 	HOLDX(-127, si, cx)
-	vmovdqu	H(0), %ymm1
-	vmovdqu	H(32), %ymm2
+	LOAD_TWO(1, 2)
 	HOLDX(-127, di, cx)
-	vmovdqu	%ymm1, H(0)
-	vmovdqu	%ymm2, H(32)
+	STORE_TWO(1, 2)
 	jmp	4f
 3:	tzcntq	%rdx, %rcx
 4:	HOLDX(-63, si, cx)
-	vmovdqu	H(0), %ymm1
-	vmovdqu	H(32), %ymm2
+	LOAD_TWO(1, 2)
 	HOLDX(-63, di, cx)
-	vmovdqu	%ymm1, H(0)
-	vmovdqu	%ymm2, H(32)
+	STORE_TWO(1, 2)
 	RESULT	\ends, (%rdi,%rcx)
 
 	.p2align 4, 0xcc
@@ -455,8 +444,7 @@ END(strncmp)
 6:	testb	$31, %sil
 	jnz	9b
 7:	vmovdqa	G(0, si), %ymm1
-	vpcmpeqb %ymm1, %ymm0, %ymm5
-	vpmovmskb %ymm5, %ecx
+	ENDS(%ymm1)
 	testl	%ecx, %ecx
 	jnz	.Lshort_\name
 	vmovdqu	%ymm1, G(0, di)
