@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use ringfence::{Arena, Domain, HeldWords, Rights, WordsError, WordsGroup, WordsLearner, WordsPolicy};
 
 use crate::arenas::{ARENAS, arena};
-use crate::arguments::{bad_handle, not_null, number, pointer, text};
+use crate::arguments::{Place, bad_handle, not_null, number, pointer, text};
 use crate::error::{border, status};
 use crate::function::{self, Value};
 use crate::handles::Table;
@@ -72,15 +72,13 @@ impl From<WordsError> for Failure {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_arena_create(length: u64, tables: u64, arena: *mut *mut c_void) -> Status {
     status(|| {
-        not_null(arena, "arena")?;
-        // SAFETY: not null, so writable.
-        unsafe { *arena = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let arena = unsafe { Place::new(arena, "arena") }?;
         let made = match tables {
             0 => Arena::new(length)?,
             tables => Arena::limited(length, tables)?,
         };
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&ARENAS, made, "arena", arena) }
+        objects::hand_out(&ARENAS, made, "arena", &arena)
     })
 }
 
@@ -233,12 +231,10 @@ pub unsafe extern "C" fn rf_arena_group_create(
     group: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(group, "group")?;
-        // SAFETY: not null, so writable.
-        unsafe { *group = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let group = unsafe { Place::new(group, "group") }?;
         let made = arena(handle)?.group(open != 0)?;
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&GROUPS, Arc::new(made), "group of an arena", group) }
+        objects::hand_out(&GROUPS, Arc::new(made), "group of an arena", &group)
     })
 }
 
@@ -287,13 +283,11 @@ pub extern "C" fn rf_arena_group_admit_group(handle: *mut c_void, inner: *mut c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_arena_policy_create(source: *const c_char, policy: *mut *mut c_void) -> Status {
     status(|| {
-        not_null(policy, "policy")?;
-        // SAFETY: not null, so writable.
-        unsafe { *policy = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let policy = unsafe { Place::new(policy, "policy") }?;
         // SAFETY: the caller's promise.
         let made = WordsPolicy::parse(unsafe { text(source, "text") }?)?;
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&POLICIES, made, "policy of an arena", policy) }
+        objects::hand_out(&POLICIES, made, "policy of an arena", &policy)
     })
 }
 
@@ -325,16 +319,14 @@ pub unsafe extern "C" fn rf_arena_learner_create(
     learner: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(learner, "learner")?;
-        // SAFETY: not null, so writable.
-        unsafe { *learner = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let learner = unsafe { Place::new(learner, "learner") }?;
         let (signatures, object) = (policy(signatures)?, objects::domain(domain)?);
         let made = Learner {
             domain: object.domain.clone(),
             learner: Mutex::new(object.domain.try_learn_words(&signatures)?),
         };
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&LEARNERS, Arc::new(made), "learner of an arena", learner) }
+        objects::hand_out(&LEARNERS, Arc::new(made), "learner of an arena", &learner)
     })
 }
 
@@ -456,9 +448,8 @@ pub unsafe extern "C" fn rf_arena_call_create(
     call: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(call, "call")?;
-        // SAFETY: not null, so writable.
-        unsafe { *call = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let call = unsafe { Place::new(call, "call") }?;
         let (policy, object) = (policy(handle)?, objects::domain(domain)?);
         if count > 0 {
             not_null(arguments, "arguments")?;
@@ -471,8 +462,7 @@ pub unsafe extern "C" fn rf_arena_call_create(
             _ => unsafe { std::slice::from_raw_parts(arguments, count) },
         };
         let held = object.domain.enter_words(&policy, name, list)?;
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&CALLS, Arc::new(held), "call of an arena", call) }
+        objects::hand_out(&CALLS, Arc::new(held), "call of an arena", &call)
     })
 }
 

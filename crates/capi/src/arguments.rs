@@ -55,6 +55,27 @@ pub(crate) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, Failure> 
     )))
 }
 
+/// Where the program wants a handle.
+pub(crate) struct Place(*mut *mut c_void);
+
+impl Place {
+    /// NULL is there until [`give`](Self::give), so that nobody uses what was not made.
+    ///
+    /// # Safety
+    /// `place` is null or writable as long as the result is used.
+    pub(crate) unsafe fn new(place: *mut *mut c_void, what: &str) -> Result<Place, Failure> {
+        not_null(place, what)?;
+        let place = Place(place);
+        place.give(std::ptr::null_mut());
+        Ok(place)
+    }
+
+    pub(crate) fn give(&self, handle: *mut c_void) {
+        // SAFETY: not null, so writable, as `new` was promised.
+        unsafe { *self.0 = handle };
+    }
+}
+
 /// Checks that an output argument is there.
 pub(crate) fn not_null<T>(pointer: *const T, what: &str) -> Result<(), Failure> {
     if pointer.is_null() {

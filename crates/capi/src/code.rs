@@ -1,11 +1,10 @@
 //! Code that comes to a living domain, and goes again.
 
 use std::ffi::{c_char, c_void};
-use std::ptr;
 
 use ringfence::Code;
 
-use crate::arguments::{not_null, text};
+use crate::arguments::{Place, not_null, text};
 use crate::error::status;
 use crate::function::find_function;
 use crate::objects::{self, Callee};
@@ -25,9 +24,8 @@ pub unsafe extern "C" fn rf_code_add(
     function: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(function, "function")?;
-        // SAFETY: not null, so writable.
-        unsafe { *function = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let function = unsafe { Place::new(function, "function") }?;
         let object = objects::domain(domain)?;
         // SAFETY: the caller's promise.
         let name = unsafe { text(name, "name") }?;
@@ -45,8 +43,7 @@ pub unsafe extern "C" fn rf_code_add(
             .untyped();
         match objects::add_function(&object, Callee::Entry(added)) {
             Ok(handle) => {
-                // SAFETY: not null, so writable.
-                unsafe { *function = handle };
+                function.give(handle);
                 Ok(())
             }
             Err(e) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringfence::{CallError, DomainError, ExportKind};
 
-use crate::arguments::{not_null, pointer, text};
+use crate::arguments::{Place, not_null, pointer, text};
 use crate::error::{border, clear, status};
 use crate::function::{Value, call};
 use crate::objects;
@@ -45,17 +45,15 @@ pub unsafe extern "C" fn rf_domain_create(
     domain: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(domain, "domain")?;
-        // SAFETY: not null, so writable.
-        unsafe { *domain = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let domain = unsafe { Place::new(domain, "domain") }?;
         let module = objects::module(module)?;
         // SAFETY: the caller's promise.
         let options = unsafe { read_options(options) }?;
         // SAFETY: the caller's promise.
         let recipe = unsafe { Recipe::read(module, &options) }?;
         let made = objects::publish(recipe.make()?, None)?;
-        // SAFETY: not null, so writable.
-        unsafe { *domain = made };
+        domain.give(made);
         Ok(())
     })
 }
@@ -193,12 +191,10 @@ pub unsafe extern "C" fn rf_domain_create_from_snapshot(
     domain: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(domain, "domain")?;
-        // SAFETY: not null, so writable.
-        unsafe { *domain = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let domain = unsafe { Place::new(domain, "domain") }?;
         let made = objects::publish(snapshot(handle)?.make()?, None)?;
-        // SAFETY: not null, so writable.
-        unsafe { *domain = made };
+        domain.give(made);
         Ok(())
     })
 }

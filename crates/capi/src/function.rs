@@ -7,7 +7,7 @@ use ringfence::dynamic::{Argument, Column, Element, Function, Results};
 use ringfence::{BatchError, Domain, Signature};
 use ringfence_functions::{Func, Value as Typed};
 
-use crate::arguments::{not_null, pointer, text};
+use crate::arguments::{Place, not_null, pointer, text};
 use crate::error::{border, status};
 use crate::objects::{self, Callee};
 use crate::prototype::{self, Named};
@@ -298,16 +298,14 @@ pub(crate) unsafe fn find_function<E: Into<Failure>>(
     function: *mut *mut c_void,
     find: impl FnOnce(&Domain, &str) -> Result<Function, E>,
 ) -> Result<(), Failure> {
-    not_null(function, "function")?;
-    // SAFETY: not null, so writable.
-    unsafe { *function = ptr::null_mut() };
+    // SAFETY: the caller's promise.
+    let function = unsafe { Place::new(function, "function") }?;
     let object = objects::domain(domain)?;
     // SAFETY: the caller's promise.
     let name = unsafe { text(name, "name") }?;
     let entry = find(&object.domain, name).map_err(Into::into)?;
     let handle = objects::add_function(&object, Callee::Entry(entry))?;
-    // SAFETY: not null, so writable.
-    unsafe { *function = handle };
+    function.give(handle);
     Ok(())
 }
 

@@ -1,11 +1,10 @@
 //! Modules: opening and ending.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
 
 use ringfence::{Backend, ExportKind, LoadOptions, Module};
 
-use crate::arguments::{self, not_null, text};
+use crate::arguments::{self, Place, not_null, text};
 use crate::error::status;
 use crate::objects;
 use crate::status::{Failure, Status};
@@ -42,14 +41,12 @@ pub unsafe extern "C" fn rf_module_create(
     module: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(module, "module")?;
-        // SAFETY: not null, so writable.
-        unsafe { *module = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let module = unsafe { Place::new(module, "module") }?;
         // SAFETY: the caller's promise.
         let path = unsafe { arguments::path(path) }?;
         let opened = objects::add_module(Module::open_with(path, &load_options(flags)?)?)?;
-        // SAFETY: not null, so writable.
-        unsafe { *module = opened };
+        module.give(opened);
         Ok(())
     })
 }
@@ -67,9 +64,8 @@ pub unsafe extern "C" fn rf_module_create_from_bytes(
     module: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(module, "module")?;
-        // SAFETY: not null, so writable.
-        unsafe { *module = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let module = unsafe { Place::new(module, "module") }?;
         not_null(bytes, "bytes")?;
         let name = if name.is_null() {
             "(memory)"
@@ -81,8 +77,7 @@ pub unsafe extern "C" fn rf_module_create_from_bytes(
         // SAFETY: the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) }.to_vec();
         let opened = objects::add_module(Module::from_bytes(name, &bytes, &load_options(flags)?)?)?;
-        // SAFETY: not null, so writable.
-        unsafe { *module = opened };
+        module.give(opened);
         Ok(())
     })
 }

@@ -9,7 +9,7 @@ use ringfence::dynamic::Function;
 use ringfence::{Domain, Module};
 use ringfence_functions::Func;
 
-use crate::arguments::{bad_handle, full, number, pointer};
+use crate::arguments::{Place, bad_handle, full, number, pointer};
 use crate::handles::{LateHandle, Table, Used};
 use crate::policy::InForce;
 use crate::recipe::Made;
@@ -95,18 +95,13 @@ pub(crate) fn actor(handle: *const c_void) -> Result<Option<Arc<DomainObject>>, 
 }
 
 /// Gives a value a handle, in a table of `what`s.
-///
-/// # Safety
-/// `to` is writable.
-pub(crate) unsafe fn hand_out<T: Clone>(
+pub(crate) fn hand_out<T: Clone>(
     table: &'static Table<T>,
     value: T,
     what: &str,
-    to: *mut *mut c_void,
+    to: &Place,
 ) -> Result<(), Failure> {
-    let handle = table.insert(value).map_err(|_| full(what))?;
-    // SAFETY: the caller's promise.
-    unsafe { *to = pointer(handle) };
+    to.give(pointer(table.insert(value).map_err(|_| full(what))?));
     Ok(())
 }
 

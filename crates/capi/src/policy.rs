@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ringfence::Rights;
 use ringfence::policy::{Captured, Decision, Monitor, Policy, PolicyError, Request, Stream};
 
-use crate::arguments::{bad_handle, full, not_null, path, pointer, text};
+use crate::arguments::{Place, bad_handle, full, not_null, path, pointer, text};
 use crate::caller::Context;
 use crate::error::status;
 use crate::handles::{LateHandle, Table};
@@ -182,12 +182,10 @@ fn build(object: &mut PolicyObject, f: impl FnOnce(Policy) -> Policy) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_policy_create(made: *mut *mut c_void) -> Status {
     status(|| {
-        not_null(made, "policy")?;
-        // SAFETY: not null, so writable.
-        unsafe { *made = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let made = unsafe { Place::new(made, "policy") }?;
         let handle = POLICIES.insert(Arc::default()).map_err(|_| full("policy"))?;
-        // SAFETY: not null, so writable.
-        unsafe { *made = pointer(handle) };
+        made.give(pointer(handle));
         Ok(())
     })
 }

@@ -1,13 +1,12 @@
 //! Pools: clean domains, handed out and taken back.
 
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringfence::Pool;
 
-use crate::arguments::{bad_handle, full, not_null, pointer};
+use crate::arguments::{Place, bad_handle, full, pointer};
 use crate::error::status;
 use crate::handles::Table;
 use crate::objects;
@@ -41,16 +40,14 @@ where
     F: Fn() -> Result<Made, Failure> + Send + Sync + 'static,
 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    not_null(to, "pool")?;
-    // SAFETY: not null, so writable.
-    unsafe { *to = ptr::null_mut() };
+    // SAFETY: the caller's promise.
+    let to = unsafe { Place::new(to, "pool") }?;
     let object = Arc::new(PoolObject {
         pool: Pool::new(most, source()?),
         number: NEXT.fetch_add(1, Ordering::Relaxed),
     });
     let handle = POOLS.insert(object).map_err(|_| full("pool"))?;
-    // SAFETY: not null, so writable.
-    unsafe { *to = pointer(handle) };
+    to.give(pointer(handle));
     Ok(())
 }
 
@@ -104,13 +101,11 @@ pub unsafe extern "C" fn rf_pool_create_from_snapshot(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_pool_take(handle: *mut c_void, domain: *mut *mut c_void) -> Status {
     status(|| {
-        not_null(domain, "domain")?;
-        // SAFETY: not null, so writable.
-        unsafe { *domain = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let domain = unsafe { Place::new(domain, "domain") }?;
         let object = pool(handle)?;
         let taken = objects::publish(object.pool.take_out()?, Some(object.number))?;
-        // SAFETY: not null, so writable.
-        unsafe { *domain = taken };
+        domain.give(taken);
         Ok(())
     })
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use ringfence::{Group, Region, Rights, overview};
 
-use crate::arguments::{bad_handle, not_null, number, pointer};
+use crate::arguments::{Place, bad_handle, number, pointer};
 use crate::error::{border, status};
 use crate::handles::Table;
 use crate::objects;
@@ -51,15 +51,13 @@ pub unsafe extern "C" fn rf_region_create(
     region: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(region, "region")?;
-        // SAFETY: not null, so writable.
-        unsafe { *region = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let region = unsafe { Place::new(region, "region") }?;
         let made = match objects::actor(owner)? {
             None => Region::new(length)?,
             Some(owner) => Region::owned_by(&owner.domain, length)?,
         };
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&REGIONS, made, "region", region) }
+        objects::hand_out(&REGIONS, made, "region", &region)
     })
 }
 
@@ -75,9 +73,8 @@ pub unsafe extern "C" fn rf_region_create_from_fd(
     region: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(region, "region")?;
-        // SAFETY: not null, so writable.
-        unsafe { *region = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let region = unsafe { Place::new(region, "region") }?;
         let most = rights(most)?;
         // A copy: the program keeps its descriptor.
         // SAFETY: a number that is no descriptor makes the call fail.
@@ -91,8 +88,7 @@ pub unsafe extern "C" fn rf_region_create_from_fd(
         // SAFETY: a fresh descriptor that nobody else owns.
         let file = unsafe { std::os::fd::OwnedFd::from_raw_fd(copy) };
         let made = Region::from_file(file, length, most)?;
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&REGIONS, made, "region", region) }
+        objects::hand_out(&REGIONS, made, "region", &region)
     })
 }
 
@@ -188,15 +184,13 @@ pub extern "C" fn rf_region_length(handle: *mut c_void) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rf_group_create(owner: *mut c_void, open: i32, group: *mut *mut c_void) -> Status {
     status(|| {
-        not_null(group, "group")?;
-        // SAFETY: not null, so writable.
-        unsafe { *group = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let group = unsafe { Place::new(group, "group") }?;
         let made = match objects::actor(owner)? {
             None => Group::new(open != 0),
             Some(owner) => Group::owned_by(&owner.domain, open != 0)?,
         };
-        // SAFETY: not null, so writable.
-        unsafe { objects::hand_out(&GROUPS, made, "group", group) }
+        objects::hand_out(&GROUPS, made, "group", &group)
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ringfence::DomainOptions;
 use ringfence_functions::{BuiltIns, Func, FunctionError, Runtime, compile};
 
-use crate::arguments::{bad_handle, full, not_null, number, pointer, text};
+use crate::arguments::{Place, bad_handle, full, not_null, number, pointer, text};
 use crate::caller::{Callback, Context, call_back};
 use crate::error::{border, status};
 use crate::handles::{LateHandle, Table};
@@ -85,9 +85,8 @@ pub unsafe extern "C" fn rf_runtime_create(
     to: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(to, "runtime")?;
-        // SAFETY: not null, so writable.
-        unsafe { *to = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let to = unsafe { Place::new(to, "runtime") }?;
         // SAFETY: the caller's promise.
         let options = limits(&unsafe { read_options(options) }?)?;
         let late = LateHandle::default();
@@ -106,8 +105,7 @@ pub unsafe extern "C" fn rf_runtime_create(
         };
         match RUNTIMES.insert(Arc::new(object)) {
             Ok(handle) => {
-                // SAFETY: not null, so writable.
-                unsafe { *to = pointer(handle) };
+                to.give(pointer(handle));
                 Ok(())
             }
             Err(_) => {
@@ -143,18 +141,15 @@ unsafe fn with_function(
     function: *mut *mut c_void,
     act: impl FnOnce(&Runtime, &str) -> Result<Func, FunctionError>,
 ) -> Result<(), Failure> {
-    if !function.is_null() {
-        // SAFETY: not null, so writable.
-        unsafe { *function = ptr::null_mut() };
-    }
+    // SAFETY: the caller's promise.
+    let place = (!function.is_null()).then(|| unsafe { Place::new(function, "function") });
+    let place = place.transpose()?;
     let object = runtime(handle)?;
     // SAFETY: the caller's promise.
     let func = act(&object.runtime, unsafe { text(name, "name") }?)?;
-    if !function.is_null() {
+    if let Some(place) = place {
         let domain = objects::domain(pointer(object.domain))?;
-        let made = objects::add_function(&domain, Callee::Text(func))?;
-        // SAFETY: not null, so writable.
-        unsafe { *function = made };
+        place.give(objects::add_function(&domain, Callee::Text(func))?);
     }
     Ok(())
 }

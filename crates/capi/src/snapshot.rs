@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ringfence::{Domain, Snapshot};
 
-use crate::arguments::{bad_handle, full, not_null, pointer};
+use crate::arguments::{Place, bad_handle, full, pointer};
 use crate::error::status;
 use crate::handles::Table;
 use crate::objects;
@@ -44,9 +43,8 @@ pub unsafe extern "C" fn rf_snapshot_create(
     snapshot: *mut *mut c_void,
 ) -> Status {
     status(|| {
-        not_null(snapshot, "snapshot")?;
-        // SAFETY: not null, so writable.
-        unsafe { *snapshot = ptr::null_mut() };
+        // SAFETY: the caller's promise.
+        let snapshot = unsafe { Place::new(snapshot, "snapshot") }?;
         let init = init.ok_or_else(|| Failure::new(Status::ERROR_ARGUMENT, "init is NULL"))?;
         // SAFETY: the caller's promise.
         let recipe = unsafe { Recipe::read(objects::module(module)?, &read_options(options)?) }?;
@@ -59,8 +57,7 @@ pub unsafe extern "C" fn rf_snapshot_create(
             recipe,
         });
         let handle = SNAPSHOTS.insert(object).map_err(|_| full("snapshot"))?;
-        // SAFETY: not null, so writable.
-        unsafe { *snapshot = pointer(handle) };
+        snapshot.give(pointer(handle));
         Ok(())
     })
 }
