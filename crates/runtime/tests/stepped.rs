@@ -3,11 +3,11 @@
 mod support;
 
 use ringfence_runtime::domain::last_call;
-use ringfence_runtime::{Code, Domain, LastCall, Signature};
+use ringfence_runtime::{Code, Domain, FaultKind, LastCall, Signature};
 use std::arch::asm;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use support::{domain, imports, module};
+use support::{call, domain, entry, imports, module};
 
 /// What a function pointer takes and returns here.
 const SUM: Signature = Signature {
@@ -61,8 +61,18 @@ fn call_between(function: *const c_void, a: u64, b: u64) -> u64 {
     result
 }
 
-/// The child: round after round the caller calls what `changer` takes away when the parent says so.
-fn child(turns: &'static Turns, change: fn(&Domain)) -> ! {
+/// What is called while something changes.
+#[derive(Clone, Copy)]
+struct Scene {
+    /// A function pointer for two numbers that returns their sum and 1, as good as new in each round.
+    function: fn(&Domain) -> *const c_void,
+    change: fn(&Domain),
+    /// Whether a call may end so.
+    fine: fn(&LastCall) -> bool,
+}
+
+/// The child: round after round the caller calls what `change` takes away when the parent says so.
+fn child(turns: &'static Turns, scene: Scene) -> ! {
     let d = domain();
     let other = d.clone();
     std::thread::spawn(move || {
@@ -70,39 +80,26 @@ fn child(turns: &'static Turns, change: fn(&Domain)) -> ! {
             while turns.asked.load(SeqCst) < round {
                 std::thread::yield_now();
             }
-            change(&other);
+            (scene.change)(&other);
             turns.changed.store(round, SeqCst);
         }
     });
     // SAFETY: the parent traces this thread.
     unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
     for round in 1.. {
-        if d.find_code("other").is_ok() {
-            d.remove_code("other").expect("removed");
+        if d.faulted() {
+            d.reset().expect("nobody is inside");
         }
-        if d.find_code("sum").is_err() {
-            let code = Code {
-                bytes: &ADDS_1,
-                entry: 0,
-            };
-            d.add_code("sum", &code).expect("added");
-        }
-        let sum = d.find_code("sum").expect("added").thunk(SUM);
+        let function = (scene.function)(&d);
         // SAFETY: the type is that of the signature.
-        let plain: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(sum) };
-        assert_eq!(
-            plain(3, 4),
-            8,
-            "without a bit that asks for attention from here on"
-        );
-        let result = call_between(sum, 6, 7);
-        let fine = match last_call() {
-            LastCall::Returned => result == 14,
-            LastCall::Removed => result == 0,
-            _ => false,
-        };
-        if !fine || d.faulted() {
-            eprintln!("round {round}: {result}, {:?}", last_call());
+        let plain: extern "C" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(function) };
+        let before = plain(3, 4);
+        assert_eq!(before, 8, "and no bit asks for attention from here on");
+        let result = call_between(function, 6, 7);
+        let last = last_call();
+        let right = if last == LastCall::Returned { 14 } else { 0 };
+        if result != right || !(last == LastCall::Returned || (scene.fine)(&last)) {
+            eprintln!("round {round}: {result}, {last:?}");
             // SAFETY: ends the child.
             unsafe { libc::_exit(1) };
         }
@@ -116,24 +113,34 @@ fn child(turns: &'static Turns, change: fn(&Domain)) -> ! {
 }
 
 /// Stops the caller behind 0, 1, 2 … instructions of a call, has `change` run to its end, and lets the call go on: what comes back is its
-/// result, or that the function was removed.
-fn at_each_step(change: fn(&Domain)) {
+/// result, or what the scene allows.
+fn at_each_step(scene: Scene) {
     module();
     drop(imports());
     let turns = shared();
     // SAFETY: the child does what is said above, and ends.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        child(turns, change);
+        child(turns, scene);
     }
     let go = |request| {
-        let mut status = 0;
-        // SAFETY: the child is this thread's, and stopped.
-        unsafe {
-            assert_eq!(libc::ptrace(request, pid, 0, 0), 0);
-            assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+        let (mut status, mut signal) = (0, 0);
+        loop {
+            // SAFETY: the child is this thread's, and stopped.
+            unsafe {
+                assert_eq!(libc::ptrace(request, pid, 0, signal), 0);
+                assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+            }
+            // The watchdog's are for the child.
+            signal = if libc::WIFSTOPPED(status) {
+                libc::WSTOPSIG(status)
+            } else {
+                0
+            };
+            if signal == 0 || signal == libc::SIGTRAP {
+                return status;
+            }
         }
-        status
     };
     let stopped = |status| libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP;
     let mut status = 0;
@@ -174,6 +181,22 @@ fn at_each_step(change: fn(&Domain)) {
     assert_eq!(status, 0, "the child's own end");
 }
 
+/// Added code.
+fn added(d: &Domain) -> *const c_void {
+    if d.find_code("other").is_ok() {
+        d.remove_code("other").expect("removed");
+    }
+    if d.find_code("sum").is_err() {
+        let code = Code {
+            bytes: &ADDS_1,
+            entry: 0,
+        };
+        d.add_code("sum", &code).expect("added");
+    }
+    d.find_code("sum").expect("added").thunk(SUM)
+}
+
+/// Other code in the place of what was removed.
 fn add_other(d: &Domain) {
     let code = Code {
         bytes: &OTHER,
@@ -182,16 +205,33 @@ fn add_other(d: &Domain) {
     d.add_code("other", &code).expect("added");
 }
 
+fn was_removed(last: &LastCall) -> bool {
+    *last == LastCall::Removed
+}
+
+/// The module's own function, which nobody takes away.
+fn own(d: &Domain) -> *const c_void {
+    entry(d, "call_out").thunk(SUM)
+}
+
+fn never(_: &LastCall) -> bool {
+    false
+}
+
 #[test]
 #[cfg_attr(
     ringfence_tsan,
     ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
 )]
 fn a_reset_takes_code_from_who_stands_in_the_gate() {
-    at_each_step(|d| {
-        if d.reset().is_ok() {
-            add_other(d);
-        }
+    at_each_step(Scene {
+        function: added,
+        change: |d| {
+            if d.reset().is_ok() {
+                add_other(d);
+            }
+        },
+        fine: was_removed,
     });
 }
 
@@ -201,10 +241,14 @@ fn a_reset_takes_code_from_who_stands_in_the_gate() {
     ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
 )]
 fn removed_code_stays_removed_for_who_stands_in_the_gate() {
-    at_each_step(|d| {
-        if d.remove_code("sum").is_ok() {
-            add_other(d);
-        }
+    at_each_step(Scene {
+        function: added,
+        change: |d| {
+            if d.remove_code("sum").is_ok() {
+                add_other(d);
+            }
+        },
+        fine: was_removed,
     });
 }
 
@@ -214,9 +258,73 @@ fn removed_code_stays_removed_for_who_stands_in_the_gate() {
     ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
 )]
 fn a_reset_behind_a_removal_lets_nobody_in_to_what_was_removed() {
-    at_each_step(|d| {
-        if d.remove_code("sum").is_ok() && d.reset().is_ok() {
-            add_other(d);
-        }
+    at_each_step(Scene {
+        function: added,
+        change: |d| {
+            if d.remove_code("sum").is_ok() && d.reset().is_ok() {
+                add_other(d);
+            }
+        },
+        fine: was_removed,
+    });
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn a_reset_is_not_seen_by_who_stands_in_the_gate() {
+    at_each_step(Scene {
+        function: own,
+        change: |d| {
+            let _ = d.reset();
+        },
+        fine: never,
+    });
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn a_checkpoint_is_not_seen_by_who_stands_in_the_gate() {
+    at_each_step(Scene {
+        function: own,
+        change: |d| {
+            let _ = d.checkpoint().is_ok() && d.reset().is_ok();
+        },
+        fine: never,
+    });
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn who_stands_in_the_gate_loses_a_lane_and_gets_another() {
+    at_each_step(Scene {
+        function: own,
+        change: |d| {
+            d.trim().expect("trimmed");
+        },
+        fine: never,
+    });
+}
+
+#[test]
+#[cfg_attr(
+    ringfence_tsan,
+    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+)]
+fn a_fault_elsewhere_ends_or_refuses_the_call_of_who_stands_in_the_gate() {
+    at_each_step(Scene {
+        function: own,
+        change: |d| {
+            let _ = call(d, "illegal", &[]);
+        },
+        fine: |last| matches!(last, LastCall::Faulted | LastCall::Fault(FaultKind::Elsewhere)),
     });
 }
