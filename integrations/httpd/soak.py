@@ -20,6 +20,14 @@ from bench import SERVER_SIZES, CONFIG, build
 from server import Server
 
 CONNECTIONS = 8
+HOUR = 3600
+# Who waits long waits for a processor.
+PATIENT = f"""
+LogLevel notice
+FencedLogLimit 10 1h
+Timeout {HOUR}
+KeepAliveTimeout {HOUR}
+"""
 SCRIPT = """
 local n = 0
 request = function()
@@ -47,7 +55,7 @@ def restart(server):
     then = server.log().count("resuming normal operations")
     old = set(server.children())
     server.graceful()
-    for _ in range(1200):
+    for _ in range(10 * HOUR):
         if server.log().count("resuming normal operations") > then and not old & set(server.children()):
             return
         time.sleep(0.1)
@@ -57,7 +65,8 @@ def restart(server):
 def part(server, seconds, script):
     """Load, and a restart while it goes on. How many requests were answered, how many of them by 500, and how many connections were closed before
     their answer; what the first process has, and what one that serves."""
-    wrk = subprocess.Popen(["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "--timeout", "60s", "-s", script, f"http://127.0.0.1:{server.port}/"],
+    # wrk has memory for each microsecond of its patience.
+    wrk = subprocess.Popen(["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "--timeout", "600s", "-s", script, f"http://127.0.0.1:{server.port}/"],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     time.sleep(seconds / 2)
     restart(server)
@@ -80,7 +89,8 @@ def main():
     build()
     begun, first, children, told = time.monotonic(), [], [], 0
     answered = bad = closed = 0
-    with Server("soak", options.mpm, CONFIG.replace("LogLevel crit", "LogLevel notice\nFencedLogLimit 10 1h"), SERVER_SIZES[options.mpm]) as server:
+    config = CONFIG.replace("LogLevel crit", PATIENT).replace("FencedTimeLimit 50ms", f"FencedTimeLimit {HOUR}")
+    with Server("soak", options.mpm, config, SERVER_SIZES[options.mpm]) as server:
         script = server.dir / "soak.lua"
         script.write_text(SCRIPT)
         while answered < options.requests:

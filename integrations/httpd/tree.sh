@@ -4,14 +4,15 @@
 #   tree.sh make        builds mod_fenced.so and the library of pages
 #   tree.sh out         the directory with everything that is made
 #
-# Ringfence is expected below RINGFENCE_PREFIX (which this script fills if it is not set). server.py starts servers.
+# Ringfence is expected below RINGFENCE_PREFIX (which this script fills if it is not set). HTTPD_OUT: another directory, which builds for tests
+# leave alone. server.py starts servers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-out=$root/build/httpd
+out=${HTTPD_OUT:-$root/build/httpd}
 
 # A server that is started as root runs as www-data, which has to get at its files.
-if [[ $(id -u) == 0 ]] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$root"; then
+if [[ -z ${HTTPD_OUT:-} ]] && [[ $(id -u) == 0 ]] && ! setpriv --reuid=www-data --regid=www-data --clear-groups test -x "$root"; then
     out=/var/tmp/ringfence-httpd-$(cksum <<<"$root" | cut -d ' ' -f 1)
 fi
 prefix=${RINGFENCE_PREFIX:-$out/prefix}
@@ -29,5 +30,5 @@ make_tree() {
 case ${1:-} in
 make) make_tree ;;
 out) echo "$out" ;;
-*) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac
