@@ -8,6 +8,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -56,6 +57,15 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def most_memory(pids):
+    """KiB that the largest of these processes had at its most."""
+    found = [0]
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found += [int(n) for n in re.findall(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())]
+    return max(found)
 
 
 MODULES = ["authz_core", "alias", "env", "mime", "status"]

@@ -21,14 +21,13 @@ static const void *address(rf_caller *caller, unsigned n)
 static void import_read(rf_caller *caller, void *context)
 {
     mf_request *q = request(caller, context);
-    char piece[MF_PIECE];
-    apr_size_t capacity = rf_caller_arg_int(caller, 1);
+    const char *bytes;
     long n;
 
     if (!q)
         return;
-    n = mf_read(q, piece, capacity < sizeof piece ? capacity : sizeof piece);
-    if (n > 0 && rf_memory_write(q->domain->rf, (void *)(apr_uintptr_t)rf_caller_arg_int(caller, 0), piece, (size_t)n) != RF_OK)
+    n = mf_read(q, &bytes, rf_caller_arg_int(caller, 1));
+    if (n > 0 && rf_memory_write(q->domain->rf, (void *)(apr_uintptr_t)rf_caller_arg_int(caller, 0), bytes, (size_t)n) != RF_OK)
         rf_caller_fail(caller, "fenced_read: the address is not the module's");
     rf_caller_return_int(caller, (apr_uint64_t)n);
 }

@@ -105,6 +105,9 @@ typedef struct mf_request {
     mf_domain *domain;
     const mf_settings *settings;
     enum { MF_BODY_NEW, MF_BODY_READING, MF_BODY_ENDED, MF_BODY_BROKEN } body;
+    apr_bucket_brigade *in;           /* NULL until it is read */
+    char *ahead;                      /* MF_PIECE bytes: a piece of it, of which the module has got the first ones */
+    apr_size_t ahead_at, ahead_length;
     /* the answer */
     apr_bucket_brigade *out;
     char *piece;
@@ -156,7 +159,7 @@ int mf_pass(mf_request *q);
 int mf_finish(mf_request *q);
 void mf_discard(mf_request *q);
 int mf_declare(mf_request *q, const char *value);
-long mf_read(mf_request *q, void *to, apr_size_t capacity);
+long mf_read(mf_request *q, const char **bytes, apr_size_t capacity);
 void mf_refuse(mf_request *q, int status, const char *why);
 
 /* buffer.c */

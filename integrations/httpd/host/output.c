@@ -238,11 +238,42 @@ int mf_finish(mf_request *q)
     return OK;
 }
 
-/* Bytes of the body into the host's memory. How many; 0: its end; -1: it is broken. */
-long mf_read(mf_request *q, void *to, apr_size_t capacity)
+/* The next piece of the body, into memory that the request has once: ap_get_client_block takes some of the request's pool for each call, and a
+ * module may call as often as there are bytes. */
+static void next_piece(mf_request *q)
 {
+    request_rec *r = q->r;
+    apr_size_t length = MF_PIECE;
     apr_uint64_t since;
-    long n;
+    apr_status_t status;
+
+    if (!q->in) {
+        q->in = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+        q->ahead = apr_palloc(r->pool, MF_PIECE);
+    }
+    since = wait_begin(q);
+    status = ap_get_brigade(r->input_filters, q->in, AP_MODE_READBYTES, APR_BLOCK_READ, MF_PIECE);
+    wait_end(q, since);
+    if (status == APR_SUCCESS && !APR_BRIGADE_EMPTY(q->in) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(q->in)))
+        q->body = MF_BODY_ENDED;
+    if (status == APR_SUCCESS)
+        status = apr_brigade_flatten(q->in, q->ahead, &length);
+    apr_brigade_cleanup(q->in);
+    if (status != APR_SUCCESS) {
+        q->body = MF_BODY_BROKEN;
+        r->connection->keepalive = AP_CONN_CLOSE;
+        return;
+    }
+    q->ahead_at = 0;
+    q->ahead_length = length;
+    r->read_length += (apr_off_t)length;
+    __atomic_fetch_add(&q->module->counters->received, (apr_uint64_t)length, __ATOMIC_RELAXED);
+}
+
+/* Bytes of the body, at most `capacity`: how many, and where they are until the next call. 0: its end; -1: it is broken. */
+long mf_read(mf_request *q, const char **bytes, apr_size_t capacity)
+{
+    apr_size_t n;
 
     if (q->body == MF_BODY_NEW) {
         if (ap_setup_client_block(q->r, REQUEST_CHUNKED_DECHUNK) != OK)
@@ -250,14 +281,12 @@ long mf_read(mf_request *q, void *to, apr_size_t capacity)
         else
             q->body = ap_should_client_block(q->r) ? MF_BODY_READING : MF_BODY_ENDED;
     }
-    if (q->body != MF_BODY_READING || capacity == 0)
+    while (capacity && q->ahead_at == q->ahead_length && q->body == MF_BODY_READING)
+        next_piece(q);
+    n = q->ahead_length - q->ahead_at < capacity ? q->ahead_length - q->ahead_at : capacity;
+    if (!n)
         return q->body == MF_BODY_BROKEN ? -1 : 0;
-    since = wait_begin(q);
-    n = ap_get_client_block(q->r, to, capacity);
-    wait_end(q, since);
-    if (n <= 0)
-        q->body = n < 0 ? MF_BODY_BROKEN : MF_BODY_ENDED;
-    else
-        __atomic_fetch_add(&q->module->counters->received, (apr_uint64_t)n, __ATOMIC_RELAXED);
-    return n;
+    *bytes = q->ahead + q->ahead_at;
+    q->ahead_at += n;
+    return (long)n;
 }

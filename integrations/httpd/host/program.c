@@ -154,10 +154,10 @@ static apr_int64_t put(mf_domain *d, int stream, apr_uint64_t from, apr_uint64_t
 
 static apr_int64_t get(mf_domain *d, apr_uint64_t to, apr_uint64_t length)
 {
-    char piece[MF_PIECE];
-    long n = mf_read(d->request, piece, length < sizeof piece ? length : sizeof piece);
+    const char *bytes;
+    long n = mf_read(d->request, &bytes, length);
 
-    if (n > 0 && rf_memory_write(d->rf, (void *)(apr_uintptr_t)to, piece, (size_t)n) != RF_OK)
+    if (n > 0 && rf_memory_write(d->rf, (void *)(apr_uintptr_t)to, bytes, (size_t)n) != RF_OK)
         return -EFAULT;
     return n < 0 ? -EIO : n;
 }

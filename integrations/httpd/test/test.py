@@ -19,7 +19,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from server import Server  # noqa: E402
+from server import Server, most_memory  # noqa: E402
 
 CONFIG = """
 <Directory "{dir}/docs">
@@ -60,6 +60,10 @@ FencedTimeLimit 20
   SetHandler fenced:page
   FencedTimeLimit 1
   FencedMemoryLimit 16M
+</Location>
+<Location /unlimited>
+  SetHandler fenced:page
+  FencedTimeLimit 0
 </Location>
 <Location /program>
   SetHandler fenced:program
@@ -239,6 +243,20 @@ def chunked_bodies(server):
 
 
 @test
+def bodies_in_tiny_pieces_take_no_memory(server):
+    """A module that asks for each byte for itself gets it from what the request has anyway."""
+    body = os.urandom(2 << 20)
+    before = most_memory(server.children())
+    a = Client(server).ask("POST", "/unlimited/sip", body, {"Content-Length": str(len(body))})
+    equal((a.status, a.text), (200, f"{len(body)} {sum(body)}\n"))
+    a = Client(server).ask("POST", "/unlimited/sip", iter([b"ab"] * 10000), {"Transfer-Encoding": "chunked"}, chunked=True)
+    equal((a.status, a.text), (200, f"20000 {10000 * (97 + 98)}\n"))
+    # Processes may have begun meanwhile.
+    grown = most_memory(server.children()) - before
+    expect(grown < 32 << 10, "KiB more:", grown)
+
+
+@test
 def large_answers(server):
     client = Client(server)
     for query in ("0", "1", "7999", "8000", "8001", "65536,65536", "65537,100000", "1000000,1", "5000000,100000", "20000000,8000"):
@@ -312,6 +330,22 @@ def buffers_of_slow_clients_are_their_own(server):
             response = http.client.HTTPResponse(s)
             response.begin()
             equal(response.read(), bytes([letter]) * 1048576)
+
+
+@test
+def buffers_stay_as_they_were_handed_over(server):
+    """Whatever the module does to its memory afterwards, a slow client gets what the server was given; and it cannot take it away."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.connect(("127.0.0.1", server.port))
+        s.sendall(close(b"/unlimited/change-buffer"))
+        # Either way it is right; most times the module has written over it by then.
+        time.sleep(0.2)
+        response = http.client.HTTPResponse(s)
+        response.begin()
+        equal(response.read(), b"a" * 1048576)
+    equal(get(server, "/page/unmap-buffer").body, b"a" * 1048576 + b" refused 4")
+    equal(get(server, "/page/keep-buffer").text, "was '' ''\n")
 
 
 @test

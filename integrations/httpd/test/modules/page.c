@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static int served, started;
 static char kept[64];
@@ -23,6 +24,20 @@ static int echo(void)
         if (fenced_write(piece, (size_t)n))
             return 500;
     return n < 0 ? 400 : 0;
+}
+
+/* The body, byte by byte: how many there are, and their sum. */
+static int sip(void)
+{
+    unsigned long count = 0, sum = 0;
+    unsigned char byte;
+    long n;
+
+    while ((n = fenced_read(&byte, 1)) == 1) {
+        count++;
+        sum += byte;
+    }
+    return fenced_printf("%lu %lu\n", count, sum) || n < 0 ? 500 : 0;
 }
 
 /* So many bytes, in pieces of so many. */
@@ -78,6 +93,8 @@ int fenced_handle(const fenced_request *r)
     fenced_set_header("Content-Type", "text/plain");
     if (!strcmp(what, "echo"))
         return echo();
+    if (!strcmp(what, "sip"))
+        return sip();
     if (!strcmp(what, "fill"))
         return fill(r->query);
     if (!strcmp(what, "buffers"))
@@ -116,6 +133,24 @@ int fenced_handle(const fenced_request *r)
         memset(fenced_take_buffer(60000), 'x', 60000);
         fenced_send_buffer(60000);
         return *(volatile int *)8;
+    }
+    if (!strcmp(what, "change-buffer")) {
+        /* The server has it, and a client that does not read leaves it there: what comes later must not get into it. */
+        char *buffer = fenced_take_buffer(1 << 20);
+
+        memset(buffer, 'a', 1 << 20);
+        if (fenced_send_buffer(1 << 20) || fenced_flush())
+            return 500;
+        memset(buffer, 'b', 1 << 20);
+        return fenced_flush() ? 500 : 0;
+    }
+    if (!strcmp(what, "unmap-buffer")) {
+        char *buffer = fenced_take_buffer(1 << 20);
+
+        memset(buffer, 'a', 1 << 20);
+        int refused = (mprotect(buffer, 1 << 20, PROT_NONE) != 0) + (munmap(buffer, 1 << 20) != 0) + (madvise(buffer, 1 << 20, MADV_DONTNEED) != 0) +
+                      (mmap(buffer, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
+        return fenced_send_buffer(1 << 20) || fenced_printf(" refused %d", refused) ? 500 : 0;
     }
     if (!strcmp(what, "declare-buffer")) {
         fenced_set_header("Content-Length", "5");
