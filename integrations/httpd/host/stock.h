@@ -10,7 +10,10 @@
 
 #include <pthread.h>
 
+enum { MF_STOCK_KEPT = 8 << 20 /* bytes that modules make the server keep as long as a request, with all within it */ };
 enum { MF_STOCK_MOST = 32 /* modules */, MF_STOCK_HOOKS = 12 /* of requests, for each */, MF_STOCK_FILTERS = 8, MF_STOCK_PIECES = 16, MF_STOCK_VECTORS = 256 /* configurations that a module makes */ };
+
+#define MF_STOCK_HOARDS "it changes more of the request than the server keeps: 8 MiB"
 
 /* What has become of a module, in all processes of the server. In shared memory: changed with atomic additions. */
 typedef struct mf_stock_counters {
@@ -94,6 +97,9 @@ typedef struct mf_stock_request {
     request_rec *r;
     apr_uint64_t number;
     int failed;           /* a module has failed where it could not say so: the answer is 500 */
+    struct mf_stock_request *account; /* on which `charged` is; NULL: nothing is */
+    apr_size_t charged, kept;         /* bytes that modules have made the server keep: of this one; of all on its account */
+    struct mf_stock_spare *spares;    /* brigades that nobody uses */
     apr_uint32_t holding; /* modules to which its end matters, by their bits */
     /* Its image, and of what that has been made. */
     stock_image *image; /* NULL: there is none yet */
@@ -126,6 +132,7 @@ typedef struct mf_stock_call {
     int reads;   /* it is an input filter */
     int changes; /* what of the request the hook may change */
     int hooking; /* it registers hooks */
+    apr_size_t kept; /* bytes that it has made the server keep, if it is for no request */
 } mf_stock_call;
 
 /* What a module has answered. */
@@ -161,6 +168,8 @@ void mf_stock_image_end(mf_stock_request *q);
 /* stock_request.c */
 mf_stock_request *mf_stock_request_of(request_rec *r);
 request_rec *mf_stock_find(const mf_stock_call *call, apr_uint64_t number);
+int mf_stock_charge(request_rec *r, apr_size_t bytes);
+int mf_stock_hoards(const mf_stock_call *call);
 apr_uint64_t mf_stock_record_of(const mf_stock *m, request_rec *r);
 int mf_stock_pack_request(mf_stock_call *call, stock_pack *p);
 int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends);

@@ -7,6 +7,8 @@
 #include "mod_core.h"
 #include "util_script.h"
 
+enum { SUBREQUEST = 16 << 10 /* bytes that the server has for one, and for each run of it */ };
+
 /* The rest of an answer that the module had no room for, until it asks again. */
 static __thread struct {
     char *bytes;
@@ -123,6 +125,8 @@ void mf_stock_op_SUBREQUEST(mf_stock_question *a)
     }
     next = !filtered ? NULL : a->call->filter ? a->call->filter->next : r->output_filters;
     sub = by_file ? ap_sub_req_lookup_file(name, r, next) : ap_sub_req_lookup_uri(name, r, next);
+    if (!mf_stock_charge(sub, SUBREQUEST + strlen(name)))
+        a->refused = MF_STOCK_HOARDS;
     view = *a->call;
     view.r = sub;
     if (!mf_stock_pack_request(&view, &a->out))
@@ -147,6 +151,10 @@ void mf_stock_op_RUN_SUBREQUEST(mf_stock_question *a)
 
     if (!sub)
         return;
+    if (!mf_stock_charge(sub, SUBREQUEST)) {
+        a->refused = MF_STOCK_HOARDS;
+        return;
+    }
     /* Those of requests around it stay as they are. */
     while (f && f->r == sub && f->frec != ap_subreq_core_filter_handle)
         f = f->next;
@@ -181,12 +189,28 @@ void mf_stock_op_HANDLER_REDIRECT(mf_stock_question *a)
         ap_internal_redirect_handler(apr_pstrdup(r->pool, uri), r);
 }
 
+void mf_stock_op_DIE(mf_stock_question *a)
+{
+    request_rec *r = mf_stock_own_request(a);
+    apr_uint64_t status = stock_get(&a->in);
+
+    if (r && status >= 300 && status <= 599)
+        ap_die((int)status, r);
+    else if (r)
+        a->refused = "it ends a request by what is no status";
+}
+
 void mf_stock_op_FAST_REDIRECT(mf_stock_question *a)
 {
-    request_rec *sub = asked_subrequest(a);
+    request_rec *sub = asked_subrequest(a), *r = a->call ? a->call->r : NULL;
+    const char *args = stock_get_text(&a->in);
 
-    if (sub)
-        ap_internal_fast_redirect(sub, a->call->r);
+    if (!sub)
+        return;
+    /* mod_negotiation hands the query on; another one would be of a request that nobody has decided on. */
+    if (!sub->args && args && r->args && strcmp(args, r->args) == 0)
+        sub->args = r->args;
+    ap_internal_fast_redirect(sub, r);
 }
 
 void mf_stock_op_CONTEXT_INFO(mf_stock_question *a)
@@ -293,10 +317,13 @@ void mf_stock_op_ASK_TEXT(mf_stock_question *a)
 
 void mf_stock_op_SET_NUMBER(mf_stock_question *a)
 {
-    request_rec *r = mf_stock_own_request(a);
+    request_rec *r = mf_stock_asked_request(a);
     apr_uint64_t which = stock_get(&a->in), value = stock_get(&a->in);
 
-    if (!r)
+    /* The time is also set of a request within its own: mod_negotiation does so for a map among variants. */
+    if (r && r != a->call->r && (which != STOCK_SET_MTIME || r->main != a->call->r))
+        a->refused = "it sets something of a request that it was not called for";
+    if (!r || a->refused)
         return;
     switch ((stock_set)which) {
     case STOCK_SET_LENGTH: ap_set_content_length(r, (apr_off_t)value); break;
@@ -318,8 +345,46 @@ static op_function *const ops[STOCK_OPS] = { STOCK_PLAIN_OPS(OP) STOCK_SYNCED_OP
 static int waits(apr_uint64_t op)
 {
     return op == STOCK_ASK_PASS_BRIGADE || op == STOCK_ASK_WRITE || op == STOCK_ASK_REDIRECT || op == STOCK_ASK_HANDLER_REDIRECT ||
-           op == STOCK_ASK_RUN_SUBREQUEST || op == STOCK_ASK_DISCARD_BODY || op == STOCK_ASK_CALL_FILTER || op == STOCK_ASK_READ_BUCKET ||
+           op == STOCK_ASK_RUN_SUBREQUEST || op == STOCK_ASK_DIE || op == STOCK_ASK_DISCARD_BODY || op == STOCK_ASK_CALL_FILTER || op == STOCK_ASK_READ_BUCKET ||
            op == STOCK_ASK_GET_BRIGADE;
+}
+
+/* What a question makes the server keep besides what it says and gets, in bytes, until the request ends: what that took when it was looked at,
+ * and more. -1: nothing at all. Bodies pass through, and what belongs to a request within the request goes with that. */
+static long keeps(apr_uint64_t op)
+{
+    switch (op) {
+    case STOCK_ASK_LOG:
+    case STOCK_ASK_WRITE:
+    case STOCK_ASK_PASS_BRIGADE:
+    case STOCK_ASK_READ_BUCKET:
+    case STOCK_ASK_GET_BRIGADE:
+    case STOCK_ASK_CALL_FILTER:
+    case STOCK_ASK_SUBREQUEST:
+    case STOCK_ASK_RUN_SUBREQUEST:
+    case STOCK_ASK_END_SUBREQUEST: return -1;
+    case STOCK_ASK_DIE:
+    case STOCK_ASK_REDIRECT:
+    case STOCK_ASK_HANDLER_REDIRECT: return 128 << 10;
+    case STOCK_ASK_FAST_REDIRECT:
+    case STOCK_ASK_STATUS_HOOK: return 64 << 10;
+    case STOCK_ASK_BEGIN_FILTER: return 8 << 10;
+    case STOCK_ASK_CORE_TRANSLATE:
+    case STOCK_ASK_CALL_PROVIDER: return 4 << 10;
+    case STOCK_ASK_ADD_FILTER:
+    case STOCK_ASK_ADD_INPUT_FILTER: return 1 << 10;
+    default: return 256;
+    }
+}
+
+static int charge(mf_stock_call *call, long kept, apr_size_t bytes)
+{
+    if (!call || kept < 0)
+        return 1;
+    if (call->r)
+        return mf_stock_charge(call->r, (apr_size_t)kept + bytes);
+    call->kept += (apr_size_t)kept + bytes;
+    return !mf_stock_hoards(call);
 }
 
 /* Gives the module what it has room for, and keeps the rest. */
@@ -379,7 +444,9 @@ void mf_stock_ask(rf_caller *caller, void *module)
     if (rf_memory_read(m->domain, from, message, length) != RF_OK)
         a.refused = "stock_ask: the address of the question is not the module's";
     else if (op > STOCK_LAST_PLAIN_ && (!a.call || !mf_stock_unpack_request(a.call, &a.in, 0)))
-        a.refused = "stock_ask: what it has changed of the request makes no sense";
+        a.refused = mf_stock_hoards(a.call) ? MF_STOCK_HOARDS : "stock_ask: what it has changed of the request makes no sense";
+    else if (!charge(a.call, keeps(op), a.in.left))
+        a.refused = MF_STOCK_HOARDS;
     if (!a.refused) {
         int pauses = waits(op) && rf_domain_pause_time(m->domain) == RF_OK;
 
@@ -388,6 +455,8 @@ void mf_stock_ask(rf_caller *caller, void *module)
             rf_error_clear();
         if (!a.refused && a.in.bad)
             a.refused = "stock_ask: the question makes no sense";
+        else if (!a.refused && keeps(op) >= 0 && !charge(a.call, 0, a.out.length))
+            a.refused = MF_STOCK_HOARDS;
     }
     if (!a.refused && op > STOCK_LAST_PLAIN_ && !mf_stock_pack_request(a.call, &a.out))
         a.refused = "stock_ask: there is no room for the request";

@@ -37,6 +37,31 @@ static const char *name_of(stock_server_text which, const char *about, apr_pool_
     return status == APR_SUCCESS ? name : NULL;
 }
 
+/* Whether the words of a directive have that one, bare or in quotes. */
+static int has_word(const char *words, const char *word)
+{
+    apr_size_t length = strlen(word);
+
+    for (const char *at = words; length && at && (at = strstr(at, word)); at++)
+        if ((at == words || strchr(" \t\"'", at[-1])) && (!at[length] || strchr(" \t\"'", at[length])))
+            return 1;
+    return 0;
+}
+
+/* The environment may hold secrets: a module sees of it what all pages get (ap_add_common_vars), and what the directive names that it is called
+ * for (PassEnv). */
+static const char *variable(const mf_stock_call *call, const char *name)
+{
+    static const char *const public[] = { "LD_LIBRARY_PATH", "PATH", "TZ" };
+
+    for (unsigned i = 0; name && i < sizeof public / sizeof *public; i++)
+        if (strcmp(name, public[i]) == 0)
+            return getenv(name);
+    if (!name || !call || !call->cmd || !call->cmd->directive || !has_word(call->cmd->directive->args, name))
+        return NULL;
+    return getenv(name);
+}
+
 void mf_stock_op_SERVER_TEXT(mf_stock_question *a)
 {
     apr_uint64_t which = stock_get(&a->in);
@@ -56,6 +81,7 @@ void mf_stock_op_SERVER_TEXT(mf_stock_question *a)
         apr_snprintf(number, sizeof number, "%d", text ? ap_index_of_response(atoi(text)) : -1);
         text = number;
         break;
+    case STOCK_SERVER_VARIABLE: text = variable(a->call, text); break;
     default: text = NULL;
     }
     stock_put_text(&a->out, text);

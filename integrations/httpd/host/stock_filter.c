@@ -171,8 +171,37 @@ static int unpack_buckets(mf_stock_brigade *b, stock_unpack *u, apr_bucket_briga
     }
 }
 
-/* What the module passes on: the brigade as it was given, or one that it has made. NULL: refused. */
-static apr_bucket_brigade *passed(mf_stock_question *a, apr_uint64_t whole)
+/* Brigades are used again: each stays in the request's memory to its end, and a body may pass through many. */
+struct mf_stock_spare {
+    struct mf_stock_spare *next;
+    apr_bucket_brigade *brigade;
+};
+
+static struct mf_stock_spare *take_spare(request_rec *r)
+{
+    mf_stock_request *q = mf_stock_request_of(r);
+    struct mf_stock_spare *one = q->spares;
+
+    if (one) {
+        q->spares = one->next;
+        return one;
+    }
+    one = apr_palloc(r->pool, sizeof *one);
+    one->brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    return one;
+}
+
+static void give_spare(request_rec *r, struct mf_stock_spare *one)
+{
+    mf_stock_request *q = mf_stock_request_of(r);
+
+    apr_brigade_cleanup(one->brigade);
+    one->next = q->spares;
+    q->spares = one;
+}
+
+/* What the module passes on: the brigade as it was given, or one that it has made, in `spare`. NULL: refused. */
+static apr_bucket_brigade *passed(mf_stock_question *a, apr_uint64_t whole, struct mf_stock_spare *spare)
 {
     mf_stock_brigade *b = a->call->buckets;
     apr_bucket_brigade *made;
@@ -182,11 +211,7 @@ static apr_bucket_brigade *passed(mf_stock_question *a, apr_uint64_t whole)
         if (b)
             b->brigade = NULL;
     } else {
-        made = apr_brigade_create(a->call->r->pool, a->call->r->connection->bucket_alloc);
-        if (!unpack_buckets(b, &a->in, made)) {
-            apr_brigade_destroy(made);
-            made = NULL;
-        }
+        made = unpack_buckets(b, &a->in, spare->brigade) ? spare->brigade : NULL;
     }
     if (!made)
         a->refused = "it passes on what it was not given, or not any more";
@@ -385,6 +410,7 @@ apr_status_t mf_stock_filter(ap_filter_t *f, apr_bucket_brigade *brigade)
 apr_status_t mf_stock_input_filter(ap_filter_t *f, apr_bucket_brigade *to, ap_input_mode_t mode, apr_read_type_e block, apr_off_t wanted)
 {
     mf_stock_brigade buckets = make_brigade(NULL);
+    struct mf_stock_spare *spare;
     int status = APR_EGENERAL;
     mf_stock_answer answer;
     mf_stock_call call;
@@ -398,7 +424,8 @@ apr_status_t mf_stock_input_filter(ap_filter_t *f, apr_bucket_brigade *to, ap_in
         mf_stock_fail(f->r);
         return APR_EGENERAL;
     }
-    buckets.brigade = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
+    spare = take_spare(f->r);
+    buckets.brigade = spare->brigade;
     call.buckets = &buckets;
     call.reads = 1;
     stock_put(&message, mode);
@@ -414,7 +441,7 @@ apr_status_t mf_stock_input_filter(ap_filter_t *f, apr_bucket_brigade *to, ap_in
         }
         mf_stock_answer_end(&answer);
     }
-    apr_brigade_destroy(buckets.brigade);
+    give_spare(f->r, spare);
     end_brigade(&buckets);
     return status;
 }
@@ -441,6 +468,7 @@ void mf_stock_op_PASS_BRIGADE(mf_stock_question *a)
     apr_uint64_t first = stock_get(&a->in), whole;
     ap_filter_t *f = first ? a->call->r->output_filters : a->call->filter ? a->call->filter->next : NULL;
     apr_bucket_brigade *brigade;
+    struct mf_stock_spare *spare;
 
     stock_get_text(&a->in);
     whole = stock_get(&a->in);
@@ -448,11 +476,10 @@ void mf_stock_op_PASS_BRIGADE(mf_stock_question *a)
         a->refused = "it passes on what it was not given, or not any more";
         return;
     }
-    if ((brigade = passed(a, whole))) {
+    spare = take_spare(a->call->r);
+    if ((brigade = passed(a, whole, spare)))
         stock_put(&a->out, (apr_uint64_t)ap_pass_brigade(f, brigade));
-        if (!whole)
-            apr_brigade_destroy(brigade);
-    }
+    give_spare(a->call->r, spare);
 }
 
 void mf_stock_op_GET_BRIGADE(mf_stock_question *a)
@@ -461,6 +488,7 @@ void mf_stock_op_GET_BRIGADE(mf_stock_question *a)
     ap_input_mode_t mode = (ap_input_mode_t)stock_get(&a->in);
     apr_read_type_e block = (apr_read_type_e)stock_get(&a->in);
     apr_off_t wanted = (apr_off_t)stock_get(&a->in);
+    struct mf_stock_spare *spare;
     apr_bucket_brigade *got;
     apr_status_t status;
     apr_bucket *first;
@@ -470,12 +498,13 @@ void mf_stock_op_GET_BRIGADE(mf_stock_question *a)
         a->refused = "it reads where there is nothing to read";
         return;
     }
-    got = apr_brigade_create(a->call->r->pool, a->call->r->connection->bucket_alloc);
+    spare = take_spare(a->call->r);
+    got = spare->brigade;
     status = ap_get_brigade(a->call->filter->next, got, mode, block, wanted);
     stock_put(&a->out, (apr_uint64_t)status);
     first = APR_BRIGADE_EMPTY(got) ? NULL : APR_BRIGADE_FIRST(got);
     APR_BRIGADE_CONCAT(b->brigade, got);
-    apr_brigade_destroy(got);
+    give_spare(a->call->r, spare);
     if (!pack_buckets(b, first ? first : APR_BRIGADE_SENTINEL(b->brigade), &a->out))
         a->refused = "the server has no memory";
 }
@@ -499,13 +528,15 @@ static apr_status_t read_file(const apr_bucket *e, apr_uint64_t start, char *to,
 void mf_stock_op_READ_BUCKET(mf_stock_question *a)
 {
     mf_stock_brigade *b = a->call->buckets;
-    apr_bucket *e = find_bucket(b, stock_get(&a->in)), *behind;
+    apr_uint64_t number = stock_get(&a->in);
+    apr_bucket *e = find_bucket(b, number), *behind;
     apr_uint64_t start = stock_get(&a->in), wanted = stock_get(&a->in), rest = 0, rest_length = 0;
     apr_read_type_e block = stock_get(&a->in) ? APR_NONBLOCK_READ : APR_BLOCK_READ;
     const char *bytes = NULL;
     char piece[PIECE];
     apr_status_t status;
     apr_size_t size = 0;
+    int grows = e && e->length == (apr_size_t)-1;
 
     if (!e || APR_BUCKET_IS_METADATA(e) || (e->length != (apr_size_t)-1 && start > e->length)) {
         a->refused = "it reads what it was not given, or not any more";
@@ -536,6 +567,11 @@ void mf_stock_op_READ_BUCKET(mf_stock_question *a)
     stock_put(&a->out, rest);
     stock_put(&a->out, rest_length);
     stock_put_bytes(&a->out, status == APR_SUCCESS ? bytes : NULL, size);
+    /* A program's output, say, comes to light piece by piece, without end: what the module has, the server need not keep. */
+    if (grows && status == APR_SUCCESS && size == e->length) {
+        b->all[number - b->first] = NULL;
+        apr_bucket_delete(e);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------- others' filters */
@@ -593,6 +629,7 @@ void mf_stock_op_CALL_FILTER(mf_stock_question *a)
     ap_filter_rec_t *rec, *own;
     apr_bucket_brigade *brigade;
     ap_filter_t *f = a->call->filter;
+    struct mf_stock_spare *spare;
     void **context, *before;
     apr_uint64_t whole;
 
@@ -603,8 +640,11 @@ void mf_stock_op_CALL_FILTER(mf_stock_question *a)
         a->refused = "it calls a filter that is not there";
         return;
     }
-    if (!(brigade = passed(a, whole)))
+    spare = take_spare(a->call->r);
+    if (!(brigade = passed(a, whole, spare))) {
+        give_spare(a->call->r, spare);
         return;
+    }
     own = f->frec;
     before = f->ctx;
     f->frec = rec;
@@ -613,6 +653,5 @@ void mf_stock_op_CALL_FILTER(mf_stock_question *a)
     *context = f->ctx;
     f->frec = own;
     f->ctx = before;
-    if (!whole)
-        apr_brigade_destroy(brigade);
+    give_spare(a->call->r, spare);
 }

@@ -160,7 +160,8 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
         mf_stock_learn(m, hook, r, &answer.u, result);
     mf_stock_answer_end(&answer);
     if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: its answer makes no sense", m->name);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: %s", m->name,
+                      mf_stock_hoards(&call) ? MF_STOCK_HOARDS : "its answer makes no sense");
         mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
     }

@@ -1,6 +1,8 @@
 /* Requests of fenced stock modules: which there are, and what modules may change of them. */
 #include "stock.h"
 
+enum { FILTER = 1024 /* bytes that the server has for a filter of a request */ };
+
 static const stock_field texts[] = { STOCK_TEXTS(STOCK_FIELD_) };
 static const stock_field numbers[] = { STOCK_NUMBERS(STOCK_FIELD_) };
 
@@ -13,6 +15,8 @@ static apr_status_t forget(void *request)
         at = &(*at)->next;
     if (at && *at)
         *at = gone->next;
+    if (gone->account)
+        gone->account->kept -= gone->charged;
     for (int i = 0; gone->holding; i++, gone->holding >>= 1)
         if (gone->holding & 1)
             mf_stock_end_request(APR_ARRAY_IDX(mf_stocks(), i, mf_stock *), gone->r);
@@ -41,6 +45,29 @@ mf_stock_request *mf_stock_request_of(request_rec *r)
     ap_set_module_config(r->request_config, &fenced_module, q);
     apr_pool_cleanup_register(r->pool, q, forget, apr_pool_cleanup_null);
     return q;
+}
+
+/* A module makes the server keep so many bytes more, until the request ends. 0: together with all requests within it, and those that it was
+ * redirected from, that is too much. */
+int mf_stock_charge(request_rec *r, apr_size_t bytes)
+{
+    mf_stock_request *q = mf_stock_request_of(r);
+
+    while (!q->account && (r->main || r->prev))
+        r = r->main ? r->main : r->prev;
+    if (!q->account)
+        q->account = mf_stock_request_of(r);
+    q->charged += bytes;
+    q->account->kept += bytes;
+    return q->account->kept <= MF_STOCK_KEPT;
+}
+
+/* Whether its modules have made the server keep too much. */
+int mf_stock_hoards(const mf_stock_call *call)
+{
+    const mf_stock_request *q = call && call->r ? mf_stock_request_of(call->r)->account : NULL;
+
+    return q ? q->kept > MF_STOCK_KEPT : call && call->kept > MF_STOCK_KEPT;
 }
 
 /* The request of that number, of those on the connection that the call is for; NULL: there is none. */
@@ -214,6 +241,13 @@ static int change_table(request_rec *r, stock_change how, apr_uint64_t which, co
     }
     if ((how == STOCK_CLEAR && *table == r->notes) || (key && !mf_stock_is_shared(r, table, key)))
         return 1; /* others' stay */
+    /* What it adds to stays as well. */
+    if (how == STOCK_MERGE) {
+        const char *before = apr_table_get(*table, key);
+
+        if (before && !mf_stock_charge(r, strlen(before)))
+            return 0;
+    }
     if (how == STOCK_SET)
         apr_table_set(*table, key, value);
     else if (how == STOCK_ADD)
@@ -231,13 +265,14 @@ static int change_table(request_rec *r, stock_change how, apr_uint64_t which, co
 static int take_change(mf_stock_call *call, stock_unpack *u)
 {
     request_rec *r = call->r, *of = r;
+    apr_size_t left = u->left;
     apr_uint64_t how = stock_get(u), number = stock_get(u), which = stock_get(u);
     const char *key = stock_get_text(u), *value = stock_get_text(u);
 
     /* Tables are those of the request, or of one that it is within; all else is its own. */
     while (of && mf_stock_request_of(of)->number != number)
         of = of->main;
-    if (u->bad || !of || (of != r && how > STOCK_CLEAR))
+    if (u->bad || !of || (of != r && how > STOCK_CLEAR) || !mf_stock_charge(of, left - u->left + (how == STOCK_ADD_OWN || how == STOCK_ADD_MADE ? FILTER : 0)))
         return 0;
     switch (how) {
     case STOCK_SET:
@@ -293,17 +328,22 @@ static int take_fields(mf_stock_call *call, stock_unpack *u)
 /* Takes over what the module has changed in the request of the call, as far as it may. `ends`: the call does. 0: that makes no sense. */
 int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends)
 {
+    apr_size_t left = u->left;
     apr_uint64_t fields = stock_get(u), changed;
     int good = call->r && (!fields || take_fields(call, u));
 
+    good = good && (!fields || mf_stock_charge(call->r, left - u->left));
     for (changed = stock_get(u); good && changed && !u->bad; changed--)
         good = take_change(call, u);
     if (!good || !fields)
         return good && !u->bad;
+    left = u->left;
     changed = stock_get(u);
     for (unsigned i = 0; i < STOCK_TABLES; i++)
         if (changed >> i & 1)
             take_table(call->r, i, u);
+    if (!mf_stock_charge(call->r, left - u->left))
+        return 0;
     /* What is not taken over is told again when the call is over. Until then the module has what it has written. */
     if (ends)
         mf_stock_request_of(call->r)->image->version++;

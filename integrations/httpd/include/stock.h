@@ -58,7 +58,7 @@ typedef enum stock_provide {
     X(FETCH) X(HOOK) X(LOG) X(CONTEXT) X(WALK_CONFIG) X(NEW_CONFIG) X(REGISTER_FILTER) X(ROOT_RELATIVE) X(DEFINED) X(LOAD)               \
     X(REGISTER_PROVIDER) X(FIND_PROVIDER) X(PARSE_REQUIRE) X(REGISTER_FUNCTION) X(METHOD) X(SERVER_TEXT) X(MPM_QUERY) X(WORKER) X(FIND_FILTER)
 #define STOCK_SYNCED_OPS(X)                                                                                                                 \
-    X(ADD_FILTER) X(ADD_INPUT_FILTER) X(PASS_BRIGADE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) \
+    X(ADD_FILTER) X(ADD_INPUT_FILTER) X(PASS_BRIGADE) X(SUBREQUEST) X(RUN_SUBREQUEST) X(END_SUBREQUEST) X(REDIRECT) X(HANDLER_REDIRECT) X(FAST_REDIRECT) X(DIE) \
     X(CONTEXT_INFO) X(DOCUMENT_ROOT) X(WRITE) X(DISCARD_BODY) X(MEETS_CONDITIONS) X(ASK_TEXT) X(SET_NUMBER)                \
     X(CORE_TRANSLATE) X(NOTE_AUTH_FAILURE) X(CALL_PROVIDER) X(STATUS_HOOK) X(READ_BUCKET) X(GET_BRIGADE) X(BEGIN_FILTER)         \
     X(CALL_FILTER)
@@ -112,7 +112,8 @@ typedef enum stock_server_text {
     STOCK_SERVER_USER,   /* of a number in decimal */
     STOCK_SERVER_GROUP,
     STOCK_SERVER_HOME,    /* of a user */
-    STOCK_SERVER_RESPONSE /* ap_index_of_response, numbers in decimal */
+    STOCK_SERVER_RESPONSE, /* ap_index_of_response, numbers in decimal */
+    STOCK_SERVER_VARIABLE  /* of its environment: those that pages get, and those that the directive names which is called */
 } stock_server_text;
 
 /* STOCK_ASK_SET_NUMBER */

@@ -44,7 +44,7 @@ _Static_assert(sizeof(stock_image) < STOCK_SLOT_SIZE / 4, "most of a slot is for
 
 /* What a module's library and the server's module have to agree on, told when the module is opened. The names of all lists are in it, so each
  * change of these makes another number. Whoever changes what a message or a field means, under the same names, changes STOCK_LAYOUT. */
-enum { STOCK_LAYOUT = 2 };
+enum { STOCK_LAYOUT = 3 };
 
 static inline uint64_t stock_layout(void) {
 #define STOCK_NAME_(name) #name " "
@@ -55,7 +55,7 @@ static inline uint64_t stock_layout(void) {
         STOCK_SERVER_HOOKS(STOCK_FIRST_NAME_) "/" STOCK_TEXTS_IN_PLACE(STOCK_FIRST_NAME_) "/" STOCK_TEXTS_CONSTANT(STOCK_FIRST_NAME_) "/"
         STOCK_NUMBERS(STOCK_FIRST_NAME_) "/" STOCK_TABLE_LIST(STOCK_NAME_);
     const uint64_t counts[] = { STOCK_LAYOUT, sizeof(stock_image), STOCK_SLOTS, STOCK_SLOT_SIZE, STOCK_BLOCK, STOCK_BLOCKS, STOCK_IMAGES,
-                                STOCK_CONFIGS, STOCK_PROVIDES, STOCK_TEXT_KINDS, STOCK_SERVER_RESPONSE, STOCK_REMOVE_FILTER, STOCK_BUCKET_BYTES };
+                                STOCK_CONFIGS, STOCK_PROVIDES, STOCK_TEXT_KINDS, STOCK_SERVER_VARIABLE, STOCK_REMOVE_FILTER, STOCK_BUCKET_BYTES };
     uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
 
     for (size_t i = 0; i < sizeof names; i++)

@@ -98,8 +98,14 @@ static apr_status_t server_setaside(apr_bucket *b, apr_pool_t *pool)
     return server_read(b, &bytes, &length, APR_BLOCK_READ);
 }
 
+/* What has no end yet is read once: the server keeps nothing of it. */
+static apr_status_t server_copy(apr_bucket *b, apr_bucket **to)
+{
+    return b->length == (apr_size_t)-1 ? APR_ENOTIMPL : apr_bucket_simple_copy(b, to);
+}
+
 static const apr_bucket_type_t server_data = {
-    "SERVER", 5, APR_BUCKET_DATA, apr_bucket_destroy_noop, server_read, server_setaside, server_split, apr_bucket_simple_copy
+    "SERVER", 5, APR_BUCKET_DATA, apr_bucket_destroy_noop, server_read, server_setaside, server_split, server_copy
 };
 /* What neither says something that modules look for nor has bytes. */
 static const apr_bucket_type_t server_sign = { "SIGN",

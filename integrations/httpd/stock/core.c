@@ -4,7 +4,12 @@
 #include "http_ssl.h"
 #include "util_script.h"
 
-module core_module = { STANDARD20_MODULE_STUFF };
+/* Modules find the core's configuration by its place, which is the first everywhere. */
+module core_module = { .version = MODULE_MAGIC_NUMBER_MAJOR,
+                       .minor_version = MODULE_MAGIC_NUMBER_MINOR,
+                       .module_index = AP_CORE_MODULE_INDEX,
+                       .name = "core.c",
+                       .magic = MODULE_MAGIC_COOKIE };
 server_rec *ap_server_conf;
 
 /* --------------------------------------------------------------------------------------------------------------------- log */
@@ -220,9 +225,27 @@ void ap_internal_redirect(const char *uri, request_rec *r)
     simple(STOCK_ASK_REDIRECT, r, uri, 0);
 }
 
+/* The page of that status takes the place of what else the request would be answered with. */
+void ap_die(int status, request_rec *r)
+{
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_DIE);
+    stock_put(&q.out, stock_number(r));
+    stock_put(&q.out, (uint64_t)status);
+    stock_ask_send(&q, STOCK_ASK_DIE);
+    stock_ask_end(&q, STOCK_ASK_DIE);
+}
+
 void ap_internal_fast_redirect(request_rec *sub, request_rec *r)
 {
-    simple(STOCK_ASK_FAST_REDIRECT, sub, NULL, 0);
+    question q;
+
+    stock_ask_begin(&q, STOCK_ASK_FAST_REDIRECT);
+    stock_put(&q.out, stock_number(sub));
+    stock_put_text(&q.out, sub->args);
+    stock_ask_send(&q, STOCK_ASK_FAST_REDIRECT);
+    stock_ask_end(&q, STOCK_ASK_FAST_REDIRECT);
 }
 
 void ap_internal_redirect_handler(const char *uri, request_rec *r)
@@ -422,9 +445,13 @@ void ap_set_content_length(request_rec *r, apr_off_t length)
     set(r, STOCK_SET_LENGTH, (uint64_t)length);
 }
 
+/* The call's own request has a field for it, which is told with the others. */
 void ap_update_mtime(request_rec *r, apr_time_t time)
 {
-    set(r, STOCK_SET_MTIME, (uint64_t)time);
+    if (!stock_entry || !stock_entry->t || r != &stock_entry->t->r)
+        set(r, STOCK_SET_MTIME, (uint64_t)time);
+    else if (r->mtime < time)
+        r->mtime = time;
 }
 
 void ap_set_etag(request_rec *r)

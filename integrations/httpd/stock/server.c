@@ -60,6 +60,12 @@ int ap_index_of_response(int status)
     return number ? atoi(number) : -1;
 }
 
+/* getenv, as modules and the server's utilities call it. */
+char *stock_getenv(const char *name)
+{
+    return (char *)(uintptr_t)server_text(STOCK_SERVER_VARIABLE, name);
+}
+
 static apr_status_t look_up(stock_server_text which, const char *about, char **found, apr_pool_t *pool)
 {
     *found = apr_pstrdup(pool, server_text(which, about));

@@ -17,7 +17,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from server import MODULES, Server, free_port, tree  # noqa: E402
+from server import MODULES, Server, free_port, most_memory, tree  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = HERE / "stock"
@@ -58,6 +58,10 @@ FILES = {
     "multi/page.txt.gz": "not packed\n",
     "multi/index.html.de": "<p>de</p>\n",
     "multi/other.unknown.html": "<p>other</p>\n",
+    "multi/maps.var": "URI: page.html.de\nContent-type: text/html\nContent-language: de\n\n"
+    "URI: page.html.en\nContent-type: text/html; qs=0.5\nContent-language: en\n",
+    "passed/a.txt": "<!--#echo var='STOCK_PASSED' --> <!--#echo var='STOCK_SECRET' --> <!--#echo var='PATH' -->\n",
+    "program.cgi": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec head -c 67108864 /dev/zero\n",
     "map.var": "URI: map\n\nURI: multi/page.html.de\nContent-type: text/html\nContent-language: de\n\n"
     "URI: multi/page.html.en\nContent-type: text/html; qs=0.5\nContent-language: en\n",
     "pages.map": "one a.txt\ntwo page.html\n",
@@ -132,6 +136,8 @@ REQUESTS += [
     for host in ("localhost", "LOCALHOST:8080", "other.example", "other.example:443", "www.v.example:81")
     for path in ("/script/none", "/script/canonical/none", "/script/port/none", "/script/canonical/none?x")
 ]
+REQUESTS += [("GET", "/multi/maps", {"Accept-Language": language}) for language in ("de", "en", "fr")] + [("GET", "/passed/a.txt", {})]
+REQUESTS += [("GET", path, {}) for path in ("/multi/page?a=b", "/multi/maps?a=b", "/multi/page")]
 REQUESTS += [
     ("GET", path, {"Authorization": "Basic " + base64.b64encode(user.encode()).decode()} if user else {})
     for path in ("/secret/a.txt", "/valid/a.txt", "/valid/none")
@@ -202,6 +208,7 @@ def fill(server):
         path = server.dir / "docs" / name
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
+    (server.dir / "docs/program.cgi").chmod(0o755)
     (server.dir / "docs/unzip/a.txt.gz").write_bytes(gzip.compress(b"packed\n" * 1000, mtime=0))
     # The server's tags tell of what is younger than a second: of files, and of folders whose variants are negotiated.
     for path in [server.dir / "docs", *(server.dir / "docs").rglob("*")]:
@@ -336,9 +343,34 @@ def a_module_that_fails_costs_its_request(pair):
     assert re.search(r"fenced hostile_module: .*bad write at 0x\w+ in fixups \(\S*mod_hostile.c:\d+\)", pair.fenced.log())
 
 
-def logged(server, text, count=1):
+@test
+def what_the_server_keeps_of_a_request_is_bounded(pair):
+    """Texts that a module changes again and again are in the request's memory until its end: a module that goes on costs its request."""
+    for what in "type set add merge filter table language text root url redirect".split():
+        before, seen = most_memory(pair.fenced.children()), len(pair.fenced.log())
+        status, _, body = ask(pair.fenced, "GET", f"/a.txt?hoard-{what}", {})
+        grown = most_memory(pair.fenced.children()) - before
+        # What it redirects to is answered until then.
+        assert status == 500 and b"text\n" not in body or what == "redirect", (what, status)
+        logged(pair.fenced, "more of the request than the server keeps|no room for the request", since=seen)
+        # The image of requests has up to 48 MiB.
+        assert grown < 128 << 10, (what, f"{grown} KiB more")
+        pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+
+
+@test
+def answers_without_end_take_no_memory(pair):
+    """What a filter has read of a program's output is not kept, however much comes."""
+    before = most_memory(pair.fenced.children())
+    status, _, body = ask(pair.fenced, "GET", "/program", {"Accept-Encoding": "gzip"})
+    assert (status, gzip.decompress(body)) == (200, bytes(64 << 20)), (status, len(body))
+    grown = most_memory(pair.fenced.children()) - before
+    assert grown < 32 << 10, f"{grown} KiB more"
+
+
+def logged(server, text, count=1, since=0):
     for _ in range(600):  # the client may be quicker than the log
-        if server.log().count(text) >= count:
+        if len(re.findall(text, server.log()[since:])) >= count:
             return
         time.sleep(0.05)
     raise AssertionError(f"{text}: {server.log()[-2000:]}")
@@ -373,6 +405,15 @@ def a_module_changes_what_it_may(pair):
             pair.compare("GET", path, {"User-Agent": "Probe/1.0"})
     assert ask(pair.fenced, "GET", "/a.txt?header", {})[0] == 500
     assert not [value for name, value in ask(pair.fenced, "GET", "/a.txt?header", {})[1] if name == "Set-Cookie"]
+
+
+@test
+def modules_of_others_find_what_they_look_for(pair):
+    """What modules do that are not the server's own: mod_xsendfile, say."""
+    pair.compare("GET", "/a.txt?core", {"User-Agent": "Probe/1.0"})
+    status, _, body = ask(pair.fenced, "GET", "/a.txt?die", {})
+    assert status == 402 and b"402 Payment Required" in body, (status, body)
+    assert ask(pair.fenced, "GET", "/a.txt?die-badly", {})[0] == 500
 
 
 @test
@@ -424,6 +465,7 @@ def failures_of_the_start(files):
 
 def main():
     modules, words = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
+    os.environ |= {"STOCK_PASSED": "told", "STOCK_SECRET": "untold"}
     files = sorted(path for path in modules.glob("mod_*.rf"))
     passed = failed = 0
 

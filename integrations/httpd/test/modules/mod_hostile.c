@@ -93,12 +93,97 @@ static int access_checker(request_rec *r)
     return HTTP_FORBIDDEN;
 }
 
+/* A question that brings a change of the request with it: the library of this domain has no part in it. */
+static void hoard_once(request_rec *r, const char *what, const char *text)
+{
+    static const stock_field texts[] = { STOCK_TEXTS(STOCK_FIELD_) };
+    static const struct {
+        const char *name;
+        stock_change how;
+    } changes[] = { { "set", STOCK_SET }, { "add", STOCK_ADD }, { "merge", STOCK_MERGE }, { "type", STOCK_SET_TYPE }, { "filter", STOCK_ADD_OWN } };
+    static char answer[1 << 18];
+    int text_of = -1, change = -1, language = strcmp(what, "language") == 0, table = strcmp(what, "table") == 0;
+    stock_pack p;
+
+    for (int i = 0; i < (int)(sizeof texts / sizeof *texts); i++)
+        if (strcmp(what, "text") == 0 && texts[i].offset == offsetof(request_rec, vlist_validator))
+            text_of = i;
+    for (int i = 0; i < (int)(sizeof changes / sizeof *changes); i++)
+        if (strcmp(what, changes[i].name) == 0)
+            change = i;
+    stock_pack_begin(&p);
+    stock_put(&p, text_of >= 0 || language || table);
+    if (text_of >= 0 || language || table) {
+        stock_put(&p, 0);
+        stock_put(&p, text_of >= 0 ? (apr_uint64_t)1 << text_of : language ? STOCK_LANGUAGES_CHANGED : 0);
+        if (language)
+            stock_put(&p, 2);
+        if (!table)
+            stock_put_text(&p, text);
+    }
+    stock_put(&p, change >= 0);
+    if (change >= 0) {
+        stock_put(&p, changes[change].how);
+        stock_put(&p, stock_number(r));
+        stock_put(&p, 1); /* headers_out */
+        stock_put_text(&p, changes[change].how == STOCK_SET_TYPE ? text : changes[change].how == STOCK_ADD_OWN ? "HOSTILE" : "X-Hoard");
+        stock_put_text(&p, text);
+    }
+    if (text_of >= 0 || language || table)
+        stock_put(&p, table ? 1 << 1 : 0);
+    if (table) {
+        stock_put(&p, 1);
+        stock_put_text(&p, "X-Hoard");
+        stock_put_text(&p, text);
+    }
+    stock_put(&p, stock_number(r));
+    if (strcmp(what, "root") == 0) {
+        stock_put_text(&p, text);
+        stock_ask(STOCK_ASK_DOCUMENT_ROOT, p.bytes, p.length, answer, sizeof answer);
+    } else if (strcmp(what, "url") == 0) {
+        stock_put(&p, STOCK_TEXT_URL);
+        stock_put(&p, 0);
+        stock_put_text(&p, text);
+        stock_ask(STOCK_ASK_ASK_TEXT, p.bytes, p.length, answer, sizeof answer);
+    } else if (strcmp(what, "redirect") == 0) {
+        stock_put_text(&p, "/a.txt");
+        stock_ask(STOCK_ASK_REDIRECT, p.bytes, p.length, answer, sizeof answer);
+    } else {
+        stock_put(&p, STOCK_SET_RANGES);
+        stock_put(&p, 0);
+        stock_ask(STOCK_ASK_SET_NUMBER, p.bytes, p.length, answer, sizeof answer);
+    }
+    stock_pack_end(&p);
+}
+
+/* Half a gigabyte of what the server keeps as long as the request. The same text again needs no room in the request's image. */
+static void hoard(request_rec *r, const char *what)
+{
+    static char text[100001];
+
+    memset(text, 'x', 100000);
+    for (int i = 0; i < 5000; i++)
+        hoard_once(r, what, strcmp(what, "merge") == 0 && i % 100 ? "0123456789" : text);
+}
+
 static int fixups(request_rec *r)
 {
     static char all[100];
 
+    if (r->args && strncmp(r->args, "hoard-", 6) == 0)
+        hoard(r, r->args + 6);
     if (asks(r, "refuse"))
         refusals = 1;
+    if (asks(r, "core")) {
+        /* As modules look at the core's configuration that know nothing of its macros. */
+        const core_dir_config *core = ap_get_module_config(r->per_dir_config, &core_module);
+
+        return core->enable_sendfile == ENABLE_SENDFILE_ON ? HTTP_INTERNAL_SERVER_ERROR : DECLINED;
+    }
+    if (asks(r, "die") || asks(r, "die-badly")) {
+        ap_die(asks(r, "die") ? HTTP_PAYMENT_REQUIRED : 77, r);
+        return DONE;
+    }
     if (asks(r, "crash"))
         *(volatile int *)8 = 1;
     if (asks(r, "loop"))
