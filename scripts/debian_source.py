@@ -125,7 +125,7 @@ class Sources:
 def main():
     if len(sys.argv) < 4:
         sys.exit("usage: debian_source.py INTO SOURCE INSTALLED [PATTERN...]")
-    into, package, installed = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    into, package, installed = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3]
     query = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", installed], capture_output=True, text=True, check=False)
     sources = Sources(into / "packages")
     try:

@@ -3,11 +3,13 @@
 #   stock.sh fetch             the sources of the installed server, and of the libraries that go into each module, from Debian
 #   stock.sh build [NAME...]   compiles modules, all that are known to work by default, or files of one's own; prints where they are
 #   stock.sh list              their names
-# RINGFENCE: the command (default: that of RINGFENCE_PREFIX, or of build/httpd/prefix). STOCK_OUT: where things go. STOCK_CFLAGS: for the modules.
+# RINGFENCE: the command (default: that of RINGFENCE_PREFIX, of build/httpd/prefix, or of the path). STOCK_OUT: where things go. STOCK_CFLAGS: for
+# the modules.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${STOCK_OUT:-$("$here/tree.sh" out)/stock}
 ringfence=${RINGFENCE:-${RINGFENCE_PREFIX:-$(dirname "$out")/prefix}/bin/ringfence}
+[[ -n ${RINGFENCE:-} || -n ${RINGFENCE_PREFIX:-} || -x $ringfence ]] || ringfence=$(command -v ringfence || true)
 src=$out/source
 known=(expires headers setenvif env alias dir mime autoindex actions allowmethods vhost_alias speling imagemap cern_meta usertrack
     authz_host authz_user authn_anon authn_file negotiation authz_core authn_core auth_basic rewrite filter deflate include status
@@ -34,7 +36,7 @@ includes=(-I"$out/generated" -I"$here/stock" -I"$here/include" -I"$src/apr" -I"$
     -I"$src/apache2/server" -I"$src/zlib" -I"$(apxs -q APR_INCLUDEDIR)" -I"$(apxs -q APU_INCLUDEDIR)" -I"$(apxs -q INCLUDEDIR)")
 # The server's own flags, as its headers expect them; the functions that are
 # named otherwise are questions to the server (stock/server.c), or lack something here (stock/system.c).
-flags=(-O2 -g -w -D_GNU_SOURCE -DLINUX -D_REENTRANT -ffunction-sections -fdata-sections)
+flags=(-O2 -g -w -D_GNU_SOURCE -DLINUX -D_REENTRANT -ffunction-sections -fdata-sections -Dgetenv=stock_getenv)
 library=(-fvisibility=hidden -DHAVE_PCRE2 -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_UNICODE -DHAVE_CONFIG_H
     -Dap_get_sload=util_get_sload -Dap_get_loadavg=util_get_loadavg -Dstrftime=stock_strftime)
 
@@ -124,14 +126,21 @@ build_library() {
 
 build_module() { # NAME or FILE
     local source=$1 name
-    local -a dirs=()
+    local -a dirs=() own_headers=()
 
     if [[ $1 != *.c ]]; then source=$(find "$src/apache2/modules" -name "mod_$1.c"); fi
     [[ -n $source ]] || { echo "stock.sh: the server has no module $1" >&2; return 1; }
     for name in "$src"/apache2/modules/*/; do dirs+=(-I"$name"); done
     name=$(basename "$source" .c)
-    # shellcheck disable=SC2086 # several flags
-    compile_watched "$source" "$out/modules/$name.o" "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}"
+    # A module of the server's knows nothing of these headers.
+    if [[ $1 == *.c ]]; then own_headers=("$here"/include/stock*.h); fi
+    if ! is_newer "$out/modules/$name.o" "$source" "$ringfence" "$here/stock.sh" "${own_headers[@]}" ||
+        [[ $(cat "$out/modules/$name.flags" 2>/dev/null) != "${STOCK_CFLAGS:-}" ]]; then
+        # shellcheck disable=SC2086 # several flags
+        compile_watched "$source" "$out/modules/$name.o" "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}"
+        echo "${STOCK_CFLAGS:-}" >"$out/modules/$name.flags"
+    fi
+    if is_newer "$out/modules/$name.rf" "$out/modules/$name.o" "$out/libstock.a" "$out/objects/enter.o"; then return; fi
     "$ringfence" cc -shared "$out/modules/$name.o" "$out/objects/enter.o" -L"$out" -lstock -Wl,--gc-sections \
         -Wl,--wrap=__rf_syscall5 -Wl,--wrap=__rf_syscall6 -o "$out/modules/$name.rf"
 }
@@ -141,6 +150,7 @@ build() { # NAME...
     local -a running=()
 
     [[ -d $src/apache2 ]] || { echo "stock.sh: no sources: run stock.sh fetch" >&2; exit 1; }
+    [[ -x $ringfence ]] || { echo "stock.sh: no command ringfence: make install, or set RINGFENCE_PREFIX" >&2; exit 1; }
     build_library
     for name; do
         build_module "$name" &
@@ -163,5 +173,5 @@ build)
     build "$@"
     ;;
 list) printf '%s\n' "${known[@]}" ;;
-*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac

@@ -11,7 +11,6 @@ if ! "$here/../stock.sh" fetch; then
     [[ ${CI:-} != true ]]
     exit
 fi
-export STOCK_CFLAGS="-ffile-prefix-map=$here/="
 mapfile -t known < <("$here/../stock.sh" list)
 modules=$("$here/../stock.sh" build "${known[@]}" "$here/modules/mod_hostile.c")
 
