@@ -134,7 +134,8 @@ fn computed<'a>(f: &Function<'a>, arrays: &Arrays<'a>, labels: &HashSet<u32>, fo
             }
             _ => continue,
         };
-        let plain = m.disp.is_empty() && m.scale == 8 && m.base < 16 && m.index < 16 && !m.fs && !m.vector;
+        let plain =
+            m.number() == Some(0) && m.scale == 8 && m.base < 16 && m.index < 16 && !m.fs && !m.vector;
         if !plain {
             continue;
         }
@@ -315,6 +316,7 @@ pub(crate) fn may_write(code: &Code<'_>, register: u8) -> bool {
             let named = matches!(insn.ops().last(), Some(Op::Reg(r, _)) if r.class == Vector);
             matches!(register, RAX | RCX | RDX)
                 && IMPLICIT.iter().any(|m| insn.mnemonic.starts_with(m))
+                && !(insn.mnemonic.starts_with("imul") && insn.ops().len() > 1)
                 && (!named || insn.mnemonic.contains("cmp"))
         }
         _ => false,
