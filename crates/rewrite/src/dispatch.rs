@@ -355,8 +355,9 @@ fn sequence(f: &Function<'_>, labels: &HashSet<u32>, jump: u32, table: u32) -> O
         n if n == other => target,
         _ => return None,
     };
+    // Beside `rbp` and `r13` gcc writes the 0 out.
     let plain = Mem {
-        disp: "",
+        disp: if m.number() == Some(0) { m.disp } else { "" },
         base,
         index: m.index,
         scale: 4,
