@@ -1,4 +1,4 @@
-//! Rewrites standard input to standard output: `rewrite [--check] [--integrity] [--handwritten] < in.s > out.s`.
+//! Rewrites standard input to standard output: `rewrite [--check] [--integrity] [--words] [--segment] [--handwritten] < in.s > out.s`.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         match a.as_str() {
             "--check" => options.check = true,
             "--integrity" => options.isolation = Isolation::Integrity,
+            "--words" => options.isolation = Isolation::Words,
             "--segment" => options.addressing = Addressing::Segment,
             "--handwritten" => options.handwritten = true,
             _ => {

@@ -180,7 +180,7 @@ pub(crate) fn emit<'a>(
                         through.forget();
                     }
                     if let Some(words) = &mut words {
-                        words.instruction(i, &st, &out.buf, mark);
+                        words.instruction(i, &st, &out.buf, mark, w.cut[i as usize]);
                     }
                     dead_end = !f.falls_through(i);
                     continue;
@@ -213,7 +213,7 @@ pub(crate) fn emit<'a>(
                     through.instruction(i, &mut out.buf, mark);
                 }
                 if let Some(words) = &mut words {
-                    words.instruction(i, &st, &out.buf, mark);
+                    words.instruction(i, &st, &out.buf, mark, w.cut[i as usize]);
                 }
                 if w.cut[i as usize] {
                     end(f, i, &after, place, out);

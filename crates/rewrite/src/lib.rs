@@ -35,8 +35,10 @@ mod through;
 mod unwind;
 mod walk;
 mod words;
+mod words_access;
 mod words_known;
 mod words_size;
+mod words_small;
 
 pub use error::{Error, Errors, SourceLine};
 pub use flags::{FlagKind, compile_flags};

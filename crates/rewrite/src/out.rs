@@ -169,33 +169,17 @@ impl<'o> Out<'o> {
             Part::Jump(register, table) | Part::JumpMasked(register, table) => (register, table as usize),
         };
         let slots = f.dispatch.tables[table].len().next_power_of_two();
-        let d = regs::d(register);
-        if matches!(part, Part::JumpMasked(..)) {
-            // The program's own mask begins the sequence.
-        } else if slots <= MASK_SLOTS {
-            self.fmt(format_args!("\tandl\t${}, %{d}\n", slots - 1));
-        } else {
-            let b = regs::name(register, Class::B);
-            self.fmt(format_args!("\tmovzbl\t%{b}, %{d}\n"));
-        }
         let name = format!(".Lrf_t{function}_{table}");
-        self.fmt(format_args!(
-            "\tleaq\t{name}+4(%rip), %r11\n\taddl\t%gs:(%r11d,%{d},{SLOT_STEP}), %r11d\n\taddq\t%r14, %r11\n\tjmp\t*%r11\n"
-        ));
+        jump_by_table(
+            &mut self.buf,
+            matches!(part, Part::JumpMasked(..)),
+            register,
+            &name,
+            slots,
+        );
         let entries = std::mem::take(&mut tables[table]);
-        if entries.is_empty() {
-            return;
-        }
-        // Masked indices behind the last one lead to a trap.
-        let spare = slots - entries.len();
-        if spare != 0 {
-            self.fmt(format_args!("{name}_0:\n\tint3\n"));
-        }
-        self.fmt(format_args!("\t.p2align\t3,0xcc\n{name}:\n"));
-        let trap = format!("{name}_0");
-        let slots = entries.iter().copied().chain(std::iter::repeat_n(&*trap, spare));
-        for slot in slots {
-            self.fmt(format_args!("\t{{disp32}} nopl\t{slot}-{name}-4(%rax,%rax,2)\n"));
+        if !entries.is_empty() {
+            jump_table(&mut self.buf, &name, &entries);
         }
     }
 
@@ -463,6 +447,34 @@ impl<'o> Out<'o> {
         self.buf.push_str(text);
         self.buf.push('\n');
         Ok(())
+    }
+}
+
+/// The jump to one of the slots of a table; `masked`: the program's own mask in front begins the sequence.
+pub(crate) fn jump_by_table(buf: &mut String, masked: bool, register: u8, name: &str, slots: usize) {
+    let d = regs::d(register);
+    let _ = match (masked, slots <= MASK_SLOTS) {
+        (true, _) => Ok(()),
+        (false, true) => writeln!(buf, "\tandl\t${}, %{d}", slots - 1),
+        (false, false) => writeln!(buf, "\tmovzbl\t%{}, %{d}", regs::name(register, Class::B)),
+    };
+    let _ = write!(
+        buf,
+        "\tleaq\t{name}+4(%rip), %r11\n\taddl\t%gs:(%r11d,%{d},{SLOT_STEP}), %r11d\n\taddq\t%r14, %r11\n\tjmp\t*%r11\n"
+    );
+}
+
+/// The table itself. Masked indices behind the last one lead to a trap.
+pub(crate) fn jump_table<T: AsRef<str>>(buf: &mut String, name: &str, entries: &[T]) {
+    let spare = entries.len().next_power_of_two() - entries.len();
+    if spare != 0 {
+        let _ = write!(buf, "{name}_0:\n\tint3\n");
+    }
+    let _ = write!(buf, "\t.p2align\t3,0xcc\n{name}:\n");
+    let trap = format!("{name}_0");
+    let entries = entries.iter().map(AsRef::as_ref);
+    for slot in entries.chain(std::iter::repeat_n(&*trap, spare)) {
+        let _ = writeln!(buf, "\t{{disp32}} nopl\t{slot}-{name}-4(%rax,%rax,2)");
     }
 }
 

@@ -43,3 +43,14 @@ pub(crate) struct Dispatch<'a> {
     /// Labels that only jumps through tables reach.
     pub unmarked: HashSet<u32>,
 }
+
+impl Dispatch<'_> {
+    /// Whether an instruction is a jump through a table among the code: whether the program masks the index, its register, and the table.
+    pub(crate) fn jump(&self, i: u32) -> Option<(bool, u8, u32)> {
+        match *self.parts.get(&i)? {
+            Part::Jump(register, table) => Some((false, register, table)),
+            Part::JumpMasked(register, table) => Some((true, register, table)),
+            Part::Dropped | Part::Copy(..) => None,
+        }
+    }
+}

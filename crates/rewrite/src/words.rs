@@ -15,33 +15,17 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::check::{flags_wanted, reads_flags};
-use crate::func::{Code, Function, Item};
+use crate::func::{Function, Item};
 use crate::insn::{self, Class};
-use crate::parse::{IP, Insn, Mem, NONE, Op};
-use crate::regs::{self, R11, R15, RAX, RBP, RCX, RSP};
+use crate::out::{jump_by_table, jump_table};
+use crate::parse::{NONE, Op};
+use crate::regs::{self, R11, RAX, RCX};
 use crate::state::State;
-use crate::through::{Through, numbers, targets, wide, writes};
+use crate::through::{Through, targets, writes};
 use crate::unwind::Unwind;
-use crate::words_known::{Known, Set, behind, goes, set};
-use crate::words_size::size;
-use ringfence_isa::words::{self, LOCAL, TABLE, VIEW};
-
-/// What is known to be local: registers as an operand has them.
-type Key = ([u8; 2], u8);
-
-/// An access through a pointer.
-pub(crate) struct Access {
-    key: Key,
-    /// The operand's text, `8(%eax,%ecx,4)` without `%gs:`, and its registers in 64 bits.
-    displacement: String,
-    registers: String,
-    /// The same as they are in the operand.
-    printed: String,
-    /// Where the operand with its prefix is in the instruction's text.
-    operand: std::ops::Range<usize>,
-    /// The tests, if it can be done in foreign memory: bit, and displacement of the second.
-    tests: Option<(u8, u32)>,
-}
+use crate::words_access::{Access, Key, access, local_address, sets_flags_too, suffix};
+use crate::words_known::{Known, Set, behind, goes, passed, set};
+use ringfence_isa::words::{LOCAL, TABLE, VIEW};
 
 /// One instruction of a line, and where its text is.
 pub(crate) struct Entry {
@@ -51,13 +35,24 @@ pub(crate) struct Entry {
     access: Option<Access>,
     /// A register that has the address of something local behind it.
     pub local: Option<u8>,
+    /// A register that is tested here since it, or what this instruction makes of it, is a pointer behind it.
+    pub ahead: Option<u8>,
 }
 
 impl Entry {
-    /// The only register of its access.
+    /// The register that is tested in front of it.
     pub(crate) fn single(&self) -> Option<u8> {
-        let [base, index] = self.access.as_ref()?.key.0;
-        (index == NONE).then_some(base)
+        match &self.access {
+            Some(access) => access.pointer,
+            None => self.ahead,
+        }
+    }
+
+    /// Of a pair's two registers, which has the pointer.
+    pub(crate) fn find_pointer(&mut self, of: impl Fn([u8; 2], u8) -> Option<u8>) {
+        if let Some(access) = self.access.as_mut().filter(|a| a.pointer.is_none()) {
+            access.pointer = of(access.key.0, access.key.1);
+        }
     }
 }
 
@@ -71,6 +66,8 @@ pub(crate) struct Line {
 
 /// A test in front of an instruction.
 struct Test {
+    /// The register; `None`: the address of this entry's pair.
+    pointer: Option<u8>,
     access: usize,
     /// The flags are looked at: they have to be kept.
     keep: bool,
@@ -94,6 +91,10 @@ pub(crate) struct Words<'f, 'a> {
     cfi: bool,
     /// Operands by way of `r14`, if they may be.
     through: Option<Through<'f, 'a>>,
+    /// The function has landing pads.
+    pads: bool,
+    /// Which tables have been written once more, for copies.
+    tables: HashSet<u32>,
     lines: Vec<Line>,
     line: Vec<Entry>,
     /// In front of the line.
@@ -111,6 +112,11 @@ impl<'f, 'a> Words<'f, 'a> {
             copied: 0,
             cfi,
             through,
+            pads: f
+                .items
+                .iter()
+                .any(|item| matches!(item, Item::Raw(text) if text.starts_with(".cfi_lsda"))),
+            tables: HashSet::new(),
             lines: Vec::new(),
             line: Vec::new(),
             state: None,
@@ -130,15 +136,19 @@ impl<'f, 'a> Words<'f, 'a> {
         }
     }
 
-    /// Instruction `i` has become the text from `mark` on.
-    pub(crate) fn instruction(&mut self, i: u32, st: &State, buf: &str, mark: usize) {
+    /// Instruction `i` has become the text from `mark` on; `cut`: control must not go on behind it.
+    pub(crate) fn instruction(&mut self, i: u32, st: &State, buf: &str, mark: usize, cut: bool) {
         let code = &self.f.codes[i as usize];
-        let plain = matches!(code.class, Class::Plain | Class::Lea | Class::Nop | Class::Jcc);
+        let table = self.f.dispatch.jump(i).is_some();
+        let plain = table || matches!(code.class, Class::Plain | Class::Lea | Class::Nop | Class::Jcc);
+        let labels = buf[mark..].contains(":\n") && !table;
+        // A call is a line by itself, where no exception has to find its place.
+        let call = code.class == Class::Call && !cut && !self.pads && !code.stmt.app;
         let moved = |last: &Entry| buf[last.end..mark].contains(".cfi");
-        if self.line.last().is_some_and(moved) || !plain || buf[mark..].contains(":\n") {
+        if self.line.last().is_some_and(moved) || !plain || labels {
             self.close();
         }
-        if !plain || buf[mark..].contains(":\n") {
+        if !(plain || call) || labels {
             return;
         }
         if self.line.is_empty() {
@@ -150,12 +160,22 @@ impl<'f, 'a> Words<'f, 'a> {
             end: buf.len(),
             access: access(code, st, &buf[mark..]),
             local: local_address(code, st),
+            ahead: None,
         });
+        if call || table {
+            self.close();
+        }
     }
 
     /// The line ends.
     fn close(&mut self) {
-        let entries = std::mem::take(&mut self.line);
+        let mut entries = std::mem::take(&mut self.line);
+        if let Some(last) = entries.last()
+            && self.f.dispatch.jump(last.i).is_some()
+            && mask(self.f, &entries).is_none()
+        {
+            entries.pop();
+        }
         if let Some((state, row)) = self.state.take().filter(|_| !entries.is_empty()) {
             self.lines.push(Line { entries, state, row });
         }
@@ -164,14 +184,14 @@ impl<'f, 'a> Words<'f, 'a> {
     /// Puts tests into the lines, and writes their copies behind all of the function's own code.
     pub(crate) fn finish(&mut self, buf: &mut String, mut unwind: Option<&mut Unwind>) {
         self.close();
-        let lines = std::mem::take(&mut self.lines);
+        let mut lines = std::mem::take(&mut self.lines);
         let begin = match lines.first() {
             Some(line) if lines.iter().flat_map(|l| &l.entries).any(|e| e.access.is_some()) => {
                 line.entries[0].start
             }
             _ => return,
         };
-        let known = Known::new(self.f, &lines);
+        let known = Known::new(self.f, &mut lines);
         let mut main = String::with_capacity(2 * (buf.len() - begin));
         let (mut copies, mut at) = (Vec::new(), begin);
         for line in &lines {
@@ -205,7 +225,7 @@ impl<'f, 'a> Words<'f, 'a> {
     fn on(&self, known: &Known, mut i: u32) -> Option<String> {
         for _ in 0..self.f.codes.len() {
             self.f.codes.get(i as usize)?;
-            match goes(self.f, i) {
+            match goes(self.f, i).or_else(|| passed(self.f, i)) {
                 Some(to) => i = to,
                 None => return (known.before(i) != 0).then(|| self.other(i)),
             }
@@ -237,11 +257,23 @@ impl<'f, 'a> Words<'f, 'a> {
             .iter()
             .rposition(|e| e.access.is_some())
             .map_or(0, |n| n + 1);
+        let jump = mask(self.f, entries).filter(|_| known.copied(entries[entries.len() - 1].i));
         let stays = on.is_some()
+            || jump.is_some()
             || entries[after_accesses..]
                 .iter()
                 .any(|e| self.branch(known, e.i).is_some());
-        let end = if stays { entries.len() } else { after_accesses };
+        let end = match mask(self.f, entries) {
+            Some(mask) if jump.is_none() => {
+                if stays {
+                    mask
+                } else {
+                    after_accesses
+                }
+            }
+            _ if stays => entries.len(),
+            _ => after_accesses,
+        };
         self.copied += u32::from(first.is_some());
         let name = format!(".Lrf_w{}_{}", self.number, self.copied);
         let [push, pop] = self.cfi_moves();
@@ -269,18 +301,13 @@ impl<'f, 'a> Words<'f, 'a> {
                 let _ = writeln!(copy, "{name}_{n}:");
             }
             for (k, test) in tests[n].iter().enumerate() {
-                let Some(access) = &entries[test.access].access else {
-                    continue;
-                };
-                let load = (access.key.0[1] != NONE).then(|| access.load());
-                if let (Some(through), true) = (&mut through, load.is_some()) {
-                    through.hold(&access.printed, access.key.0, access.number());
+                if let (None, Some(access)) = (test.pointer, &entries[test.access].access) {
+                    if let Some(through) = &mut through {
+                        through.hold(&access.printed, access.key.0, access.number());
+                    }
+                    main.push_str(&access.load());
                 }
-                let tested = match load {
-                    Some(_) => "r11d",
-                    None => regs::d(access.key.0[0]),
-                };
-                main.push_str(load.as_deref().unwrap_or_default());
+                let tested = test.pointer.map_or("r11d", regs::d);
                 if test.keep {
                     let _ = write!(
                         main,
@@ -304,6 +331,10 @@ impl<'f, 'a> Words<'f, 'a> {
             if first.is_none_or(|first| n < first) || n >= end {
                 continue;
             }
+            if let Some((masked, register, table)) = self.f.dispatch.jump(entry.i) {
+                self.jump(known, masked, register, table, &mut copy);
+                continue;
+            }
             if let Some(to) = self.branch(known, entry.i) {
                 let _ = writeln!(copy, "\t{}\t{to}", self.f.codes[entry.i as usize].insn.mnemonic);
                 continue;
@@ -319,16 +350,33 @@ impl<'f, 'a> Words<'f, 'a> {
         }
         self.through = through;
         first?;
-        if end == entries.len() {
-            let _ = writeln!(main, "{name}:");
+        if jump.is_none() {
+            if end == entries.len() {
+                let _ = writeln!(main, "{name}:");
+            }
+            let _ = writeln!(copy, "\tjmp\t{}", on.unwrap_or(name));
         }
-        let _ = writeln!(copy, "\tjmp\t{}", on.unwrap_or(name));
         copy.push_str(&kept);
         Some(Copy {
             state: line.state,
             row: line.row,
             text: copy,
         })
+    }
+
+    /// The jump through a table that leads to copies.
+    fn jump(&mut self, known: &Known, masked: bool, register: u8, table: u32, copy: &mut String) {
+        let name = format!(".Lrf_c{}_{table}", self.number);
+        let labels = &self.f.dispatch.tables[table as usize];
+        jump_by_table(copy, masked, register, &name, labels.len().next_power_of_two());
+        if self.tables.insert(table) {
+            let to = |label: &&str| self.f.find(label, 0).and_then(|to| self.on(known, to));
+            let slots: Vec<_> = labels
+                .iter()
+                .map(|l| to(l).unwrap_or_else(|| (*l).to_owned()))
+                .collect();
+            jump_table(copy, &name, &slots);
+        }
     }
 
     /// Where tests are needed, for each instruction.
@@ -341,23 +389,43 @@ impl<'f, 'a> Words<'f, 'a> {
         let (mut known, mut pairs): (Set, Vec<Key>) = (known, Vec::new());
         for (n, entry) in line.iter().enumerate() {
             let single = entry.single();
-            if let Some(access) = &entry.access
-                && !facts.own(entry.i, access.key.0)
-                && !single.map_or(pairs.contains(&access.key), |r| known & set(r) != 0)
+            // A test for what comes behind stands where nobody looks at the flags.
+            let registers = match (&entry.access, entry.ahead) {
+                (Some(access), _) => Some(single.map_or(access.key, |r| ([r, NONE], 1))),
+                (None, Some(r)) => Some(([r, NONE], 1)),
+                (None, None) => None,
+            };
+            if let Some(key) = registers
+                && !facts.own(entry.i, key.0)
+                && !single.map_or(pairs.contains(&key), |r| known & set(r) != 0)
             {
                 let mut at = n;
-                while at > 0 && flags_wanted(self.f, line[at].i) && !changes(&line[at - 1], &access.key) {
+                while at > 0 && flags_wanted(self.f, line[at].i) && !changes(&line[at - 1], &key) {
                     at -= 1;
                 }
                 let keep = flags_wanted(self.f, line[at].i);
                 let at = if keep { n } else { at };
-                tests[at].push(Test { access: n, keep });
+                tests[at].push(Test {
+                    pointer: single,
+                    access: n,
+                    keep,
+                });
                 if single.is_none() {
-                    pairs.push(access.key);
+                    pairs.push(key);
+                }
+            }
+            if let Some(mask) = mask(self.f, line).filter(|_| n + 1 == line.len()) {
+                let missing = facts.demanded(entry.i) & !known;
+                for r in (0..16).filter(|&r| missing & set(r) != 0 && !facts.own(entry.i, [r, NONE])) {
+                    tests[mask].push(Test {
+                        pointer: Some(r),
+                        access: n,
+                        keep: false,
+                    });
                 }
             }
             let tested = single.filter(|&r| !facts.own(entry.i, [r, NONE]));
-            known = behind(code(entry), tested, entry.local, known);
+            known = behind(code(entry), facts.bits(entry.i), tested, entry.local, known);
             pairs.retain(|key| !changes(entry, key));
         }
         tests
@@ -469,97 +537,12 @@ impl<'f, 'a> Words<'f, 'a> {
     }
 }
 
-impl Access {
-    /// Its address into `r11d`.
-    fn load(&self) -> String {
-        format!("\tleal\t{}({}), %r11d\n", self.displacement, self.registers)
+/// Where in a line that ends with a jump through a table the sequence for it begins: behind that no test may stand.
+pub(crate) fn mask(f: &Function<'_>, line: &[Entry]) -> Option<usize> {
+    let (last, before) = line.split_last()?;
+    let (masked, ..) = f.dispatch.jump(last.i)?;
+    match masked {
+        true => before.iter().rposition(|e| !f.dispatch.parts.contains_key(&e.i)),
+        false => Some(before.len()),
     }
-
-    /// Its displacement, if it is a number.
-    fn number(&self) -> Option<i64> {
-        match self.displacement.as_str() {
-            "" => Some(0),
-            number => number.parse().ok(),
-        }
-    }
-}
-
-/// The suffix of a move between general registers.
-fn suffix(class: regs::Class) -> Option<char> {
-    Some(match class {
-        regs::Class::Q => 'q',
-        regs::Class::D => 'l',
-        regs::Class::W => 'w',
-        regs::Class::B => 'b',
-        _ => return None,
-    })
-}
-
-/// Whether an instruction changes flags, so that those in front of it cannot be restored behind it. Asked only where they are
-/// wanted: then it is one that leaves some alone.
-fn sets_flags_too(insn: &Insn<'_>) -> bool {
-    let vector = insn
-        .ops()
-        .iter()
-        .any(|o| matches!(o, Op::Reg(r, _) if r.class == regs::Class::Vector));
-    !vector && !insn.mnemonic.starts_with("mov") && !insn.mnemonic.starts_with("not")
-}
-
-/// The access that an instruction makes through a pointer, if it is one line with one operand through `gs`.
-fn access(code: &Code<'_>, st: &State, text: &str) -> Option<Access> {
-    let m = code.insn.mem()?;
-    // The frame is local.
-    if code.class != Class::Plain
-        || m.fs
-        || m.vector
-        || matches!(m.base, RSP | IP)
-        || m.base == RBP && st.frame != 0
-        || code.insn.mnemonic.starts_with("prefetch")
-        || text.contains("r11")
-        || text.trim_end().contains('\n')
-    {
-        return None;
-    }
-    let start = text.find("%gs:")?;
-    let (displacement, rest) = text[start + 4..].split_once('(')?;
-    let (registers, _) = rest.split_once(')')?;
-    let numbers = numbers(registers)?;
-    if numbers.contains(&R15) {
-        return None;
-    }
-    let operand = start..start + 4 + displacement.len() + registers.len() + 2;
-    let scale = if numbers[1] == NONE { 1 } else { m.scale };
-    let write = !insn::only_reads(&code.insn);
-    Some(Access {
-        key: (numbers, scale),
-        displacement: displacement.to_owned(),
-        registers: wide_of(registers)?,
-        printed: registers.to_owned(),
-        operand,
-        tests: size(&code.insn).and_then(|size| words::tests(size, write)),
-    })
-}
-
-/// The registers in 64 bits; with an index alone there is none before it.
-fn wide_of(registers: &str) -> Option<String> {
-    match registers.strip_prefix(',') {
-        None => wide(registers),
-        Some(index) => {
-            let (name, scale) = index.split_once(',')?;
-            let r = name.strip_prefix('%').and_then(regs::parse)?;
-            Some(format!(",%{},{scale}", regs::q(r.n)))
-        }
-    }
-}
-
-/// The register that `lea` puts an address of the frame or of the module into.
-fn local_address(code: &Code<'_>, st: &State) -> Option<u8> {
-    let table = |m: &Mem<'_>| code.insn.mnemonic == "movq" && m.base == IP && m.disp.ends_with("@GOTPCREL");
-    let m = code.insn.mem().filter(|m| code.class == Class::Lea || table(m))?;
-    let own = matches!(m.base, RSP | IP) || m.base == RBP && st.frame != 0;
-    (own && m.index == NONE && !m.fs)
-        .then(|| code.insn.dest())
-        .flatten()
-        .filter(|r| r.class == regs::Class::Q)
-        .map(|r| r.n)
 }

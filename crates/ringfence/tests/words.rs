@@ -33,6 +33,54 @@ unsigned long mixed(unsigned *far) { unsigned near[4] = {1, 2, 3, 4}; unsigned *
   for (int i = 0; i < 8; i++) s = s * 10 + p[i & 1][i / 2]; return s; }
 "#;
 
+/// Pointers that stay known over calls, jumps through tables and loops: each may lead to the host's objects, or not.
+const KEPT: &str = r#"
+struct node { struct node *next; long value; };
+struct value { long number, kind; };
+static long near_table[256], near_stack[16];
+static unsigned char near_text[64];
+__attribute__((noipa)) long see(long x) { return x * 3; }
+__attribute__((noipa)) long calls(struct node *n, int count) {
+  long sum = 0;
+  for (int i = 0; i < count; i++) { n->value += see(i); sum += n->value; }
+  return sum; }
+__attribute__((noipa)) long small(const long *table, const unsigned char *text) {
+  long sum = 0;
+  while (*text) sum += table[*text++];
+  return sum; }
+__attribute__((noipa)) void move(struct value *base, unsigned op) {
+  struct value *to = base + (op >> 7 & 255), *from = base + (op >> 16 & 255);
+  to->number = from->number; to->kind = from->kind; }
+__attribute__((noipa)) long machine(const unsigned char *pc, long *stack) {
+  for (;;) switch (*pc++ & 7) {
+    case 0: *stack++ = *pc++; break;
+    case 1: stack--; stack[-1] += stack[0]; break;
+    case 2: stack--; stack[-1] *= stack[0]; break;
+    case 3: stack--; stack[-1] -= stack[0]; break;
+    case 4: stack[0] = stack[-1]; stack++; break;
+    case 5: pc += *--stack ? *pc : 1; break;
+    case 6: stack[-1] = see(stack[-1]); break;
+    default: return stack[-1]; } }
+__attribute__((noipa)) long both(long *one, long *other, int n) {
+  long sum = 0, *p = one;
+  for (int i = 0; i < n; i++) { sum += p[i] + see(0); p = p == one ? other : one; }
+  return sum; }
+long run(int far, long *table, unsigned char *text, long *stack) {
+  static const unsigned char program[] = {0, 5, 0, 7, 1, 4, 2, 6, 0, 32, 3, 0, 0, 5, 9, 0, 1, 5, 2, 7, 0, 11, 1, 7};
+  if (!(far & 1)) table = near_table;
+  if (!(far & 2)) text = near_text;
+  if (!(far & 4)) stack = near_stack;
+  for (int i = 0; i < 256; i++) table[i] = (long)i * i;
+  text[0] = 1; text[1] = 2; text[2] = 3; text[3] = 0;
+  struct node *n = (struct node *)(stack + 8);
+  n->value = 10;
+  move((struct value *)table, 5 << 7 | 9 << 16);
+  long sum = calls(n, 4) + small(table, text) * 1000 + (table[10] + table[11]) * 100000;
+  for (unsigned i = 0; i < sizeof program; i++) text[i] = program[i];
+  for (int i = 0; i < 16; i++) stack[i] = i;
+  return sum + both(table, stack, 4) * 10000000 + machine(text, stack) * 1000000000; }
+"#;
+
 fn accepting() -> LoadOptions {
     let mut options = LoadOptions::default();
     options.allow_words = true;
@@ -90,6 +138,36 @@ fn a_host_refuses_them_unless_it_asks() {
         &ringfence::DomainOptions::default(),
     );
     assert!(matches!(both, Err(DomainError::Isolation { .. })));
+}
+
+#[test]
+fn what_is_known_of_pointers_is_kept() {
+    const EXPECTED: u64 =
+        70 + 14_000 + (324 + 361) * 100_000 + (1 + 4 + 3) * 10_000_000 + 411 * 1_000_000_000;
+    needs!(Words);
+    for level in ["-O1", "-O2", "-O3", "-Os"] {
+        let options = [
+            level,
+            "-nostdlib",
+            "-fno-tree-loop-distribute-patterns",
+            "--isolation=words",
+        ];
+        let arena = Arena::new(1 << 20).expect("an arena");
+        let module = from_text_with(KEPT, &options, &accepting());
+        let domain = Domain::new(&module, Imports::new().arena(&arena)).expect("a domain");
+        let [table, text, stack] = [2048, 64, 128].map(|len| {
+            let at = arena.alloc(len).expect("a place");
+            domain.give_words(at, len, Rights::Write).expect("rights");
+            at
+        });
+        let run = domain
+            .func::<(u64, u64, u64, u64), u64>("run")
+            .expect("a function");
+        for far in 0..8 {
+            let got = run.call(far, table, text, stack).expect("a result");
+            assert_eq!(got.into_inner_unchecked(), EXPECTED, "{level}: {far}");
+        }
+    }
 }
 
 #[test]
