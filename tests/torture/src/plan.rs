@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Optimisation levels, and of how many programs one is taken in a normal run.
-const LEVELS: [(&str, usize); 7] = [
+const LEVELS: [(&str, usize); 8] = [
     ("-O2", 1),
     ("-O0", 8),
     ("-O1", 8),
@@ -14,6 +14,7 @@ const LEVELS: [(&str, usize); 7] = [
     ("-Os", 8),
     ("-O2 -g", 16),
     ("-O3 -march=x86-64-v3", 8),
+    ("-O2 --isolation=words", 8),
 ];
 
 /// Collects C and C++ files below `dir`.

@@ -76,7 +76,8 @@ impl Program {
         let program = self.output(level, options, "native");
         if let Err(why) = self.compile(
             Command::new(if self.cxx { "g++" } else { "gcc" }),
-            level,
+            // gcc has levels only.
+            level.split(" --isolation").next().unwrap_or(level),
             &program,
         ) {
             return Outcome::Build(why);

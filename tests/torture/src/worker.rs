@@ -6,7 +6,9 @@
 use crate::outcome::Outcome;
 use ringfence_policy::program::{self, RunError};
 use ringfence_policy::{Captured, Policy, Rights, Stream};
-use ringfence_runtime::{Call, CallError, Domain, DomainOptions, Fault, Imports, LoadOptions, Module};
+use ringfence_runtime::{
+    Arena, Call, CallError, Domain, DomainOptions, Fault, Imports, Isolation, LoadOptions, Module,
+};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -132,13 +134,18 @@ pub fn serve() {
     }
 }
 
+/// Bytes of the arena of a program with rights to words.
+const ARENA: u64 = 64 << 20;
+
 /// Most that is compared of what a program writes.
 const MOST: usize = 1 << 16;
 
 /// Runs a program that may write to its streams and make files in a directory of its own.
 fn run_module(file: &Path, written: &Captured, scratch: &Path) -> Result<i32, String> {
     std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-    let module = Module::open(file, &LoadOptions::default()).map_err(|e| e.to_string())?;
+    let mut load = LoadOptions::default();
+    load.allow_words = true;
+    let module = Module::open(file, &load).map_err(|e| e.to_string())?;
     let mut options = DomainOptions::default();
     options.time_limit = Some(LIMIT);
     let monitor = Policy::new()
@@ -150,7 +157,13 @@ fn run_module(file: &Path, written: &Captured, scratch: &Path) -> Result<i32, St
         .args(["program"])
         .start()
         .map_err(|e| e.to_string())?;
-    let imports = Imports::new().policy(monitor.clone());
+    let mut imports = Imports::new().policy(monitor.clone());
+    if module.isolation() == Isolation::Words {
+        // What it allocates are objects there, so that it has both kinds of pointers.
+        let arena = Arena::new(ARENA).map_err(|e| e.to_string())?;
+        arena.check_heaps();
+        imports = imports.arena(&arena);
+    }
     let domain = Domain::new(&[module], imports, &options).map_err(|e| e.to_string())?;
     // A program with a libc starts there; without one, at its main.
     let result = match program::run(&domain, &monitor) {
