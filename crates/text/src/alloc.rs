@@ -53,6 +53,9 @@ fn hints(f: &Func) -> Hints {
     let positions = |args: &[crate::ir::Arg], reg: &mut Vec<u8>| {
         let (mut ints, mut floats) = (0, 0);
         for arg in args {
+            if arg.long_double {
+                continue;
+            }
             if arg.float {
                 if floats < FLOAT_ARGS {
                     reg[arg.val as usize] = floats;

@@ -1,5 +1,6 @@
 //! A text that was understood: typed expressions, statements, functions and data.
 
+use crate::extended::Extended;
 use crate::types::{Bits, Sym, Ty, Types};
 
 /// Number of an expression in [`Unit::nodes`].
@@ -30,6 +31,7 @@ pub enum Bin {
 pub enum Expr {
     Int(i64),
     Float(f64),
+    Long(Extended),
     /// Places.
     Local(u32),
     Global(u32),
@@ -216,6 +218,7 @@ impl Unit {
         match expr {
             Expr::Int(_)
             | Expr::Float(_)
+            | Expr::Long(_)
             | Expr::Local(_)
             | Expr::Global(_)
             | Expr::Func(_)

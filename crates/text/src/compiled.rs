@@ -38,7 +38,7 @@ pub enum Kind {
     Void,
     /// An integer: bytes, and whether it has a sign. `bool` is one of 1 byte without.
     Int(u8, bool),
-    /// `float` or `double`: bytes.
+    /// `float`, `double` or `long double`: 4, 8 or 16 bytes.
     Float(u8),
     /// A pointer.
     Pointer,

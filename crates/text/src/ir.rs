@@ -1,5 +1,7 @@
 //! The code of one function as a list of simple instructions on numbered values.
 
+use crate::types::Ty;
+
 /// A value: a variable, or what an instruction computed.
 pub type Val = u32;
 
@@ -79,6 +81,19 @@ pub enum Op {
     FSub,
     FMul,
     FDiv,
+    /// Of the x87 unit: its topmost number = what is at the address, an integer with sign if `cc`, or a float of `w` bytes.
+    XLoad,
+    /// The topmost number goes to the address, as a float of `w` bytes.
+    XStore,
+    /// The topmost number takes the place of the topmost two; it is the one below, and the topmost one.
+    XAdd,
+    XSub,
+    XMul,
+    XDiv,
+    /// The topmost number with the other sign.
+    XNeg,
+    /// `d` = whether the topmost number `cc` the one below; both go.
+    XSet,
     /// `d = a cc b`, as 0 or 1.
     Set,
     FSet,
@@ -243,6 +258,19 @@ impl Ins {
 pub struct Arg {
     pub val: Val,
     pub float: bool,
+    /// It is the address of a `long double`, which is passed on the stack.
+    pub long_double: bool,
+}
+
+impl Arg {
+    /// An argument of that type of number; of records and `long double` the address.
+    pub fn new(val: Val, ty: Ty) -> Arg {
+        Arg {
+            val,
+            float: ty.is_float() && !ty.is_long_double(),
+            long_double: ty.is_long_double(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -21,6 +21,7 @@ mod ast;
 mod compiled;
 mod emit;
 mod error;
+mod extended;
 mod fuse;
 mod hoist;
 mod ir;

@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
             0 => Kind::Void,
             1 => Kind::Pointer,
             2 => Kind::Record,
-            b @ (0x24 | 0x28) => Kind::Float(b & 15),
+            b @ (0x24 | 0x28 | 0x30) => Kind::Float(b & 31),
             b if b & 0x60 == 0x40 && matches!(b & 31, 1 | 2 | 4 | 8) => Kind::Int(b & 31, b & 0x80 != 0),
             _ => return self.wrong("an unknown type"),
         })

@@ -27,6 +27,7 @@ impl Ty {
     pub const ULLONG: Ty = Ty(12);
     pub const FLOAT: Ty = Ty(13);
     pub const DOUBLE: Ty = Ty(14);
+    pub const LDOUBLE: Ty = Ty(15);
 
     pub fn plain(self) -> Ty {
         Ty(self.0 & !(CONST | VOLATILE))
@@ -51,10 +52,14 @@ impl Ty {
         (1..=12).contains(&self.plain().0)
     }
     pub fn is_float(self) -> bool {
-        matches!(self.plain().0, 13 | 14)
+        matches!(self.plain().0, 13..=15)
+    }
+    /// `long double`, which is in memory or in the x87 unit.
+    pub fn is_long_double(self) -> bool {
+        self.plain() == Ty::LDOUBLE
     }
     pub fn is_arith(self) -> bool {
-        (1..=14).contains(&self.plain().0)
+        (1..=15).contains(&self.plain().0)
     }
     /// Whether an integer type is signed.
     pub fn signed(self) -> bool {
@@ -149,7 +154,7 @@ pub struct Types {
 
 impl Types {
     pub fn new() -> Types {
-        const SIZES: [u64; 15] = [1, 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8];
+        const SIZES: [u64; 16] = [1, 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16];
         let list = SIZES.iter().map(|&size| Entry {
             shape: Shape::Basic,
             size,
@@ -282,7 +287,7 @@ impl Types {
         matches!(self.shape(ty), Shape::Record(_))
     }
 
-    /// A value that fits into one register.
+    /// A number or a pointer: what fits into one register, but for `long double`.
     pub fn is_scalar(&self, ty: Ty) -> bool {
         ty.is_arith() || self.is_ptr(ty)
     }
@@ -343,11 +348,10 @@ impl Types {
 
     /// The type in which two arithmetic operands meet.
     pub fn arithmetic(&self, a: Ty, b: Ty) -> Ty {
-        if a.plain() == Ty::DOUBLE || b.plain() == Ty::DOUBLE {
-            return Ty::DOUBLE;
-        }
-        if a.plain() == Ty::FLOAT || b.plain() == Ty::FLOAT {
-            return Ty::FLOAT;
+        for float in [Ty::LDOUBLE, Ty::DOUBLE, Ty::FLOAT] {
+            if a.plain() == float || b.plain() == float {
+                return float;
+            }
         }
         let (a, b) = (a.promoted(), b.promoted());
         let (high, low) = if rank(a) >= rank(b) { (a, b) } else { (b, a) };

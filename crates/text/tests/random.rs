@@ -136,7 +136,10 @@ impl Maker {
             };
         }
         let a = self.float(depth - 1);
-        match self.next(7) {
+        match self.next(10) {
+            6 => format!("ext[{} & 3]", self.int(0)),
+            7 => format!("((long double){})", self.int(depth / 2)),
+            8 => format!("({a} * {})", self.long_double()),
             0 => format!("({a} + {})", self.float(depth / 2)),
             1 => format!("({a} - {})", self.float(depth / 2)),
             2 => format!("({a} * {})", self.float(depth / 2)),
@@ -148,6 +151,23 @@ impl Maker {
             }
             5 => format!("(- {a})"),
             _ => format!("({} ? {a} : {})", self.int(1), self.float(0)),
+        }
+    }
+
+    /// A constant of `long double`, or an expression of such.
+    fn long_double(&mut self) -> String {
+        match self.next(4) {
+            0 => format!("{}.{}L", self.next(1000), self.next(10_000)),
+            1 => format!("0x1.{:x}p{}L", self.next(1 << 31), self.next(40) as i64 - 20),
+            2 => format!("{}e{}L", 1 + self.next(1 << 20), self.next(40) as i64 - 20),
+            _ => {
+                let (a, op, b) = (
+                    self.long_double(),
+                    ["+", "-", "*", "/"][self.next(4)],
+                    self.next(99),
+                );
+                format!("({a} {op} {b}.7L)")
+            }
         }
     }
 
@@ -165,7 +185,7 @@ impl Maker {
     }
 
     fn stmt(&mut self, budget: usize) {
-        let kind = if budget == 0 { self.next(8) } else { self.next(26) };
+        let kind = if budget == 0 { self.next(8) } else { self.next(28) };
         let (e, f) = (self.int(3), self.int(1));
         match kind {
             0 | 1 => {
@@ -274,6 +294,19 @@ impl Maker {
                     n + 9
                 ));
             }
+            26 => {
+                let (x, op) = (self.float(2), ["", "+", "-", "*"][self.next(4)]);
+                self.line(&format!("ext[{f} & 3] {op}= {x};"));
+            }
+            27 => {
+                let (v, x, op) = (
+                    self.pick(true),
+                    self.long_double(),
+                    ["+", "-", "*", "/"][self.next(4)],
+                );
+                let step = ["++", "--"][self.next(2)];
+                self.line(&format!("ext[{f} & 3] = {v}{step}; {v} {op}= {x};"));
+            }
             8 | 9 => {
                 let i = format!("i{}", self.labels);
                 self.labels += 1;
@@ -350,8 +383,15 @@ impl Maker {
 
     fn function(&mut self, number: usize) {
         let count = self.next(9);
-        let params: Vec<String> = (0..count)
-            .map(|i| format!("{} p{i}", INTS[self.next(9)]))
+        let floats: Vec<bool> = (0..count).map(|_| self.next(6) == 0).collect();
+        let types = ["long double", "double", "long double"];
+        let params: Vec<String> = floats
+            .iter()
+            .enumerate()
+            .map(|(i, float)| match float {
+                true => format!("{} p{i}", types[self.next(3)]),
+                false => format!("{} p{i}", INTS[self.next(9)]),
+            })
             .collect();
         let params = if count == 0 {
             "void".into()
@@ -361,7 +401,7 @@ impl Maker {
         let result = INTS[self.next(9)];
         self.recursive(number);
         writeln!(self.out, "static {result} f{number}({params})\n{{").unwrap();
-        self.names = (0..count).map(|i| (format!("p{i}"), false)).collect();
+        self.names = (0..count).map(|i| (format!("p{i}"), floats[i])).collect();
         for i in 0..2 + self.next(6) {
             let (ty, value) = (INTS[self.next(9)], self.constant());
             writeln!(self.out, "\t{ty} v{i} = {value};").unwrap();
@@ -378,8 +418,15 @@ impl Maker {
             self.names.push(("at->b".into(), false));
         }
         self.names.push(("q.e".into(), true));
+        writeln!(
+            self.out,
+            "\tstruct {{ int a; long double b; }} y = {{ 1, 0.1L }};"
+        )
+        .unwrap();
+        self.names.push(("y.a".into(), false));
+        self.names.push(("y.b".into(), true));
         for i in 0..1 + self.next(4) {
-            let (ty, value) = (["float", "double"][self.next(2)], self.next(100));
+            let (ty, value) = (["float", "double", "long double"][self.next(3)], self.next(100));
             writeln!(self.out, "\t{ty} x{i} = {value}.25;").unwrap();
             self.names.push((format!("x{i}"), true));
         }
@@ -388,7 +435,7 @@ impl Maker {
         let mut result = self.int(2);
         for (name, float) in self.names.clone() {
             result = if float {
-                format!("{result} + whole({name})")
+                format!("{result} + whole({name}) + exact({name})")
             } else {
                 format!("{result} * 31 + {name}")
             };
@@ -410,11 +457,13 @@ static int m[8] = { 4, 5, -6 };
 static unsigned char u[8] = { 7, 8, 200 };
 static short z[3][5] = { { 1, 2 }, [2] = { 9, -9 } };
 static double half = 0.5;
+static long double ext[4] = { 1, -0.1L, 3e5L, 1 / 3.0L };
 static int add(int a, int b) { return a + b; }
 static int less(int a, int b) { return a < b ? a : b; }
 static int mix(int a, int b) { return a ^ b << 3; }
 static int (*const choose[4])(int, int) = { add, &less, mix, add };
 static long whole(double x) { return x > -1e9 && x < 1e9 ? (long)(x * 16) : 77; }
+static long exact(long double x) { union { long double x; long bits[2]; } u; u.x = x; return x > -1e9 && x < 1e9 ? u.bits[0] : 78; }
 static void swap(struct s *a, struct s *b) { struct s x = *a; *a = *b; *b = x; }
 static struct s same(struct s x) { x.c++; return x; }
 ";
@@ -439,7 +488,7 @@ fn program(seed: u64, count: usize) -> String {
             .collect();
         writeln!(calls, "case {number}: r = f{number}({}); break;", args.join(", ")).unwrap();
     }
-    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i] + m[i] * 3 + u[i]; for (int i = 0; i < 15; i++) r = r * 31 + z[i / 5][i % 5]; r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
+    let sum = "for (int i = 0; i < 8; i++) r = r * 31 + g[i] + m[i] * 3 + u[i]; for (int i = 0; i < 15; i++) r = r * 31 + z[i / 5][i % 5]; for (int i = 0; i < 4; i++) r = r * 31 + exact(ext[i]); r ^= s.a + s.b * 3 + s.c * 5 + s.d * 7 + s.e * 11 + s.f * 13 + t.e;";
     maker.out
         + &format!(
             "long test(long a, long b)\n{{\n\tlong r = 0;\n\tswitch (a) {{\n{calls}\t}}\n\t{sum}\n\treturn r;\n}}\n"
@@ -452,7 +501,7 @@ const AT_ONCE: u64 = 20;
 
 /// What each program's calls give with gcc.
 fn by_gcc(programs: &[String], arguments: &[[i64; 2]]) -> Vec<Vec<Outcome>> {
-    let mut names: Vec<String> = "s t g m u z half add less mix choose whole swap same test"
+    let mut names: Vec<String> = "s t g m u z ext exact half add less mix choose whole swap same test"
         .split(' ')
         .map(str::to_owned)
         .collect();

@@ -168,12 +168,17 @@ impl Emit<'_> {
     }
 
     fn set(&mut self, ins: &Ins, k: usize) {
-        let set = |asm: &mut super::asm::Asm, code: u8, reg: u8| asm.rr(0, &[0x0F, 0x90 | code], 1, 0, reg);
         if ins.op == Op::FSet {
             self.compare_floats(ins);
         } else {
             self.compare(ins, k);
         }
+        self.set_flags(ins);
+    }
+
+    /// What the flags say, as 0 or 1.
+    pub fn set_flags(&mut self, ins: &Ins) {
+        let set = |asm: &mut super::asm::Asm, code: u8, reg: u8| asm.rr(0, &[0x0F, 0x90 | code], 1, 0, reg);
         let d = self.def(ins.d);
         let asm = &mut self.out.asm;
         match ins.cc {

@@ -11,12 +11,18 @@ enum Way {
     Reg(u8),
     Float(u8),
     Stack(u32),
+    /// A `long double`, of which the value is the address.
+    Long(u32),
 }
 
 /// Where all arguments are passed, and how many bytes and vector registers they take.
 fn ways(args: &[Arg]) -> (Vec<Way>, u32, u8) {
     let (mut ints, mut floats, mut stack) = (0, 0, 0);
     let list = args.iter().map(|arg| {
+        if arg.long_double {
+            stack = u32::next_multiple_of(stack, 16) + 16;
+            return Way::Long(stack - 16);
+        }
         if arg.float && floats < FLOAT_ARGS {
             floats += 1;
             return Way::Float(floats - 1);
@@ -59,6 +65,10 @@ impl Emit<'_> {
                         let from = self.use_in(arg.val, RCX);
                         self.out.asm.rm(0, &[0x89], 8, from, to);
                     }
+                }
+                Way::Long(offset) => {
+                    let from = self.use_in(arg.val, RCX);
+                    self.x87_copy(Address::at(from, 0), Address::at(R15, offset as i32));
                 }
                 Way::Reg(r) | Way::Float(r) if self.reg(arg.val) == NO_REG => loads.push((r, arg)),
                 Way::Reg(r) => ints.push((r, self.reg(arg.val))),
@@ -145,13 +155,19 @@ impl Emit<'_> {
                 }
                 (Way::Reg(r), reg) => ints.push((reg, *r)),
                 (Way::Float(r), reg) => vectors.push((reg, *r)),
-                (Way::Stack(offset), _) => loads.push((*offset, param)),
+                (Way::Stack(offset) | Way::Long(offset), _) => loads.push((*offset, param)),
             }
         }
         moves::parallel(&mut self.out.asm, ints, false);
         moves::parallel(&mut self.out.asm, vectors, true);
         for (offset, param) in loads {
             let from = self.incoming(offset);
+            if param.long_double {
+                let d = self.def(param.val);
+                self.out.asm.lea(8, d, from);
+                self.done(param.val);
+                continue;
+            }
             match (self.reg(param.val), param.float) {
                 (NO_REG, _) => {
                     self.out.asm.rm(0, &[0x8B], 8, R11, from);

@@ -104,7 +104,7 @@ impl Emit<'_> {
                 Op::Nop | Op::Label => None,
                 Op::Params => {
                     let mut registers = ARGS.into_iter();
-                    for param in self.f.params.iter().filter(|p| !p.float) {
+                    for param in self.f.params.iter().filter(|p| !p.float && !p.long_double) {
                         if let Some(r) = registers.next() {
                             known.push((param.val, Known::Argument(r)));
                         }

@@ -6,6 +6,7 @@ mod call;
 mod early;
 mod float;
 mod moves;
+mod x87;
 
 use crate::alloc::{Allocation, NO_REG, R11, R14, R15, RAX, RCX, RDX, SAVED};
 use crate::ir::{DATA, FRAME, Func, IN_DATA, Ins, MEM, NONE, Op, Val, is_val};
@@ -56,7 +57,7 @@ pub fn function(f: &Func, regs: &Allocation, at: u32, salt: usize, out: &mut Out
         .map(|ins| call::stacked(f.call_args(ins)))
         .max()
         .unwrap_or(0);
-    let locals = stacked.next_multiple_of(8);
+    let locals = stacked.next_multiple_of(16);
     let slots = (locals + f.frame).next_multiple_of(8);
     let frame = (slots + 8 * regs.slots).next_multiple_of(16);
     // A function that calls nobody may use what is below the stack pointer.
@@ -354,6 +355,9 @@ impl Emit<'_> {
             }
             Op::Call | Op::CallImport | Op::CallPtr => self.call(&ins),
             Op::Params => self.params(),
+            Op::XLoad | Op::XStore | Op::XAdd | Op::XSub | Op::XMul | Op::XDiv | Op::XNeg | Op::XSet => {
+                self.x87(&ins);
+            }
             Op::FMov
             | Op::FConst
             | Op::FLoad

@@ -1,7 +1,13 @@
 //! Numbers, characters and strings.
 
-use super::{Kind, Lexer, is_name};
+use super::{Kind, Lexer, Number, is_name};
+use crate::extended::{DOUBLE, Extended, SINGLE, rounded, scaled};
 use crate::types::Ty;
+
+/// Most digits of a `long double` that count: halves between two of them have fewer.
+const DIGITS: usize = 12_000;
+/// Most digits and powers of 10 of all decimal constants of `long double`: each takes time by its square.
+const LONG_WORK: u64 = 16_000_000;
 
 impl Lexer<'_> {
     pub fn number(&mut self) {
@@ -41,35 +47,61 @@ impl Lexer<'_> {
 
     fn float(&mut self, at: usize, word: &[u8], hex: bool) {
         let text = std::str::from_utf8(word).unwrap_or("");
-        let (digits, single) = match text.strip_suffix(['f', 'F']) {
-            Some(digits) => (digits, true),
-            None => (text, false),
+        let (digits, suffix) = match text.as_bytes().last() {
+            Some(last @ (b'f' | b'F' | b'l' | b'L')) => (&text[..text.len() - 1], last | 32),
+            _ => (text, 0),
         };
-        if text.ends_with(['l', 'L']) {
-            self.wrong(at, "long double is not supported", Some("use double"));
-            return;
-        }
-        let value = if hex {
-            hex_float(digits, single)
-        } else {
-            digits.parse::<f64>().ok()
-        };
-        // A `float` is rounded once, from its digits.
-        let value = match single && !hex {
-            true => digits
-                .parse::<f32>()
-                .ok()
-                .map(f64::from)
-                .filter(|_| value.is_some()),
-            false => value,
+        let value = match (suffix, hex) {
+            (b'l', true) => hex_parts(digits)
+                .map(|(value, scale, more)| Number::Long(Extended::from_hex(value, scale, more))),
+            (b'l', false) => match self.long_decimal(at, digits) {
+                Some(value) => value.map(Number::Long),
+                None => return,
+            },
+            (b'f', true) => hex_float(digits, true).map(|value| Number::Float(value as f32)),
+            (_, true) => hex_float(digits, false).map(Number::Double),
+            // A `float` is rounded once, from its digits.
+            (b'f', false) => digits.parse().ok().map(Number::Float),
+            (_, false) => digits.parse().ok().map(Number::Double),
         };
         match value {
             Some(value) => {
-                self.out.floats.push((value, single));
+                self.out.floats.push(value);
                 self.push(Kind::Float(self.out.floats.len() as u32 - 1), at);
             }
             None => self.wrong(at, "this is no number", None),
         }
+    }
+
+    /// `1.5e-3` as a `long double`; `Some(None)` if it is malformed, and `None` if that was told.
+    fn long_decimal(&mut self, at: usize, text: &str) -> Option<Option<Extended>> {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digit = |c: char| c.is_ascii_digit();
+        let good = whole.len() + part.len() > 0 && whole.chars().chain(part.chars()).all(digit);
+        let size = exponent.trim_start_matches(['+', '-']);
+        if !good || size.is_empty() || exponent.len() > size.len() + 1 || !size.chars().all(digit) {
+            return Some(None);
+        }
+        // Larger ones are too large for any number of digits that a text has room for.
+        let size = size.parse().unwrap_or(i32::MAX).min(1 << 22);
+        let exponent = if exponent.starts_with('-') { -size } else { size };
+        let mut digits = [whole, part].concat().into_bytes();
+        let mut power = exponent - part.len() as i32;
+        // Of the digits behind these only whether they are all 0 counts.
+        if digits.len() > DIGITS {
+            let rest = digits.split_off(DIGITS - 1);
+            power += rest.len() as i32 - 1;
+            let more = rest.iter().any(|&c| c != b'0');
+            digits.push(if more { b'1' } else { b'0' });
+        }
+        self.long_work += digits.len() as u64 + power.unsigned_abs().min(20_000) as u64;
+        if self.long_work > LONG_WORK {
+            let message = "this text has too many constants of long double with large exponents";
+            self.wrong(at, message, Some("write some of them in hexadecimal"));
+            return None;
+        }
+        Some(Some(Extended::from_decimal(&digits, power)))
     }
 
     fn int(&mut self, at: usize, word: &[u8], hex: bool) {
@@ -216,8 +248,13 @@ impl Lexer<'_> {
         let at = self.at;
         let value = match self.quoted(b'\'').as_deref() {
             Some([c]) => i64::from(*c as i8) as u64,
+            // As gcc has it: the last of them is in the lowest byte.
+            Some(bytes @ [_, ..]) if bytes.len() <= 4 => {
+                let value = bytes.iter().fold(0u32, |n, &c| n << 8 | u32::from(c));
+                i64::from(value as i32) as u64
+            }
             Some(_) => {
-                self.wrong(at, "a character constant has one character", None);
+                self.wrong(at, "a character constant has one to four characters", None);
                 0
             }
             None => 0,
@@ -227,45 +264,34 @@ impl Lexer<'_> {
     }
 }
 
-/// `0x1.8p3`, rounded once to a `double` or to a `float`; `None` if it is malformed.
-fn hex_float(text: &str, single: bool) -> Option<f64> {
+/// `0x1.8p3`: a number, what 2 is raised to for its factor, and whether there is a little more; `None` if it is malformed.
+fn hex_parts(text: &str) -> Option<(u128, i32, bool)> {
     let (mantissa, exponent) = text[2..].split_once(['p', 'P'])?;
-    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() < 5000)?;
+    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() < 50_000)?;
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     if whole.len() + part.len() == 0 || mantissa.len() > 1000 {
         return None;
     }
     // As many digits as have room; of the others only whether they are all 0.
-    let (mut value, mut scale) = (0u64, exponent - 4 * part.len() as i32);
+    let (mut value, mut scale, mut more) = (0u128, exponent - 4 * part.len() as i32, false);
     for c in whole.chars().chain(part.chars()) {
-        let digit = u64::from(c.to_digit(16)?);
-        match value >> 60 {
+        let digit = u128::from(c.to_digit(16)?);
+        match value >> 124 {
             0 => value = value << 4 | digit,
             _ => {
-                value |= u64::from(digit != 0);
+                more |= digit != 0;
                 scale += 4;
             }
         }
     }
-    // Half to even; below the least normal number there are fewer bits.
-    let (bits, least) = if single { (24, -126) } else { (53, -1022) };
-    let length = 64 - value.leading_zeros() as i32;
-    let top = scale + length - 1;
-    let cut = length - bits + (least - top).max(0);
-    if cut > 0 {
-        let wide = u128::from(value);
-        let cut = cut.min(100);
-        let (half, rest) = (1u128 << (cut - 1), wide & ((1 << cut) - 1));
-        let up = rest > half || rest == half && wide >> cut & 1 == 1;
-        value = (wide >> cut) as u64 + u64::from(up);
-        scale += cut;
-    }
-    if single && value != 0 && scale + (64 - value.leading_zeros() as i32) > 128 {
-        return Some(f64::INFINITY);
-    }
-    // In two steps, so that neither factor leaves the range.
-    let half = scale / 2;
-    Some(value as f64 * 2f64.powi(half) * 2f64.powi(scale - half))
+    Some((value, scale, more))
+}
+
+/// The same, rounded once to a `double` or to a `float`.
+fn hex_float(text: &str, single: bool) -> Option<f64> {
+    let (value, scale, more) = hex_parts(text)?;
+    let format = if single { SINGLE } else { DOUBLE };
+    Some(scaled(rounded(value, scale, more, format), single))
 }
 
 #[cfg(test)]
@@ -289,6 +315,7 @@ mod tests {
             ("0x0p0", 0.0),
             ("0x1p-4000", 0.0),
             ("0x1p4000", f64::INFINITY),
+            ("0x0p4000", 0.0),
         ] {
             assert_eq!(hex_float(text, false), Some(double), "{text}");
         }

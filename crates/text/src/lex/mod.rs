@@ -3,6 +3,7 @@
 mod literals;
 
 use crate::error::Notes;
+use crate::extended::Extended;
 use crate::types::{Sym, Ty};
 use std::collections::HashMap;
 
@@ -90,12 +91,19 @@ const MACRO_DEPTH: u32 = 32;
 /// Most bytes of strings that come of macros.
 const COPIED: usize = 1 << 20;
 
+/// A floating-point constant, by its type.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    Float(f32),
+    Double(f64),
+    Long(Extended),
+}
+
 #[derive(Default)]
 pub struct Tokens {
     pub list: Vec<Token>,
     pub ints: Vec<(u64, Ty)>,
-    /// Value, and whether it is a `float`.
-    pub floats: Vec<(f64, bool)>,
+    pub floats: Vec<Number>,
     pub strings: Vec<Vec<u8>>,
     /// Offset and length of each name's first appearance; keywords are elsewhere.
     names: Vec<(u32, u32)>,
@@ -139,6 +147,8 @@ struct Lexer<'a> {
     copied: usize,
     /// Where the tokens of a macro's body go while it is read.
     body: Option<Vec<Token>>,
+    /// What constants of `long double` have taken.
+    long_work: u64,
 }
 
 /// Splits a text into tokens; what cannot be one is noted and left out.
@@ -152,6 +162,7 @@ pub fn lex(text: &[u8], notes: &mut Notes) -> Tokens {
         notes,
         copied: 0,
         body: None,
+        long_work: 0,
     };
     lexer.out.list.reserve(text.len() / 4);
     lexer.out.names.reserve(32);

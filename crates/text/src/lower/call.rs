@@ -2,6 +2,7 @@
 
 use super::{Activation, Lower, Place, R, Return};
 use crate::ast::{Bin, Body, Expr, Id};
+use crate::extended::Extended;
 use crate::ir::{Arg, CallInfo, FRAME, Ins, NONE, Op, Val};
 use crate::lower::memory::Mem;
 use crate::types::{Shape, Ty};
@@ -22,7 +23,7 @@ impl Lower<'_> {
         self.at = unit.node(callee).at;
         let args = &unit.lists[from as usize..(from + count) as usize];
         let room = match room {
-            None if unit.types.is_record(ty) => Some(self.room(unit.types.size(ty).max(1), 8)?),
+            None if unit.types.is_record(ty) => Some(self.record_room(ty)?),
             room => room,
         };
         if let Expr::Func(func) = self.expr_of(callee)
@@ -36,16 +37,15 @@ impl Lower<'_> {
             _ => self.value(callee)?,
         };
         let mut list = Vec::new();
-        if let Some(room) = room {
+        if let Some(room) = room
+            && unit.types.is_record(ty)
+        {
             let ins = Ins {
                 a: FRAME,
                 imm: i64::from(room),
                 ..Ins::new(Op::Lea)
             };
-            list.push(Arg {
-                val: self.pure(ins, false)?,
-                float: false,
-            });
+            list.push(Arg::new(self.pure(ins, false)?, ty));
         }
         for &arg in args {
             list.push(self.argument(arg)?);
@@ -55,8 +55,8 @@ impl Lower<'_> {
             _ => unit.ty(callee),
         };
         let variadic = unit.types.sig(sig_ty).is_some_and(|s| s.variadic);
-        let scalar = unit.types.is_scalar(ty);
-        let float = ty.is_float();
+        let scalar = unit.types.is_scalar(ty) && !ty.is_long_double();
+        let float = scalar && ty.is_float();
         self.f.calls.push(CallInfo {
             from: self.f.args.len() as u32,
             count: list.len() as u32,
@@ -81,6 +81,12 @@ impl Lower<'_> {
             ..Ins::new(op)
         })?;
         self.memory_changed();
+        if let Some(room) = room
+            && ty.is_long_double()
+        {
+            self.long_returned(Mem::frame(room))?;
+            return Ok(NONE);
+        }
         self.narrowed(result, ty)
     }
 
@@ -113,14 +119,15 @@ impl Lower<'_> {
                     false,
                 )?,
             };
-            return Ok(Arg { val, float: false });
+            return Ok(Arg::new(val, ty));
+        }
+        if ty.is_long_double() {
+            let mem = self.long_own(arg)?;
+            return Ok(Arg::new(self.lea(mem)?, ty));
         }
         let val = self.value(arg)?;
         // A variable may be written again before the call, by a later argument that stands in the place of its call.
-        Ok(Arg {
-            val,
-            float: ty.is_float(),
-        })
+        Ok(Arg::new(val, ty))
     }
 
     fn fits(&self, func: u32, body: &Body) -> bool {
@@ -279,11 +286,12 @@ impl Lower<'_> {
             let sum = self.sum(body, ty)?;
             let value = match () {
                 () if sum != NONE => sum,
+                () if ty.is_long_double() => NONE,
                 () if self.unit.types.is_scalar(ty) => self.variable(ty.is_float()),
                 () => NONE,
             };
             let record = match room {
-                Some(room) => {
+                Some(room) if self.unit.types.is_record(ty) => {
                     let ins = Ins {
                         a: FRAME,
                         imm: i64::from(room),
@@ -291,12 +299,13 @@ impl Lower<'_> {
                     };
                     self.pure(ins, false)?
                 }
-                None => NONE,
+                _ => NONE,
             };
             ret = Return {
                 value,
                 label: Some(end),
                 record,
+                long: room.unwrap_or(0),
                 ty,
                 sum,
             };
@@ -312,6 +321,10 @@ impl Lower<'_> {
             std::mem::take(&mut self.continues),
         );
         let (olds, given) = (std::mem::take(&mut self.olds), std::mem::take(&mut self.given));
+        let (long_olds, long_given) = (
+            std::mem::take(&mut self.long_olds),
+            std::mem::take(&mut self.long_given),
+        );
         self.stmt(body.stmt)?;
         if tail {
             self.return_nothing()?;
@@ -324,6 +337,8 @@ impl Lower<'_> {
         }
         self.olds = olds;
         self.given = given;
+        self.long_olds = long_olds;
+        self.long_given = long_given;
         self.breaks = breaks;
         self.continues = continues;
         self.active.pop();
@@ -340,6 +355,10 @@ impl Lower<'_> {
             return Ok(());
         }
         let ty = self.ret.ty;
+        if ty.is_long_double() {
+            let zero = self.long_constant(Extended::ZERO)?;
+            return self.hand_long_over(zero);
+        }
         let val = match ty {
             _ if ty.is_void() => NONE,
             _ if ty.is_float() => self.float_constant(0.0, ty)?,
@@ -409,6 +428,10 @@ impl Lower<'_> {
     }
 
     fn give_value(&mut self, id: Id) -> R<()> {
+        if self.ret.ty.is_long_double() {
+            let val = self.long(id)?;
+            return self.hand_long_over(val);
+        }
         if self.ret.sum != NONE && self.unit.int(id).is_some() {
             self.add_to_sum_value(id)?;
             return self.hand_sum_back();
@@ -457,6 +480,20 @@ impl Lower<'_> {
 
     fn hand_sum_back(&mut self) -> R<()> {
         self.hand_over(self.ret.sum)
+    }
+
+    pub fn hand_long_over(&mut self, val: Mem) -> R<()> {
+        let ret = self.ret;
+        match ret.label {
+            Some(label) => {
+                self.long_move(Mem::frame(ret.long), val)?;
+                self.jump(label)
+            }
+            None => {
+                self.long_return(val)?;
+                self.push(Ins::new(Op::Ret))
+            }
+        }
     }
 
     fn hand_over(&mut self, val: Val) -> R<()> {

@@ -150,6 +150,9 @@ impl Lower<'_> {
             return self.not_zero(id).map(Some);
         };
         let ty = self.unit.ty(a);
+        if ty.is_long_double() {
+            return self.long_comparison(op, a, b).map(Some);
+        }
         if ty.is_float() {
             return self.float_comparison(op, a, b, ty).map(Some);
         }
@@ -208,6 +211,9 @@ impl Lower<'_> {
 
     fn plain_not_zero(&mut self, id: Id) -> R<Ins> {
         let ty = self.unit.ty(id);
+        if ty.is_long_double() {
+            return self.long_not_zero(id);
+        }
         let a = self.value(id)?;
         let w = self.width(ty);
         if ty.is_float() {

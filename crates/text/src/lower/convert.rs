@@ -30,6 +30,9 @@ impl Lower<'_> {
                 None => self.value(id),
             };
         }
+        if from.is_long_double() {
+            return self.long_to(id, to);
+        }
         let val = self.value(id)?;
         match (from.is_float(), to.is_float()) {
             (false, false) => self.integers(val, from, to),
@@ -47,7 +50,7 @@ impl Lower<'_> {
         }
     }
 
-    fn integers(&mut self, val: Val, from: Ty, to: Ty) -> R<Val> {
+    pub fn integers(&mut self, val: Val, from: Ty, to: Ty) -> R<Val> {
         let (a, b) = (self.unit.types.size(from), self.unit.types.size(to));
         if b == 8 && a < 8 {
             // Narrow ones are extended to 32 bits already; those without sign have zeroes above.

@@ -84,7 +84,7 @@ impl Lower<'_> {
         match self.expr_of(id) {
             Expr::Call(callee, from, count) => {
                 let ty = self.unit.ty(id);
-                let room = self.room(self.unit.types.size(ty).max(1), 8)?;
+                let room = self.record_room(ty)?;
                 self.call(callee, from, count, ty, Some(room))?;
                 Ok(Mem::frame(room))
             }
@@ -220,7 +220,7 @@ impl Lower<'_> {
     }
 
     /// An address as a pointer. It is one of an object, so what was left out above is what the window has.
-    fn lea(&mut self, mem: Mem) -> R<Val> {
+    pub fn lea(&mut self, mem: Mem) -> R<Val> {
         if mem.index == NONE && mem.offset == 0 && mem.base < DATA {
             return Ok(mem.base);
         }
@@ -347,6 +347,10 @@ impl Lower<'_> {
 
     /// Writes the value of an expression, which has the type already. Returns the value if it is wanted.
     pub fn store_value(&mut self, mem: Mem, value: Id, ty: Ty) -> R<()> {
+        if ty.is_long_double() {
+            let val = self.long(value)?;
+            return self.long_move(mem, val);
+        }
         if let Some(n) = self.unit.int(value)
             && i64::from(n as i32) == n
         {

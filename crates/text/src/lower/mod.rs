@@ -4,6 +4,7 @@ mod call;
 mod cond;
 mod convert;
 mod count;
+mod long;
 mod memory;
 mod numbering;
 mod stmt;
@@ -11,6 +12,7 @@ mod value;
 
 use crate::ast::{Body, Expr, Id, Unit};
 use crate::error::{Notes, Stop};
+use crate::extended::Extended;
 use crate::ir::{self, Ins, NONE, Op, Val};
 use crate::types::Ty;
 use numbering::{Known, Mark};
@@ -39,6 +41,8 @@ struct Return {
     label: Option<u32>,
     /// Where a record is written that is returned.
     record: Val,
+    /// Where in the frame a `long double` is written that is returned to the place of a call.
+    long: u32,
     ty: Ty,
     /// What is added to the value, or [`NONE`].
     sum: Val,
@@ -82,6 +86,12 @@ struct Lower<'a> {
     continues: Vec<u32>,
     olds: Vec<Val>,
     given: Vec<Val>,
+    /// The same of `long double`.
+    long_olds: Vec<memory::Mem>,
+    long_given: Vec<memory::Mem>,
+    /// Places in the frame for values of that type, and how many of them the present statement has taken.
+    slots: Vec<u32>,
+    slots_used: usize,
     ret: Return,
     /// The functions that stand in each other, outermost first.
     active: Vec<Activation>,
@@ -120,10 +130,15 @@ pub fn lower(unit: &Unit, number: u32, body: Body, notes: &mut Notes) -> R<ir::F
         continues: Vec::new(),
         olds: Vec::new(),
         given: Vec::new(),
+        long_olds: Vec::new(),
+        long_given: Vec::new(),
+        slots: Vec::new(),
+        slots_used: 0,
         ret: Return {
             value: NONE,
             label: None,
             record: NONE,
+            long: 0,
             ty: ret,
             sum: NONE,
         },
@@ -143,18 +158,14 @@ impl Lower<'_> {
         if unit.types.is_record(self.ret.ty) {
             let pointer = self.variable(false);
             self.ret.record = pointer;
-            params.push(ir::Arg {
-                val: pointer,
-                float: false,
-            });
+            params.push(ir::Arg::new(pointer, self.ret.ty));
         }
         // Parameters arrive as values; those that have to be in memory are written there.
         let mut arrived = Vec::new();
         for i in 0..body.params {
             let ty = unit.locals[(body.first_local + i) as usize].ty;
-            let float = ty.is_float();
-            let val = self.variable(float);
-            params.push(ir::Arg { val, float });
+            let val = self.variable(ty.is_float() && !ty.is_long_double());
+            params.push(ir::Arg::new(val, ty));
             arrived.push(val);
         }
         self.f.params = params;
@@ -201,7 +212,7 @@ impl Lower<'_> {
         let ty = self.unit.locals[(body.first_local + i) as usize].ty.plain();
         let size = self.unit.types.size(ty);
         let mem = match self.places[i as usize] {
-            Place::Frame(offset) if self.unit.types.is_record(ty) => {
+            Place::Frame(offset) if self.unit.types.is_record(ty) || ty.is_long_double() => {
                 let from = memory::Mem::at(val);
                 return self.copy(memory::Mem::frame(offset), from, size);
             }
@@ -227,6 +238,10 @@ impl Lower<'_> {
             return Ok(());
         }
         let ty = self.ret.ty;
+        if ty.is_long_double() {
+            let zero = self.long_constant(Extended::ZERO)?;
+            return self.hand_long_over(zero);
+        }
         if ty.is_float() {
             let a = self.float_constant(0.0, ty)?;
             let w = self.width(ty);
@@ -259,6 +274,11 @@ impl Lower<'_> {
         }
         self.f.frame = end as u32;
         Ok(from as u32)
+    }
+
+    /// Room for a record that a call returns.
+    fn record_room(&mut self, ty: Ty) -> R<u32> {
+        self.room(self.unit.types.size(ty).max(1), self.unit.types.align(ty).max(8))
     }
 
     /// The value that a place is, if it is not in memory: a local, or a member of one.

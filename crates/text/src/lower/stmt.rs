@@ -8,6 +8,13 @@ use std::ops::Range;
 
 impl Lower<'_> {
     pub fn stmt(&mut self, number: u32) -> R<()> {
+        let used = self.slots_used;
+        let done = self.one_stmt(number);
+        self.slots_used = used;
+        done
+    }
+
+    fn one_stmt(&mut self, number: u32) -> R<()> {
         let unit = self.unit;
         match unit.stmts[number as usize] {
             Stmt::Empty => Ok(()),

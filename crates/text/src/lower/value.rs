@@ -54,40 +54,24 @@ impl Lower<'_> {
     /// An expression whose value nobody wants.
     pub fn effect(&mut self, id: Id) -> R<()> {
         match self.expr_of(id) {
+            // What has parts of other types, or may have two ends, is looked into.
+            Expr::Comma(..) | Expr::Before(..) | Expr::Cond(..) | Expr::Convert(_) => {
+                self.effect_of_parts(id)
+            }
+            _ if self.unit.ty(id).is_long_double() => self.long(id).map(|_| ()),
             Expr::Update(place, new, _) => self.update(place, new, false).map(|_| ()),
             Expr::Assign(place, value) if self.unit.types.is_record(self.unit.ty(place)) => {
                 let _ = value;
                 self.place(id).map(|_| ())
             }
             Expr::Assign(place, value) => self.assign(place, value, false).map(|_| ()),
-            Expr::Comma(a, b) => {
-                self.effect(a)?;
-                self.effect(b)
-            }
-            Expr::Before(first, update) => {
-                let val = self.value(first)?;
-                self.given.push(val);
-                let done = self.effect(update);
-                self.given.pop();
-                done
-            }
-            Expr::Convert(a) => self.effect(a),
             Expr::Call(callee, from, count) => {
                 let ty = self.unit.ty(id);
                 let room = match self.unit.types.is_record(ty) {
-                    true => Some(self.room(self.unit.types.size(ty).max(1), 8)?),
+                    true => Some(self.record_room(ty)?),
                     false => None,
                 };
                 self.call(callee, from, count, ty, room).map(|_| ())
-            }
-            Expr::Cond(cond, a, b) => {
-                let (other, end) = (self.new_label(), self.new_label());
-                self.branch(cond, other, false)?;
-                self.effect(a)?;
-                self.jump(end)?;
-                self.put_label(other)?;
-                self.effect(b)?;
-                self.put_label(end)
             }
             Expr::And(..) | Expr::Or(..) => {
                 let end = self.new_label();
@@ -104,12 +88,40 @@ impl Lower<'_> {
         }
     }
 
+    fn effect_of_parts(&mut self, id: Id) -> R<()> {
+        match self.expr_of(id) {
+            Expr::Comma(a, b) => {
+                self.effect(a)?;
+                self.effect(b)
+            }
+            Expr::Before(first, update) => {
+                self.give_first(first)?;
+                let done = self.effect(update);
+                self.forget_first(first);
+                done
+            }
+            Expr::Convert(a) => self.effect(a),
+            Expr::Cond(cond, a, b) => {
+                let (other, end) = (self.new_label(), self.new_label());
+                self.branch(cond, other, false)?;
+                self.effect(a)?;
+                self.jump(end)?;
+                self.put_label(other)?;
+                self.effect(b)?;
+                self.put_label(end)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The value of a scalar expression.
     pub fn value(&mut self, id: Id) -> R<Val> {
         let ty = self.unit.ty(id);
         match self.expr_of(id) {
             Expr::Int(value) => self.integer(value),
             Expr::Float(value) => self.float_constant(value, ty),
+            // It is in memory: `long` has it.
+            Expr::Long(_) => Ok(NONE),
             Expr::Local(_) | Expr::Member(_, _, None) => match self.variable_of(id) {
                 Some(val) => Ok(val),
                 None => self.read(id),
@@ -221,10 +233,9 @@ impl Lower<'_> {
             Expr::Assign(place, value) => self.assign(place, value, true),
             Expr::Update(place, new, post) => self.update(place, new, post),
             Expr::Before(first, update) => {
-                let val = self.value(first)?;
-                self.given.push(val);
+                self.give_first(first)?;
                 let result = self.value(update);
-                self.given.pop();
+                self.forget_first(first);
                 result
             }
             Expr::Given => Ok(self.given.last().copied().unwrap_or(NONE)),

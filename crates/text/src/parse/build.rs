@@ -2,6 +2,7 @@
 
 use super::{Parser, R, TREE, fold};
 use crate::ast::{Bin, Expr, Id, Node};
+use crate::extended::Extended;
 use crate::types::{Shape, Ty};
 
 impl Parser<'_> {
@@ -122,6 +123,16 @@ impl Parser<'_> {
         }
         let to_bits = |ty: Ty| if ty.is_arith() { ty } else { Ty::ULONG };
         match self.unit.node(id).expr {
+            expr if ty.is_long_double() => {
+                if let Some(value) = fold::to_long(expr, from) {
+                    return self.make(Expr::Long(value), ty, at);
+                }
+            }
+            Expr::Long(value) => {
+                if let Some(expr) = fold::from_long(value, ty, &self.unit.types) {
+                    return self.make(expr, ty, at);
+                }
+            }
             Expr::Int(value) if ty.is_float() => {
                 return self.make(Expr::Float(fold::to_float(value, from, ty)), ty, at);
             }
@@ -203,6 +214,11 @@ impl Parser<'_> {
         let id = self.value(id)?;
         if !self.unit.types.is_scalar(self.ty(id)) {
             return Err(self.wrong(self.at_of(id), "a condition is a number or a pointer", None));
+        }
+        if self.ty(id).is_long_double() {
+            let (at, zero) = (self.at_of(id), Expr::Long(Extended::ZERO));
+            let zero = self.make(zero, Ty::LDOUBLE, at)?;
+            return self.arithmetic(Bin::Ne, id, zero, at);
         }
         Ok(id)
     }
@@ -293,11 +309,17 @@ impl Parser<'_> {
             {
                 return self.constant(i64::from(value), Ty::INT, at);
             }
+            if let (Expr::Long(x), Expr::Long(y)) = (self.unit.node(a).expr, self.unit.node(b).expr)
+                && let Some(value) = fold::compares_longs(op, x, y)
+            {
+                return self.constant(i64::from(value), Ty::INT, at);
+            }
             return self.compare(op, a, b, ty, at);
         }
         let known = match (self.unit.node(a).expr, self.unit.node(b).expr) {
             (Expr::Int(x), Expr::Int(y)) => fold::ints(op, x, y, ty, &self.unit.types).map(Expr::Int),
             (Expr::Float(x), Expr::Float(y)) => fold::floats(op, x, y, ty).map(Expr::Float),
+            (Expr::Long(x), Expr::Long(y)) => fold::longs(op, x, y).map(Expr::Long),
             _ => None,
         };
         self.make(known.unwrap_or(Expr::Binary(op, a, b)), ty, at)
@@ -309,6 +331,7 @@ impl Parser<'_> {
         match self.unit.node(id).expr {
             Expr::Int(value) => self.constant(value.wrapping_neg(), ty, at),
             Expr::Float(value) => self.make(Expr::Float(-value), ty, at),
+            Expr::Long(value) => self.make(Expr::Long(value.negated()), ty, at),
             _ => self.make(Expr::Neg(id), ty, at),
         }
     }
@@ -406,7 +429,10 @@ impl Parser<'_> {
         if let Some(value) = self.unit.int(cond) {
             let taken = if value != 0 { a } else { b };
             // Only constants stay constants: a place must not become one that can be written.
-            if matches!(self.unit.node(taken).expr, Expr::Int(_) | Expr::Float(_)) {
+            if matches!(
+                self.unit.node(taken).expr,
+                Expr::Int(_) | Expr::Float(_) | Expr::Long(_)
+            ) {
                 return Ok(taken);
             }
         }

@@ -40,6 +40,7 @@ impl Parser<'_> {
         for (i, arg) in args.iter_mut().enumerate() {
             *arg = match sig.params.get(i) {
                 Some(&ty) => self.coerce(*arg, ty)?,
+                None if self.ty(*arg).is_long_double() => *arg,
                 None if self.ty(*arg).is_float() => self.convert(*arg, Ty::DOUBLE)?,
                 None if self.ty(*arg).is_int() => self.promote(*arg)?,
                 None if self.unit.types.is_ptr(self.ty(*arg)) => *arg,

@@ -338,6 +338,8 @@ impl Parser<'_> {
         let first_local = self.unit.locals.len() as u32;
         let (nodes, stmts) = (self.unit.nodes.len(), self.unit.stmts.len());
         self.inside = Some(Inside {
+            func,
+            own_name: None,
             ret,
             first_local,
             labels: HashMap::new(),
@@ -386,7 +388,7 @@ impl Parser<'_> {
                 None,
             ));
         }
-        let in_memory = !self.unit.types.is_scalar(ty) || ty.is_volatile();
+        let in_memory = !self.unit.types.is_scalar(ty) || ty.is_volatile() || ty.is_long_double();
         let parts = (0, 0);
         self.unit.locals.push(Local { ty, in_memory, parts });
         Ok(self.unit.locals.len() as u32 - 1)

@@ -2,7 +2,7 @@
 
 use super::{Name, Parser, R};
 use crate::ast::{Bin, Expr, Id};
-use crate::lex::{self, Kind, p};
+use crate::lex::{self, Kind, Number, p};
 use crate::types::{Field, Shape, Sym, Ty};
 
 /// Operators of two operands, with how strongly they bind.
@@ -140,6 +140,7 @@ impl Parser<'_> {
         match self.unit.node(id).expr {
             Expr::Int(value) => Some(value != 0),
             Expr::Float(value) => Some(value != 0.0),
+            Expr::Long(value) => Some(!value.is_zero()),
             _ => None,
         }
     }
@@ -328,12 +329,12 @@ impl Parser<'_> {
             }
             Kind::Float(n) => {
                 self.next();
-                let (value, single) = self.tokens.floats[n as usize];
-                self.make(
-                    Expr::Float(value),
-                    if single { Ty::FLOAT } else { Ty::DOUBLE },
-                    at,
-                )
+                let (expr, ty) = match self.tokens.floats[n as usize] {
+                    Number::Float(value) => (Expr::Float(value.into()), Ty::FLOAT),
+                    Number::Double(value) => (Expr::Float(value), Ty::DOUBLE),
+                    Number::Long(value) => (Expr::Long(value), Ty::LDOUBLE),
+                };
+                self.make(expr, ty, at)
             }
             Kind::Str(n) => {
                 self.next();
@@ -397,6 +398,7 @@ impl Parser<'_> {
                 self.constant(value, ty, at)
             }
             Some(Name::Typedef(_)) => Err(self.wrong(at, "this is a type, not a value", None)),
+            None if self.inside.is_some() && self.spell(sym) == "__func__" => self.own_name(at),
             Some(Name::Tag(_)) | None => {
                 let call = self.is(p("("));
                 let message = format!("unknown name `{}`", self.spell(sym));
@@ -409,6 +411,27 @@ impl Parser<'_> {
                 Err(self.wrong(at, message, Some(remedy)))
             }
         }
+    }
+
+    /// `__func__`: the name of the function that it stands in.
+    fn own_name(&mut self, at: u32) -> R<Id> {
+        let func = self.inside.as_ref().map_or(0, |inside| inside.func);
+        let known = self.inside.as_ref().and_then(|inside| inside.own_name);
+        let global = match known {
+            Some(global) => global,
+            None => {
+                let name = self.unit.funcs[func as usize].name;
+                let bytes = [self.tokens.name(self.text, name).as_bytes(), b"\0"].concat();
+                let of = Ty::CHAR.qualified(true, false);
+                let ty = self.unit.types.array(of, Some(bytes.len() as u64));
+                self.anonymous(ty, at, Some(bytes))?
+            }
+        };
+        if let Some(inside) = &mut self.inside {
+            inside.own_name = Some(global);
+        }
+        let ty = self.unit.globals[global as usize].ty;
+        self.make(Expr::Global(global), ty, at)
     }
 
     pub fn string(&mut self, n: u32, at: u32) -> R<Id> {

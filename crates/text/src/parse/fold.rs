@@ -1,6 +1,7 @@
 //! Arithmetic on constants, as the program would do it.
 
-use crate::ast::Bin;
+use crate::ast::{Bin, Expr};
+use crate::extended::Extended;
 use crate::types::{Ty, Types};
 
 /// An integer as a type holds it, extended to 64 bits by the type's sign.
@@ -111,5 +112,60 @@ pub fn to_float(value: i64, from: Ty, to: Ty) -> f64 {
         (true, true) => f64::from(value as f32),
         (false, false) => value as u64 as f64,
         (false, true) => f64::from(value as u64 as f32),
+    }
+}
+
+/// The result of an arithmetic operator on numbers of `long double`.
+pub fn longs(op: Bin, a: Extended, b: Extended) -> Option<Extended> {
+    match op {
+        Bin::Add => Some(a.add(b)),
+        Bin::Sub => Some(a.subtract(b)),
+        Bin::Mul => Some(a.multiply(b)),
+        Bin::Div => Some(a.divide(b)),
+        _ => None,
+    }
+}
+
+/// The result of a comparison of such numbers.
+pub fn compares_longs(op: Bin, a: Extended, b: Extended) -> Option<bool> {
+    let order = a.compare(b);
+    Some(match op {
+        Bin::Lt => order.is_some_and(|o| o.is_lt()),
+        Bin::Gt => order.is_some_and(|o| o.is_gt()),
+        Bin::Le => order.is_some_and(|o| o.is_le()),
+        Bin::Ge => order.is_some_and(|o| o.is_ge()),
+        Bin::Eq => order.is_some_and(|o| o.is_eq()),
+        Bin::Ne => !order.is_some_and(|o| o.is_eq()),
+        _ => return None,
+    })
+}
+
+/// A constant of `long double` in another type; `None` where C does not define that.
+pub fn from_long(value: Extended, ty: Ty, types: &Types) -> Option<Expr> {
+    match ty.plain() {
+        Ty::LDOUBLE => Some(Expr::Long(value)),
+        Ty::DOUBLE | Ty::FLOAT => Some(Expr::Float(value.to_float(ty.plain() == Ty::FLOAT))),
+        Ty::BOOL => Some(Expr::Int(i64::from(!value.is_zero()))),
+        _ if ty.is_int() => {
+            let whole = value.to_int()?;
+            let bits = types.size(ty) as u32 * 8;
+            let range = match ty.signed() {
+                true => -(1i128 << (bits - 1))..1i128 << (bits - 1),
+                false => 0..1i128 << bits,
+            };
+            range.contains(&whole).then_some(Expr::Int(whole as i64))
+        }
+        _ => None,
+    }
+}
+
+/// A constant as one of `long double`.
+pub fn to_long(value: Expr, from: Ty) -> Option<Extended> {
+    match value {
+        Expr::Int(value) if from.is_int() && !from.signed() => Some(Extended::from_unsigned(value as u64)),
+        Expr::Int(value) => Some(Extended::from_int(value)),
+        Expr::Float(value) => Some(Extended::from_float(value)),
+        Expr::Long(value) => Some(value),
+        _ => None,
     }
 }

@@ -335,6 +335,11 @@ impl Parser<'_> {
                 }
                 return Ok(());
             }
+            Expr::Long(value) if size == 16 => {
+                place.fill(0);
+                place[..10].copy_from_slice(&value.bytes());
+                return Ok(());
+            }
             _ => {}
         }
         let known = if self.is_aggregate(fill.ty) {

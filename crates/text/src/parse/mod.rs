@@ -55,6 +55,9 @@ struct Label {
 
 /// The function that is being read.
 struct Inside {
+    func: u32,
+    /// Where its name is, if it asks for that.
+    own_name: Option<u32>,
     ret: Ty,
     first_local: u32,
     labels: HashMap<Sym, Label>,

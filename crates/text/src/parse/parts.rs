@@ -61,9 +61,10 @@ impl Parser<'_> {
             }
             list.push(new);
         };
+        let in_register = |ty: Ty| unit.types.is_scalar(ty) && !ty.is_long_double();
         for id in nodes as Id..unit.nodes.len() as Id {
             let node = unit.node(id);
-            let scalar = |id| unit.types.is_scalar(unit.ty(id));
+            let scalar = |id| in_register(unit.ty(id));
             match node.expr {
                 // Of bit-fields the whole is used.
                 Expr::Member(of, _, Some(_)) => whole(of, &mut found),
@@ -72,6 +73,7 @@ impl Parser<'_> {
                         member(local, offset, node.ty, &mut found);
                     }
                 }
+                Expr::Member(..) if node.ty.is_long_double() => whole(id, &mut found),
                 Expr::Member(..) => {}
                 Expr::Addr(of) => whole(of, &mut found),
                 Expr::Literal(local, _) => found[number(local)] = None,
@@ -89,10 +91,10 @@ impl Parser<'_> {
                 }
                 Stmt::Fill(local, _, from, count) => {
                     for fill in &unit.fills[from as usize..(from + count) as usize] {
-                        if !unit.types.is_scalar(fill.ty) {
+                        if !in_register(fill.ty) {
                             whole(fill.value, &mut found);
                         }
-                        match fill.bits.is_some() || !unit.types.is_scalar(fill.ty) {
+                        match fill.bits.is_some() || !in_register(fill.ty) {
                             true => found[number(local)] = None,
                             false => member(local, fill.offset, fill.ty, &mut found),
                         }

@@ -42,6 +42,7 @@ impl Words {
             (Some(lex::BOOL), false, 0) if !sign => Some(Ty::BOOL),
             (Some(lex::FLOAT), false, 0) if !sign => Some(Ty::FLOAT),
             (Some(lex::DOUBLE), false, 0) if !sign => Some(Ty::DOUBLE),
+            (Some(lex::DOUBLE), false, 1) if !sign => Some(Ty::LDOUBLE),
             (Some(lex::CHAR), false, 0) if !sign => Some(Ty::CHAR),
             (Some(lex::CHAR), false, 0) => pick(Ty::SCHAR, Ty::UCHAR),
             (None | Some(lex::INT), true, 0) => pick(Ty::SHORT, Ty::USHORT),
@@ -128,9 +129,6 @@ impl Parser<'_> {
         let ty = match other {
             Some(_) if words.any() => None,
             Some(ty) => Some(ty),
-            None if words.any() && words.longs == 1 && words.base == Some(lex::DOUBLE) => {
-                return Err(self.wrong(at, "long double is not supported", Some("use double")));
-            }
             None if words.any() => words.ty(),
             None => {
                 if let Kind::Name(sym) = self.kind()

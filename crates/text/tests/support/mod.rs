@@ -78,6 +78,7 @@ impl Machine {
     pub fn new() -> Machine {
         let mut options = DomainOptions::default();
         options.extensible = true;
+        options.x87 = true;
         options.code_limit = 16 << 20;
         options.time_limit = Some(Duration::from_secs(20));
         let imports = Imports::new()
