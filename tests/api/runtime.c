@@ -62,6 +62,31 @@ static void verbs(rf_runtime *runtime) {
     CHECK_STATUS(rf_function_destroy(again), RF_OK);
 }
 
+/* A long double passes by a pointer, in a runtime that has the x87 unit. */
+static void long_double(void) {
+    static const char text[] = "long double mix(int a, long double x, double d, long double y) { return a * x + y / d; }";
+    rf_runtime *runtime;
+    rf_function *f;
+    rf_domain_options options = RF_DOMAIN_OPTIONS_INIT;
+    CHECK_STATUS(rf_runtime_create(NULL, 0, &options, &runtime), RF_OK);
+    CHECK(rf_runtime_create_function(runtime, "mix", text, NULL) != RF_OK);
+    CHECK(rf_error() && strstr(rf_error()->message, "x87"));
+    CHECK_STATUS(rf_runtime_destroy(runtime), RF_OK);
+    options.x87 = 1;
+    CHECK_STATUS(rf_runtime_create(NULL, 0, &options, &runtime), RF_OK);
+    CHECK_STATUS(rf_runtime_create_function(runtime, "mix", text, &f), RF_OK);
+    long double (*mix)(int, long double, double, long double) =
+        RF_FUNCTION_POINTER(f, long double, mix, (int, long double, double, long double));
+    CHECK(mix != NULL);
+    if (mix)
+        CHECK(mix(3, 0.1L, 7, 1e4000L) == 3 * 0.1L + 1e4000L / 7.0);
+    CHECK(RF_FUNCTION_POINTER(f, double, mix, (int, double, double, double)) == NULL);
+    rf_value arguments[4] = { rf_value_i64(1), rf_value_f64(1), rf_value_f64(1), rf_value_f64(1) };
+    CHECK_STATUS(rf_function_call(f, arguments, 4, NULL), RF_ERROR_TYPE);
+    CHECK_STATUS(rf_function_destroy(f), RF_OK);
+    CHECK_STATUS(rf_runtime_destroy(runtime), RF_OK);
+}
+
 static void texts(rf_runtime *runtime) {
     rf_function *function = (rf_function *)&function;
     CHECK_STATUS(rf_runtime_create_function(runtime, "f", "long f(long n) {\n    return m;\n}", &function), RF_ERROR_TEXT);
@@ -221,6 +246,7 @@ int main(void) {
     objects(runtime);
     values(runtime);
     pointers(runtime);
+    long_double();
 
     rf_function *left;
     int64_t got;

@@ -55,11 +55,14 @@ impl Func {
     ///
     /// # Errors
     /// [`FunctionError::Deleted`], also if it calls a deleted function; [`FunctionError::Count`], [`FunctionError::Argument`],
-    /// [`FunctionError::Call`]; [`FunctionError::Type`] if it takes or returns structures.
+    /// [`FunctionError::Call`]; [`FunctionError::Type`] if it takes or returns structures or `long double`.
     pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
         self.trampoline.state()?;
         let prototype = &self.trampoline.prototype;
-        self.refuse_records("one without structures, which only functions pass to each other")?;
+        if prototype.has_records() || prototype.has_long_doubles() {
+            let wanted = "one without structures and long double, which only functions pass to each other";
+            return Err(self.other_type(wanted.to_owned()));
+        }
         if prototype.params.len() != arguments.len() {
             return Err(FunctionError::Count {
                 name: self.name().to_owned(),
@@ -102,13 +105,6 @@ impl Func {
             state,
             target,
         })
-    }
-
-    fn refuse_records(&self, wanted: &str) -> Result<(), FunctionError> {
-        match self.trampoline.prototype.has_records() {
-            true => Err(self.other_type(wanted.to_owned())),
-            false => Ok(()),
-        }
     }
 
     fn other_type(&self, wanted: String) -> FunctionError {

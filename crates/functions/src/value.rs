@@ -56,7 +56,8 @@ pub(crate) fn name(kind: Kind) -> &'static str {
         Kind::Int(_, true) => "long",
         Kind::Int(_, false) => "unsigned long",
         Kind::Float(4) => "float",
-        Kind::Float(_) => "double",
+        Kind::Float(8) => "double",
+        Kind::Float(_) => "long double",
         Kind::Pointer => "void *",
         Kind::Record => "struct",
     }
@@ -140,7 +141,17 @@ impl Prototype {
     /// Whether structures are among it, which only texts pass to each other.
     #[must_use]
     pub fn has_records(&self) -> bool {
-        self.result == Kind::Record || self.params.contains(&Kind::Record)
+        self.has(Kind::Record)
+    }
+
+    /// Whether it passes a `long double`, which no register of a gate holds: texts do, and C by a function pointer.
+    #[must_use]
+    pub fn has_long_doubles(&self) -> bool {
+        self.has(Kind::Float(16))
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        self.result == kind || self.params.contains(&kind)
     }
 }
 
@@ -166,9 +177,9 @@ pub(crate) fn range(kind: Kind) -> String {
         }
         Kind::Int(_, true) => "long: an integer of 64 bits".into(),
         Kind::Int(_, false) => "unsigned long: an integer of 64 bits without a sign".into(),
-        Kind::Float(_) => format!("{}: a number", name(kind)),
+        Kind::Float(4 | 8) => format!("{}: a number", name(kind)),
         Kind::Pointer => "an address in the runtime's memory".into(),
-        Kind::Record | Kind::Void => "passed by another function only".into(),
+        Kind::Float(_) | Kind::Record | Kind::Void => "passed by another function only".into(),
     }
 }
 
@@ -180,7 +191,7 @@ pub(crate) fn argument(kind: Kind, value: Value) -> Option<Argument> {
         Value::Float(x) => {
             return match kind {
                 Kind::Float(4) => Some(Argument::Float(u64::from((x as f32).to_bits()))),
-                Kind::Float(_) => Some(Argument::Float(x.to_bits())),
+                Kind::Float(8) => Some(Argument::Float(x.to_bits())),
                 _ => None,
             };
         }

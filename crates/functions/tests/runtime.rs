@@ -1,7 +1,7 @@
 //! Functions come, call each other, are replaced and deleted; what is wrong is told by its type.
 
 use ringfence::dynamic::Type;
-use ringfence::{CallError, Caller, DomainOptions, FaultKind, Ptr};
+use ringfence::{CallError, Caller, CodeError, DomainOptions, FaultKind, Ptr};
 use ringfence_functions::{BuiltIns, Func, FunctionError, Runtime, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -224,6 +224,42 @@ fn built_in_functions_have_types() {
     assert!(matches!(two, Err(FunctionError::Declaration { .. })));
     let none = BuiltIns::new().dynamic("int a(int", |_| Ok(()));
     assert!(matches!(none, Err(FunctionError::Text(_))));
+}
+
+#[test]
+fn long_double_takes_an_option_and_stays_among_texts() {
+    let text = "long double third(long double x) { return x / 3; }";
+    match runtime().create("third", text) {
+        Err(FunctionError::Code(e @ CodeError::Registers { what: "x87", .. })) => {
+            assert!(e.to_string().contains("DomainOptions::x87"), "{e}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut options = DomainOptions::default();
+    options.x87 = true;
+    let r = Runtime::new(BuiltIns::new(), &options).unwrap();
+    let third = r.create("third", text).unwrap();
+    assert_eq!(
+        third.prototype().declaration("third"),
+        "long double third(long double)"
+    );
+    let use_of = "long double third(long double);
+        double f(double x, long n) { long double sum = 0; while (n-- > 0) sum += third(x); return sum * 3; }";
+    let f = r.create("f", use_of).unwrap().typed::<(f64, i64), f64>().unwrap();
+    assert_eq!(f.call(0.1, 1000).unwrap(), 100.0);
+    // Object code, too.
+    let object = ringfence_functions::compile(text).unwrap().object();
+    r.replace_object("third", &object).unwrap();
+    assert_eq!(f.call(0.1, 1000).unwrap(), 100.0);
+    // The host passes none, and a double is another type.
+    let told = third.call(&[Value::Float(1.0)]).unwrap_err().to_string();
+    assert!(
+        told.contains("long double third") || told.contains("without structures and long double"),
+        "{told}"
+    );
+    assert!(third.typed::<(f64,), f64>().is_err());
+    let wrong = "double third(double); double g(double x) { return third(x); }";
+    assert!(matches!(r.create("g", wrong), Err(FunctionError::Type { .. })));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringfence::{DomainOptions, MemoryError, Ptr};
-use ringfence_functions::{BuiltIns, Compiled, Export, FunctionError, Kind, Runtime, TypedFunc, compile};
+use ringfence_functions::{
+    BuiltIns, Compiled, Export, FunctionError, Kind, Prototype, Runtime, TypedFunc, compile,
+};
 
 use crate::batch::Batch;
 use crate::bpf::{BadProgram, Raw, decode};
@@ -77,7 +79,10 @@ impl Engine {
     /// # Errors
     /// [`FilterError::Function`].
     pub fn new(options: &DomainOptions) -> Result<Engine, FilterError> {
-        Ok(Engine(Runtime::new(BuiltIns::new(), options)?))
+        // What it costs to enter is little beside a batch.
+        let mut options = options.clone();
+        options.x87 = true;
+        Ok(Engine(Runtime::new(BuiltIns::new(), &options)?))
     }
 
     /// A filter of an expression of pcap-filter(7), for packets of a link type (`DLT_…`). Names of hosts and services are looked up on
@@ -131,9 +136,14 @@ impl Engine {
         ];
         let timed = filter.params == wanted;
         if !timed && filter.params != wanted[..3] || !matches!(filter.result, Kind::Int(..)) {
+            let has = Prototype {
+                params: filter.params.clone(),
+                result: filter.result,
+                variadic: false,
+            };
             return Err(FunctionError::Type {
                 name: name(),
-                has: "another type".into(),
+                has: has.to_string(),
                 wanted: "int (const unsigned char *packet, unsigned length, unsigned wire), with unsigned long time behind it or without".into(),
             }
             .into());
