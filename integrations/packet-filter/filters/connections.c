@@ -1,16 +1,17 @@
 /* Packets of TCP connections whose handshake was seen, from its third packet to the first FIN or RST: a table in the heap, which
- * grows with the connections. */
+ * grows with the connections. Where memory ends, a new connection takes the place of the one that was silent for longest. */
 void *malloc(unsigned long);
 void free(void *);
 
 struct connection {
 	struct connection *next;
+	struct connection *older, *newer; /* by their last packets */
 	unsigned address[2];
 	unsigned short port[2];
 	unsigned char state; /* 1: SYN, 2: SYN and ACK, 3: open */
 };
 
-static struct connection **table;
+static struct connection **table, *oldest, *newest;
 static unsigned places, count;
 
 static unsigned hash(const unsigned *address, const unsigned short *port)
@@ -37,6 +38,45 @@ static int grow(void)
 	table = larger;
 	places = more;
 	return 1;
+}
+
+/* Takes it out of the table, where it is at this place, and out of the order. */
+static void take(struct connection **at)
+{
+	struct connection *c = *at;
+	*at = c->next;
+	*(c->older ? &c->older->newer : &oldest) = c->newer;
+	*(c->newer ? &c->newer->older : &newest) = c->older;
+	count--;
+}
+
+/* Puts it into both, as the newest. */
+static void put(struct connection *c)
+{
+	struct connection **place = &table[hash(c->address, c->port) & places - 1];
+	c->next = *place;
+	*place = c;
+	c->older = newest;
+	c->newer = 0;
+	*(newest ? &newest->newer : &oldest) = c;
+	newest = c;
+	count++;
+}
+
+/* Room for one more, if need be the oldest's. */
+static struct connection *room(void)
+{
+	struct connection *c = 0;
+	if (count < places || grow())
+		c = malloc(sizeof *c);
+	if (!c && oldest) {
+		struct connection **at = &table[hash(oldest->address, oldest->port) & places - 1];
+		while (*at != oldest)
+			at = &(*at)->next;
+		c = oldest;
+		take(at);
+	}
+	return c;
 }
 
 /* Where the connection is, or where its end is. The first address is the client's. */
@@ -68,32 +108,29 @@ int filter(const unsigned char *packet, unsigned length, unsigned wire)
 		port[i] = (unsigned short)(tcp[2 * i] << 8 | tcp[2 * i + 1]);
 	}
 	int flags = tcp[13] & 0x17, back; /* ACK, RST, SYN, FIN */
-	if (count >= places && !grow())
+	if (!places && !grow())
 		return 0;
 	struct connection **at = find(address, port, &back), *c = *at;
 	if (flags == 2 && !c) {
-		c = malloc(sizeof *c);
-		if (!c)
-			return 0;
-		*c = (struct connection){ 0, { address[0], address[1] }, { port[0], port[1] }, 1 };
-		*at = c;
-		count++;
+		c = room();
+		if (c) {
+			*c = (struct connection){ 0, 0, 0, { address[0], address[1] }, { port[0], port[1] }, 1 };
+			put(c);
+		}
 		return 0;
 	}
 	if (!c)
 		return 0;
+	take(at);
 	if (flags & 5) {
 		int open = c->state == 3;
-		*at = c->next;
 		free(c);
-		count--;
 		return open;
 	}
+	put(c);
 	if (c->state == 1 && back && flags == 0x12)
 		c->state = 2;
 	else if (c->state == 2 && !back && flags == 0x10)
 		c->state = 3;
-	else
-		return c->state == 3;
 	return c->state == 3;
 }

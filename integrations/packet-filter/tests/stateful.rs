@@ -81,19 +81,65 @@ fn rates_are_limited_by_the_packets_times() {
     );
 }
 
-#[test]
-fn connections_are_followed_in_a_table() {
-    let text = include_str!("../filters/connections.c");
+/// What `connections.c` knows of connections: their states, and which number their last packets have.
+#[derive(Default)]
+struct Followed {
+    open: HashMap<([u8; 6], [u8; 6]), (u8, usize)>,
+    /// How many there may be, and after how many new ones there is no memory for one.
+    limit: Option<(usize, usize)>,
+    new: usize,
+    evicted: usize,
+}
+
+impl Followed {
+    /// Whether the packet is selected.
+    fn packet(&mut self, key: ([u8; 6], [u8; 6]), back: bool, flags: u8, number: usize) -> bool {
+        let state = self.open.get(&key).map_or(0, |c| c.0);
+        let next = match (state, flags & 0x17) {
+            (0, 2) => {
+                let full = self.limit.is_some_and(|(most, each)| {
+                    let full = self.open.len() >= most;
+                    self.new += usize::from(!full);
+                    full || self.new.is_multiple_of(each)
+                });
+                if full {
+                    let silent = *self.open.iter().min_by_key(|c| c.1.1).unwrap().0;
+                    self.open.remove(&silent);
+                    self.evicted += 1;
+                }
+                1
+            }
+            (0, _) => return false,
+            (state, f) if f & 5 != 0 => {
+                self.open.remove(&key);
+                return state == 3;
+            }
+            (1, 0x12) if back => 2,
+            (2, 0x10) if !back => 3,
+            (state, _) => state,
+        };
+        self.open.insert(key, (next, number));
+        next == 3
+    }
+}
+
+/// Compares the filter's choice with the model's; returns the most connections at once, and how many packets were selected.
+fn follow(text: &str, model: &mut Followed) -> (usize, usize) {
     let mut r = Random(7);
-    let (mut open, mut expected, mut packets) = (HashMap::new(), Vec::new(), Vec::new());
-    let mut most = 0;
+    let (mut expected, mut packets, mut most) = (Vec::new(), Vec::new(), 0);
     for number in 0..60_000 {
         // The same client ports again and again, so that connections begin, go on and end.
         let client = ([10, 0, 0, r.below(4) as u8], 1000 + r.below(100) as u16);
         let server = ([10, 1, 0, r.below(3) as u8], [80, 443][r.below(2) as usize]);
+        let end = |(a, port): ([u8; 4], u16)| {
+            let [p, q] = port.to_be_bytes();
+            [a[0], a[1], a[2], a[3], p, q]
+        };
+        let key = (end(client), end(server));
+        let state = model.open.get(&key).map(|c| c.0);
         let back = r.one_in(2);
         let flags = *r.pick(&[0x02, 0x12, 0x10, 0x10, 0x18, 0x11, 0x04]);
-        let flags = match open.get(&(client, server)) {
+        let flags = match state {
             // Most handshakes succeed.
             None if r.below(4) > 0 => 0x02,
             Some(1) if back && r.below(8) > 0 => 0x12,
@@ -101,60 +147,81 @@ fn connections_are_followed_in_a_table() {
             Some(3) if r.below(8) > 0 => 0x18,
             _ => flags,
         };
-        let back = back && open.contains_key(&(client, server));
+        let back = back && state.is_some();
         let (from, to) = if back { (server, client) } else { (client, server) };
         packets.push((packet(from.0, to.0, [from.1, to.1], flags), Duration::ZERO));
-        let key = (client, server);
-        let state = open.get(&key).copied().unwrap_or(0);
-        let wanted = match (state, flags & 0x17) {
-            (0, 2) => {
-                open.insert(key, 1);
-                false
-            }
-            (0, _) => false,
-            (state, f) if f & 5 != 0 => {
-                open.remove(&key);
-                state == 3
-            }
-            (1, 0x12) if back => {
-                open.insert(key, 2);
-                false
-            }
-            (2, 0x10) if !back => {
-                open.insert(key, 3);
-                true
-            }
-            (state, _) => state == 3,
-        };
-        if wanted {
+        if model.packet(key, back, flags, number) {
             expected.push(number);
         }
-        most = most.max(open.len());
+        most = most.max(model.open.len());
     }
     assert_eq!(selected(text, &packets), expected);
-    assert!(most > 1000, "the table has grown: {most}");
-    assert!(
-        expected.len() > 5000,
-        "many are of open connections: {}",
-        expected.len()
-    );
+    (most, expected.len())
 }
 
 #[test]
-fn a_table_that_grows_meets_the_limit_of_memory() {
+fn connections_are_followed_in_a_table() {
+    let text = include_str!("../filters/connections.c");
+    let (most, count) = follow(text, &mut Followed::default());
+    assert!(most > 1000, "the table has grown: {most}");
+    assert!(count > 5000, "many are of open connections: {count}");
+}
+
+#[test]
+fn where_memory_ends_the_most_silent_connection_goes() {
+    // The table has at most 512 places, and each 29th connection finds no memory.
+    let scarce = "
+        static unsigned asked;
+        static void *scarce(unsigned long size)
+        {
+            if (size > 512 * 8 || (size < 100 && ++asked % 29 == 0))
+                return 0;
+            return malloc(size);
+        }
+        static struct connection **table";
+    let text = include_str!("../filters/connections.c")
+        .replace("malloc(more", "scarce(more")
+        .replace("malloc(sizeof *c)", "scarce(sizeof *c)")
+        .replacen("static struct connection **table", scarce, 1);
+    let mut model = Followed {
+        limit: Some((512, 29)),
+        ..Followed::default()
+    };
+    let (most, count) = follow(&text, &mut model);
+    assert_eq!(most, 512);
+    assert!(model.evicted > 2000, "many had to go: {}", model.evicted);
+    assert!(count > 500, "some are of open connections: {count}");
+}
+
+#[test]
+fn a_flood_of_connections_fills_the_memory_and_hides_no_open_one() {
     let mut options = DomainOptions::default();
     options.memory_limit = 64 << 20;
     let engine = Engine::new(&options).unwrap();
     let filter = engine.function(include_str!("../filters/connections.c")).unwrap();
     let mut batch = engine.batch();
-    // Nobody but a flood of SYN: two million connections do not fit.
+    let (client, server) = ([10, 0, 0, 2], [10, 0, 0, 1]);
+    // Three connections: from the beginning, from the middle of the flood, and from its end.
     for round in 0..40_u32 {
         batch.clear();
-        for n in 0..50_000_u32 {
-            let from = (round * 50_000 + n).to_be_bytes();
-            batch.push(&packet(from, [10, 0, 0, 1], [9, 80], 2), 54);
+        let port = 1000 + round as u16;
+        if round % 19 == 0 {
+            batch.push(&packet(client, server, [port, 80], 2), 54);
+            batch.push(&packet(server, client, [80, port], 0x12), 54);
+            batch.push(&packet(client, server, [port, 80], 0x10), 54);
         }
-        assert_eq!(filter.run(&mut batch).unwrap(), [0_u32; 0]);
+        // Each of them sends something now and then.
+        let mut expected = if round % 19 == 0 { vec![2] } else { vec![] };
+        for port in (0..=round).step_by(19) {
+            expected.push(batch.len() as u32);
+            batch.push(&packet(client, server, [1000 + port as u16, 80], 0x18), 54);
+        }
+        // Nobody else but a flood of SYN: two million connections do not fit.
+        for n in 0..50_000_u32 {
+            let from = (1 << 30 | (round * 50_000 + n)).to_be_bytes();
+            batch.push(&packet(from, server, [9, 80], 2), 54);
+        }
+        assert_eq!(filter.run(&mut batch).unwrap(), expected);
     }
     assert!(!engine.runtime().domain().faulted());
 }
@@ -204,7 +271,10 @@ fn a_filter_has_one_of_two_types() {
                 batch.push_at(&[0; 20], 20, Duration::from_nanos(1));
                 assert_eq!(filter.run(&mut batch).unwrap(), [0]);
             }
-            Err(FilterError::Function(FunctionError::Type { .. })) => assert!(!good, "{text}"),
+            Err(FilterError::Function(FunctionError::Type { has, .. })) => {
+                assert!(!good, "{text}");
+                assert!(has.contains("(void *, unsigned"), "its own type is told: {has}");
+            }
             Err(e) => panic!("{text}: {e}"),
         }
     }
