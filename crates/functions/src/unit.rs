@@ -1,5 +1,6 @@
 //! A text in the runtime: its code at a place, with its data.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ringfence::{Code, CodeError, Domain, Ptr};
@@ -76,7 +77,11 @@ impl Piece {
             let added = domain.add_code_dynamic(&name, &Code { bytes: &bytes, entry })?;
             let code = added.address() - u64::from(entry);
             if room.is_some() {
-                let bytes = compiled.link_data(data, code, &imports);
+                // Data without addresses are copied once.
+                let bytes = match compiled.data_fixes.is_empty() {
+                    true => Cow::Borrowed(&compiled.data),
+                    false => Cow::Owned(compiled.link_data(data, code, &imports)),
+                };
                 if let Err(e) = memory.write_slice(Ptr::from_address(data), &bytes) {
                     let _ = domain.remove_code(&name);
                     return Err(e.into());
