@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = {
     "crates/runtime": ["os", "load", "lanes", "place", "words", "domain", "gates", "share"],
     "crates/words": ["bits", "object", "sink", "error", "layer", "objects", "members", "tell", "overview", "supervisor", "policy", "report"],
-    "crates/text": ["error", "types", "lex", "ast", "parse", "ir", "lower", "live", "alloc", "emit", "compiled"],
+    "crates/text": ["error", "extended", "types", "lex", "ast", "parse", "ir", "lower", "live", "alloc", "emit", "compiled"],
 }
 
 # As many files may import each other in a circle.
