@@ -12,6 +12,8 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
+use crate::blocks::Plain;
+
 /// What is wrong with a capture file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,7 +62,7 @@ pub struct Packet<'a> {
 
 enum Reader {
     Pcap(Box<PcapReader<Box<dyn Read>>>),
-    Ng(Box<PcapNgReader<Box<dyn Read>>>),
+    Ng(Box<PcapNgReader<Plain<Box<dyn Read>>>>),
 }
 
 /// A capture file that is read.
@@ -102,7 +104,8 @@ fn wrong(error: PcapError, packets: u64) -> CaptureError {
     }
 }
 
-/// A time of a pcapng file, in units of its interface: 10⁻ⁿ or 2⁻ⁿ seconds, microseconds unless it says otherwise.
+/// A time of a pcapng file, in units of its interface: 10⁻ⁿ or 2⁻ⁿ seconds, microseconds unless it says otherwise. It may have
+/// seconds that are added to all.
 fn time(units: u128, interface: &InterfaceDescriptionBlock<'_>) -> Duration {
     let told = interface.options.iter().find_map(|option| match option {
         InterfaceDescriptionOption::IfTsResol(n) => Some(*n),
@@ -115,7 +118,12 @@ fn time(units: u128, interface: &InterfaceDescriptionBlock<'_>) -> Duration {
     };
     let second = base.pow(power);
     let nanos = (units % second) * 1_000_000_000 / second;
-    Duration::new((units / second) as u64, nanos as u32)
+    let added = interface.options.iter().find_map(|option| match option {
+        InterfaceDescriptionOption::IfTsOffset(n) => Some(*n as i64),
+        _ => None,
+    });
+    let seconds = (units / second) as i128 + i128::from(added.unwrap_or(0));
+    Duration::new(seconds.clamp(0, u64::MAX.into()) as u64, nanos as u32)
 }
 
 impl Capture {
@@ -151,7 +159,7 @@ impl Capture {
             _ => wrong(e, 0),
         };
         let reader = match ng {
-            true => Reader::Ng(Box::new(PcapNgReader::new(all).map_err(failed)?)),
+            true => Reader::Ng(Box::new(PcapNgReader::new(Plain::new(all)).map_err(failed)?)),
             false => Reader::Pcap(Box::new(PcapReader::new(all).map_err(failed)?)),
         };
         Ok(Capture {

@@ -22,6 +22,7 @@
 #![deny(missing_docs)]
 
 mod batch;
+mod blocks;
 mod bpf;
 pub mod capture;
 mod facts;

@@ -171,6 +171,45 @@ fn expressions_select_what_libpcap_selects() {
 }
 
 #[test]
+fn what_nobody_asks_for_may_be_odd() {
+    let dir = Dir::new("odd");
+    let packets = packets(3, 6);
+    dir.file("any.c", TCP.replace("return ", "return 1 || ").as_bytes());
+    dir.file("plain.pcapng", &pcapng(&packets));
+    let plain = dir.run(&["-r", "plain.pcapng", "-f", "any.c"]);
+    // A comment that is no UTF-8, an address of one byte, times that are an hour later; names that are none, and a block of another kind.
+    let odd: [&[u8]; 4] = [
+        &[1, 0, 3, 0, 0xFF, 0xFE, 0x80, 0],
+        &[6, 0, 1, 0, 7, 0, 0, 0],
+        &[14, 0, 8, 0, 0x10, 0x0E, 0, 0, 0, 0, 0, 0],
+        &[9, 0, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0],
+    ];
+    let whole = pcapng(&packets);
+    let (head, rest) = (&whole[..28], &whole[28 + 32..]);
+    let mut file = head.to_vec();
+    file.extend(block(1, &[&[1, 0, 0, 0, 0, 0, 4, 0], &odd.concat()[..]].concat()));
+    file.extend(block(4, &[1, 0, 200, 0, 1, 2, 3, 4]));
+    file.extend(block(0x0BAD_0BAD, &[0xFF; 40]));
+    file.extend_from_slice(rest);
+    // Of the last packet, too.
+    let mut body = [0; 20];
+    (body[12], body[16]) = (14, 60);
+    file.extend(block(6, &[&body[..], &[0; 16], odd[0]].concat()));
+    dir.file("odd.pcapng", &file);
+    let output = dir.run(&["-r", "odd.pcapng", "-f", "any.c"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let (told, plain) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&plain.stdout).into_owned(),
+    );
+    assert_eq!(told.lines().count(), packets.len() + 1);
+    let first = |text: &str| text.lines().next().unwrap().to_owned();
+    assert!(first(&plain).starts_with("00:00:05"), "{plain}");
+    assert_eq!(first(&told), first(&plain).replacen("00:00:05", "01:00:05", 1));
+}
+
+#[test]
 fn files_that_are_cut_or_damaged_are_told() {
     let dir = Dir::new("cut");
     let packets = packets(7, 20);
