@@ -3,18 +3,27 @@
 # `cc COMMAND` (links a module), and places, each by its name.
 #   servers.sh postgresql      the extension fuzzystrmatch of the installed PostgreSQL, and plfenced
 #   servers.sh httpd           a page of Apache, and mod_fenced
+#   servers.sh source NAME     fetches the source of what gets the faults only, if it is not here
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 
-postgresql() {
-    local tree=$root/integrations/postgresql/tree.sh out package source
-    "$tree" make
-    out=$("$tree" out)
+# Where the extension's source is; fetches it, if it is not here.
+extension() {
+    local out package source
+    out=$(integrations/postgresql/tree.sh out)
     package=postgresql-$(pg_config --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
     source=$out/source/contrib/fuzzystrmatch # where the test of the extensions has it
     [[ -d $source ]] || source=$out/lab/$package/contrib/fuzzystrmatch
     [[ -d $source ]] || scripts/debian_source.py "$out/lab" "$package" "$package" '*/contrib/fuzzystrmatch/*' >/dev/null
+    echo "$source"
+}
+
+postgresql() {
+    local tree=$root/integrations/postgresql/tree.sh out source
+    "$tree" make
+    out=$("$tree" out)
+    source=$(extension)
     printf '%s\n' "flag -I$(pg_config --includedir-server)" "flag -I$out/library/include" \
         "source $source/fuzzystrmatch.c" "source $source/dmetaphone.c" \
         "cc $("$tree" library)/plfenced-cc" "tree $tree" "out $out" "program $("$tree" path)/psql"
@@ -34,5 +43,6 @@ httpd() {
 
 case ${1:-} in
 postgresql | httpd) "$1" ;;
-*) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+source) if [[ ${2:-} == postgresql ]]; then extension >/dev/null; fi ;;
+*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac

@@ -218,6 +218,7 @@ fi
 # faults put into libraries and into what servers load, on purpose: none reaches the host; behind the integrations, whose trees it uses
 if ((soak)); then faults=10000; else faults=32; fi
 step lab lab/run.sh run --mutants "$faults" --again --results "$logs/lab.jsonl"
+step lab-killed lab/test/killed.sh
 # functions from text, and packet filters over real captures and as people meet them
 if ((soak)); then
     step text-random env RINGFENCE_TEXT_ROUNDS=100000 RINGFENCE_TEXT_SEED="$(date +%s)" \

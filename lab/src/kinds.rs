@@ -280,12 +280,16 @@ pub struct Mutation {
 }
 
 impl Mutation {
-    /// Chooses one of a type among lines of units, each as likely as the others; `None` if there is no place for it.
-    pub fn choose(kind: Kind, units: &[Unit], lines: &[(usize, usize)], rng: &mut Rng) -> Option<Mutation> {
+    /// The lines, among those of units, in which a fault of a type can happen.
+    pub fn places(kind: Kind, units: &[Unit], lines: &[(usize, usize)]) -> Vec<(usize, usize)> {
         let able =
-            |&&(unit, line): &&(usize, usize)| kind.inject(&units[unit], line, &mut rng.clone()).is_some();
-        let places: Vec<_> = lines.iter().filter(able).collect();
-        let &&(unit, line) = places.get(rng.below(places.len().max(1) as u64) as usize)?;
+            |&&(unit, line): &&(usize, usize)| kind.inject(&units[unit], line, &mut Rng::new(1)).is_some();
+        lines.iter().filter(able).copied().collect()
+    }
+
+    /// Chooses one of a type among its places, each as likely as the others; `None` if there is none.
+    pub fn choose(kind: Kind, places: &[(usize, usize)], units: &[Unit], rng: &mut Rng) -> Option<Mutation> {
+        let &(unit, line) = places.get(rng.below(places.len().max(1) as u64) as usize)?;
         let unit = &units[unit];
         Some(Mutation {
             kind,
@@ -323,7 +327,8 @@ mod tests {
         let lines: Vec<_> = (0..unit.lines.len()).map(|l| (0, l)).collect();
         let units = [unit];
         for kind in KINDS {
-            let m = Mutation::choose(kind, &units, &lines, &mut Rng::new(1))
+            let places = Mutation::places(kind, &units, &lines);
+            let m = Mutation::choose(kind, &places, &units, &mut Rng::new(1))
                 .unwrap_or_else(|| panic!("{kind:?} has no place"));
             assert_ne!(m.now, [units[0].lines[m.line].clone()], "{kind:?}");
             assert!(!m.was.starts_with("ret"), "{kind:?}");

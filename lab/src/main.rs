@@ -1,9 +1,12 @@
 //! `lab`: puts faults into libraries, one at a time, and tells what became of the host: natively, fenced, and with rights to words.
 
 mod coverage;
+mod draw;
 mod family;
+mod keep;
 mod kinds;
 mod library;
+mod pause;
 mod plan;
 mod run;
 mod server;
@@ -57,6 +60,12 @@ enum What {
         #[arg(long, default_value = "build/lab/results.jsonl")]
         results: PathBuf,
     },
+    /// Waits until its input ends, ends what works in a directory then, and removes that. Not for people.
+    #[command(hide = true)]
+    Keep {
+        /// The directory.
+        room: PathBuf,
+    },
     /// Prints the tables of a file of results.
     Table {
         /// The file.
@@ -87,6 +96,7 @@ fn main() -> ExitCode {
             };
             run::run(&order, &places()?)
         }),
+        What::Keep { room } => keep::keep(&room).map(|()| true),
         What::Table { results } => read(&results).map(|trials| {
             print!("{}", table::render(&trials));
             true

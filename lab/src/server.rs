@@ -1,9 +1,10 @@
 //! Subjects that live in a server: a page of Apache, functions of PostgreSQL. Natively the server loads them as it loads any module;
 //! behind the fence it has them by mod_fenced and plfenced. Words do not come here.
 
+use crate::keep::Room;
 use crate::plan::Server;
-use crate::told::Told;
-use crate::way::{Way, run};
+use crate::told::{self, Told};
+use crate::way::{WAYS, Way, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,6 +22,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// Fetches the source of what gets the faults, if it is not here.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn source(server: Server, root: &Path) -> Result<(), String> {
+        run(Command::new(root.join("lab/servers.sh")).args(["source", server.name()])).map(drop)
+    }
+
     /// Builds what a server needs.
     ///
     /// # Errors
@@ -46,24 +55,28 @@ impl Place {
     }
 }
 
-/// Where trials are made: a directory, and a cluster of PostgreSQL, if one is needed, which ends with it.
+/// Where trials are made: a room, and clusters of PostgreSQL, if they are needed.
 pub struct Desk {
-    /// The directory.
-    pub directory: PathBuf,
-    cluster: Option<postgresql::Cluster>,
+    room: Room,
+    /// One for each way: what a fault does to the one natively is nothing to the other.
+    clusters: [Option<postgresql::Cluster>; WAYS.len()],
 }
 
 impl Desk {
-    /// A desk in a directory, which is made.
+    /// A desk in a room below a directory.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn new(directory: PathBuf) -> Result<Desk, String> {
-        std::fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+    pub fn new(of: &Path) -> Result<Desk, String> {
         Ok(Desk {
-            directory,
-            cluster: None,
+            room: Room::new(of)?,
+            clusters: [const { None }; WAYS.len()],
         })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        self.room.path()
     }
 
     /// Serves the requests by a server's module with the fault of a number in it.
@@ -79,13 +92,11 @@ impl Desk {
         (way, fault): (Way, usize),
     ) -> Result<Told, String> {
         match server {
-            Server::Httpd => apache::ask(place, answers, program, &self.directory, (way, fault)),
-            Server::Postgresql => self.cluster(place)?.ask(answers, program, way, fault),
+            Server::Httpd => apache::ask(place, answers, program, self.room.path(), (way, fault)),
+            Server::Postgresql => self.ask_cluster(place, answers, program, (way, fault)),
         }
     }
-}
 
-impl Desk {
     /// The answers of a server's module without a fault.
     ///
     /// # Errors
@@ -98,16 +109,45 @@ impl Desk {
         way: Way,
     ) -> Result<Vec<String>, String> {
         match server {
-            Server::Httpd => apache::answers(place, program, &self.directory, way),
-            Server::Postgresql => self.cluster(place)?.without(program, way),
+            Server::Httpd => apache::answers(place, program, self.room.path(), way),
+            Server::Postgresql => self.cluster(place, way)?.without(program, way),
         }
     }
 
-    fn cluster(&mut self, place: &Place) -> Result<&mut postgresql::Cluster, String> {
-        if self.cluster.is_none() {
-            self.cluster = Some(postgresql::Cluster::start(place)?);
+    fn cluster(&mut self, place: &Place, way: Way) -> Result<&mut postgresql::Cluster, String> {
+        let cluster = &mut self.clusters[way as usize];
+        if cluster.as_ref().is_none_or(|c| c.damaged) {
+            *cluster = None;
+            *cluster = Some(postgresql::Cluster::start(place)?);
         }
-        self.cluster.as_mut().ok_or("no cluster".into())
+        cluster.as_mut().ok_or("no cluster".into())
+    }
+
+    /// A cluster that cannot be asked was damaged by a fault before, or is by this one: it is replaced, and asked once more.
+    fn ask_cluster(
+        &mut self,
+        place: &Place,
+        answers: &[String],
+        program: &Path,
+        (way, fault): (Way, usize),
+    ) -> Result<Told, String> {
+        let before = self.cluster(place, way)?.ask(answers, program, way, fault);
+        if before.is_ok() {
+            return before;
+        }
+        self.clusters[way as usize] = None;
+        // Without a fault it has to answer, or something else is wrong.
+        let cluster = self.cluster(place, way)?;
+        if cluster.without(program, way)? != answers {
+            return Err("a new cluster gives other answers without a fault".into());
+        }
+        Ok(cluster.ask(answers, program, way, fault).unwrap_or_else(|why| {
+            cluster.damaged = true;
+            Told {
+                symptom: why.lines().last().unwrap_or_default().into(),
+                ..told::judge("", Some(told::failed()))
+            }
+        }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::coverage::Marks;
 use crate::family;
+use crate::keep::Room;
 use crate::kinds::{KINDS, Kind, Mutation};
 use crate::library::{groups, make, own};
 use crate::plan::{Breaks, Judge, Plan, Server};
@@ -11,6 +12,7 @@ use crate::way::{Places, REQUESTS, WAYS, WORDS, Way, run};
 use ringfence_attack::rng::Rng;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// In place of the number of requests: only look at the storage.
 const CHECK: &str = "check";
@@ -20,6 +22,27 @@ const OBJECTS: &str = "objects";
 const PROGRAM: &str = "program";
 /// The storage's name in a run's directory.
 const STORAGE: &str = "storage";
+
+/// Why a subject is not ready.
+#[derive(Debug)]
+pub enum Unready {
+    /// Its sources are not here and cannot be fetched.
+    Missing(String),
+    /// Anything else.
+    Broken(String),
+}
+
+impl From<String> for Unready {
+    fn from(why: String) -> Unready {
+        Unready::Broken(why)
+    }
+}
+
+/// Libraries and what servers need are of several subjects: one at a time builds them.
+fn building() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A subject that is ready for faults.
 pub struct Subject {
@@ -47,8 +70,8 @@ impl Subject {
     /// Builds it each way and finds out which of its lines run.
     ///
     /// # Errors
-    /// What could not be built or run.
-    pub fn prepare(plan: &'static Plan, places: &Places) -> Result<Subject, String> {
+    /// Its sources cannot be had, or what could not be built or run.
+    pub fn prepare(plan: &'static Plan, places: &Places) -> Result<Subject, Unready> {
         let directory = places.out.join(plan.name);
         let objects = directory.join(OBJECTS);
         std::fs::create_dir_all(&objects).map_err(|e| format!("{}: {e}", objects.display()))?;
@@ -68,7 +91,7 @@ impl Subject {
             Some(server) => subject.prepare_server(server)?,
             None => subject.prepare_program()?,
         }
-        let has = |k: &Kind| Mutation::choose(*k, &subject.units, &subject.lines, &mut Rng::new(1)).is_some();
+        let has = |k: &Kind| !Mutation::places(*k, &subject.units, &subject.lines).is_empty();
         let mut kinds: Vec<Kind> = KINDS.into_iter().filter(has).collect();
         // In another order for each subject, so that few faults are of many types.
         let mut rng = Rng::new(plan.name.bytes().map(u64::from).sum());
@@ -94,8 +117,11 @@ impl Subject {
     }
 
     /// What lives in a server: the server's module, and a module behind the fence.
-    fn prepare_server(&mut self, server: Server) -> Result<(), String> {
+    fn prepare_server(&mut self, server: Server) -> Result<(), Unready> {
+        let building = building();
+        Place::source(server, &self.places.root).map_err(Unready::Missing)?;
         self.place = Place::of(server, &self.places.root)?;
+        drop(building);
         let mut flags = vec!["-fPIC".to_owned()];
         flags.extend(self.place.flags.iter().cloned());
         for source in self.place.sources.clone() {
@@ -117,12 +143,15 @@ impl Subject {
                 .arg(&object))?;
             self.others[way as usize].push(object);
         }
-        let mut desk = Desk::new(self.directory.join("desk"))?;
-        // The array of what is executed is a file that the server's user writes.
-        let hits = std::env::temp_dir().join(format!("lab-hits-{}", std::process::id()));
+        let mut desk = Desk::new(&self.places.rooms())?;
+        // The array of what is executed is a file that the server's user writes, if he knows where it is.
+        let room = Room::new(Path::new(self.place.named("out")))?;
+        let hits = room.path().join("hits");
         let (mut objects, marks) = self.marked(&hits)?;
-        let all = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        std::fs::set_permissions(&hits, all).map_err(|e| format!("{}: {e}", hits.display()))?;
+        for (path, mode) in [(room.path(), 0o711), (&hits, 0o666)] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(path, mode).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
         let others = self.others[Way::Native as usize].clone();
         self.others[Way::Native as usize].extend(objects.pop());
         let program = self.link(
@@ -133,30 +162,35 @@ impl Subject {
         self.others[Way::Native as usize] = others;
         self.answers = desk.answers(&self.place, server, &program, Way::Native)?;
         self.lines = marks.met(&hits)?.into_iter().collect();
-        let _ = std::fs::remove_file(hits);
         for way in self.plan.ways() {
             let program = self.link(&self.directory.join(PROGRAM), &[], way)?;
             if desk.answers(&self.place, server, &program, way)? != self.answers {
-                return Err(format!(
+                let why = format!(
                     "{}: other answers without a fault, {}",
                     self.plan.name,
                     way.name()
-                ));
+                );
+                return Err(why.into());
             }
         }
         match self.lines.is_empty() {
-            true => Err(format!("{}: none of its lines runs", self.plan.name)),
+            true => Err(format!("{}: none of its lines runs", self.plan.name).into()),
             false => Ok(()),
         }
     }
 
     /// What the host of the laboratory serves requests by.
-    fn prepare_program(&mut self) -> Result<(), String> {
+    fn prepare_program(&mut self) -> Result<(), Unready> {
         let (plan, places) = (self.plan, self.places.clone());
         let subject = self;
         let (name, recipe) = (plan.name, plan.recipe());
+        let shared = building();
+        let mut libraries = groups(recipe, &places).map_err(Unready::Missing)?;
+        if let Breaks::Others { recipe, .. } = plan.breaks {
+            groups(recipe, &places).map_err(Unready::Missing)?;
+        }
         make("library", recipe, &places)?;
-        let mut libraries = groups(recipe, &places)?;
+        drop(shared);
         let own_library = own(&mut libraries, recipe)?;
         let mut flags = own_library.flags.clone();
         flags.extend(plan.in_place.then(|| "-DLAB_IN_PLACE".into()));
@@ -206,7 +240,10 @@ impl Subject {
             // What is needed stands behind what needs it.
             for library in libraries.iter().rev() {
                 match way {
-                    Way::Words => others.extend(library.in_words(&places)?),
+                    Way::Words => {
+                        let _shared = building();
+                        others.extend(library.in_words(&places)?);
+                    }
                     _ => others.push(places.root.join(format!(
                         "build/modules/{0}/{1}/lib{0}.a",
                         library.name,
@@ -226,9 +263,8 @@ impl Subject {
                 || !told.ends_with("heap ok\nend\n")
                 || subject.whole(&subject.directory) == Some(false)
             {
-                return Err(format!(
-                    "{name} does not serve its requests without a fault in it:\n{told}"
-                ));
+                let why = format!("{name} does not serve its requests without a fault in it:\n{told}");
+                return Err(why.into());
             }
         }
         Ok(())
@@ -279,26 +315,37 @@ impl Subject {
     /// The host, which is linked with the subject or loads it.
     fn host(&self, way: Way) -> Result<(), String> {
         let Places { root, ringfence, .. } = &self.places;
-        let libraries = ringfence.parent().ok_or("the command has no directory")?;
+        let source = root.join("lab/subjects/host.c");
+        let library = ringfence.parent().ok_or("the command has no directory")?;
+        let library = library.join("libringfence_c.a");
         let mut command = Command::new("gcc");
-        command.args(["-O2", "-w"]).arg(root.join("lab/subjects/host.c"));
-        match way {
-            Way::Native => command.arg("-c").arg("-o").arg(self.directory.join("host.o")),
-            Way::Fenced | Way::Words => command
-                .arg("-DFENCED")
-                .args((way == Way::Words).then_some("-DWORDS"))
-                .arg("-I")
-                .arg(root.join("include"))
-                .arg(libraries.join("libringfence_c.a"))
-                .args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-o"])
-                .arg(self.fence(way)),
-        };
-        run(&mut command).map(drop)
+        command.args(["-O2", "-w"]).arg(&source);
+        if way == Way::Native {
+            return run(command.arg("-c").arg("-o").arg(self.directory.join("host.o"))).map(drop);
+        }
+        // The same for all subjects: once for each run.
+        static BUILT: Mutex<[bool; WAYS.len()]> = Mutex::new([false; WAYS.len()]);
+        let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        if built[way as usize] {
+            return Ok(());
+        }
+        let words = (way == Way::Words).then_some("-DWORDS");
+        command
+            .arg("-DFENCED")
+            .args(words)
+            .arg("-I")
+            .arg(root.join("include"));
+        command
+            .arg(library)
+            .args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-o"]);
+        run(command.arg(self.fence(way)))?;
+        built[way as usize] = true;
+        Ok(())
     }
 
     /// The host that loads modules.
     fn fence(&self, way: Way) -> PathBuf {
-        self.directory.join(format!("host-{}", way.name()))
+        self.places.out.join(format!("host-{}", way.name()))
     }
 
     /// The program (natively) or module (fenced) of the subject's objects, with some in the place of those of their name; `to` gets a
@@ -456,40 +503,6 @@ impl Subject {
             true => Err(format!("{}: none of its lines runs", self.plan.name)),
             false => Ok(lines),
         }
-    }
-
-    /// Which texts, each some lines of a function, are no instructions.
-    ///
-    /// # Errors
-    /// The assembler cannot be run.
-    pub fn senseless(&self, texts: &[&[String]], directory: &Path) -> Result<Vec<usize>, String> {
-        let (mut text, mut of) = (String::new(), Vec::new());
-        for (number, lines) in texts.iter().enumerate() {
-            let lines = lines.iter().map(String::as_str);
-            for line in ["\t.cfi_startproc"]
-                .into_iter()
-                .chain(lines)
-                .chain(["\t.cfi_endproc"])
-            {
-                text.push_str(line);
-                text.push('\n');
-                of.push(number);
-            }
-        }
-        let from = directory.join("lines.s");
-        std::fs::write(&from, text).map_err(|e| format!("{}: {e}", from.display()))?;
-        let done = Command::new("as").arg(&from).args(["-o", "/dev/null"]).output();
-        let said = done.map_err(|e| format!("as: {e}"))?.stderr;
-        let said = String::from_utf8_lossy(&said);
-        let lines = said
-            .lines()
-            .filter_map(|l| l.strip_prefix(from.to_str()?)?.strip_prefix(':')?.split_once(':'));
-        let errors = lines.filter(|(_, what)| what.trim_start().starts_with("Error"));
-        let mut found: Vec<usize> = errors
-            .filter_map(|(line, _)| of.get(line.parse::<usize>().ok()?.checked_sub(1)?).copied())
-            .collect();
-        found.dedup();
-        Ok(found)
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a host tells by its output and its end.
 
+use crate::keep::guard;
 use crate::way::REQUESTS;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,17 +79,19 @@ pub struct Told {
 
 /// Seconds of processor time that a host may take: twenty times what it does without a fault.
 pub const PROCESSOR: u64 = 2;
-/// How often a host's threads are looked at, and how often in succession all of them sleep, without having run in between, until it hangs.
-const LOOK: Duration = Duration::from_millis(20);
+/// Naps between two looks at a host's threads.
+const NAPS: u32 = 20;
+const NAP: Duration = Duration::from_millis(1);
+/// How often in succession all threads sleep, without having run in between, until a host hangs.
 const SLEEPING: u32 = 150;
-/// For one that neither ends nor sleeps nor runs.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// For one that neither ends nor sleeps nor runs: so many looks.
+const PATIENCE: u32 = 15_000;
 
 /// What the message of a denied access has.
 pub const DENIED: &str = "; the domain has ";
 
 /// Whether all threads of a process sleep, and the processor time that they have had, in ticks.
-fn asleep(pid: u32) -> Option<(bool, u64)> {
+fn asleep(pid: i32) -> Option<(bool, u64)> {
     let (mut sleep, mut ticks) = (true, 0);
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
         let stat = std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
@@ -104,38 +107,69 @@ fn asleep(pid: u32) -> Option<(bool, u64)> {
     Some((sleep, ticks))
 }
 
-/// The child's end; none if it hangs.
-///
-/// # Errors
-/// It cannot be asked.
-pub fn end(child: &mut Child) -> Result<Option<ExitStatus>, String> {
-    let (begin, mut looked, mut before, mut sleeping) = (Instant::now(), Instant::now(), 0, 0);
-    loop {
-        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            return Ok(Some(status));
-        }
-        if looked.elapsed() > LOOK {
-            looked = Instant::now();
-            let (sleep, ticks) = asleep(child.id()).unwrap_or((false, 0));
-            sleeping = if sleep && ticks == before { sleeping + 1 } else { 0 };
-            before = ticks;
-        }
-        if sleeping > SLEEPING || begin.elapsed() > PATIENCE {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(1));
+/// How long some processes have slept, in looks.
+#[derive(Default)]
+struct Sleep {
+    ticks: u64,
+    looks: u32,
+}
+
+impl Sleep {
+    fn look(&mut self, pids: &[i32]) {
+        let told: Vec<_> = pids.iter().map(|&p| asleep(p).unwrap_or((false, 0))).collect();
+        let ticks = told.iter().map(|(_, t)| t).sum();
+        let still = told.iter().all(|(s, _)| *s) && ticks == self.ticks;
+        self.looks = if still { self.looks + 1 } else { 0 };
+        self.ticks = ticks;
     }
 }
 
-/// Limits what a host's process may take: so many seconds of processor time.
+/// The child's end; none if it hangs: it sleeps, and so do the others that it may be waiting for.
+///
+/// Looks are counted, not time: a machine that stands still lets nobody hang.
+///
+/// # Errors
+/// It cannot be asked.
+pub fn end(child: &mut Child, others: &dyn Fn() -> Vec<i32>) -> Result<Option<ExitStatus>, String> {
+    let pid = i32::try_from(child.id()).map_err(|e| e.to_string())?;
+    let (mut own, mut all) = (Sleep::default(), Sleep::default());
+    for nap in 1..PATIENCE * NAPS {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(NAP);
+        if nap % NAPS != 0 {
+            continue;
+        }
+        own.look(&[pid]);
+        // Only then: a server has many processes.
+        if own.looks < SLEEPING {
+            all = Sleep::default();
+            continue;
+        }
+        let mut pids = others();
+        pids.push(pid);
+        all.look(&pids);
+        if pids.len() == 1 || all.looks > SLEEPING {
+            break;
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(None)
+}
+
+/// Nobody else is waited for.
+pub fn alone() -> Vec<i32> {
+    Vec::new()
+}
+
+/// Limits what a host's process may take: so many seconds of processor time. It does not outlive the laboratory.
 pub fn limit(command: &mut Command, seconds: u64) {
+    guard(command);
     // SAFETY: system calls that are safe between fork and exec, on structures of the stack.
     unsafe {
         command.pre_exec(move || {
-            // A server does not outlive a laboratory that is ended.
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             for (resource, most) in [(libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)] {
                 let limit = libc::rlimit {
                     rlim_cur: most,
@@ -153,6 +187,11 @@ pub fn limit(command: &mut Command, seconds: u64) {
 /// A host's end when all is well.
 pub fn well() -> ExitStatus {
     ExitStatus::from_raw(0)
+}
+
+/// A host's end when it is not.
+pub fn failed() -> ExitStatus {
+    ExitStatus::from_raw(1 << 8)
 }
 
 /// Runs a host to its end.
@@ -174,7 +213,7 @@ pub fn serve(command: &mut Command) -> Result<Told, String> {
         let _ = out.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
-    let status = end(&mut child)?;
+    let status = end(&mut child, &alone)?;
     let text = reader.join().map_err(|_| "the reader failed")?;
     Ok(judge(&text, status))
 }
@@ -224,6 +263,40 @@ pub fn judge(text: &str, status: Option<ExitStatus>) -> Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sleeper() -> Child {
+        let sleep = Command::new("sleep").arg("1000").spawn();
+        sleep.expect("a process")
+    }
+
+    #[test]
+    fn a_host_that_sleeps_for_good_hangs() {
+        let mut child = sleeper();
+        assert!(end(&mut child, &alone).expect("asked").is_none());
+        assert!(child.try_wait().expect("asked").is_some(), "it has ended");
+    }
+
+    #[test]
+    fn a_host_that_waits_for_somebody_who_works_does_not_hang() {
+        let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        let busy = busy.as_mut().expect("a process");
+        let other = i32::try_from(busy.id()).expect("a number");
+        let looked = std::cell::Cell::new(0);
+        let mut child = sleeper();
+        let others = || {
+            looked.set(looked.get() + 1);
+            // Beyond what a host that hangs gets.
+            if looked.get() == 2 * SLEEPING {
+                // SAFETY: a system call on numbers.
+                unsafe { libc::kill(other, libc::SIGKILL) };
+                return Vec::new();
+            }
+            vec![other]
+        };
+        assert!(end(&mut child, &others).expect("asked").is_none());
+        assert_eq!(looked.get(), 2 * SLEEPING);
+        let _ = busy.wait();
+    }
 
     fn told(text: &str, status: i32) -> Outcome {
         judge(text, Some(ExitStatus::from_raw(status))).outcome

@@ -2,6 +2,7 @@
 
 use crate::family;
 use crate::kinds::Mutation;
+use crate::pause::steady;
 use crate::server::Desk;
 use crate::subject::Subject;
 use crate::told::{Outcome, Told, serve};
@@ -40,7 +41,7 @@ pub fn run(
     let numbered: Vec<_> = faults.iter().enumerate().map(|(n, f)| (n + 1, f)).collect();
     let mut told: Vec<[Option<Told>; WAYS.len()]> =
         faults.iter().map(|_| [const { None }; WAYS.len()]).collect();
-    let directory = desk.directory.clone();
+    let directory = desk.directory().to_path_buf();
     let is_alone = |f: &Mutation| {
         let unit = subject.units.iter().find(|u| u.name == f.unit);
         unit.is_some_and(|u| family::alone(u, f))
@@ -58,16 +59,7 @@ pub fn run(
             for (number, _) in part {
                 told[number - 1][way as usize] = Some(match &built {
                     Err(why) => refused(why.lines().last().unwrap_or_default()),
-                    Ok(program) => match subject.plan.server {
-                        Some(server) => {
-                            desk.ask(&subject.place, &subject.answers, server, program, (way, number))?
-                        }
-                        None => {
-                            let told = serve(&mut subject.command(program, &directory, way, number)?)?;
-                            let whole = subject.whole(&directory);
-                            Told { whole, ..told }
-                        }
-                    },
+                    Ok(program) => steady(|| ask(subject, program, desk, (way, number)))?,
                 });
             }
             if let Ok(program) = built {
@@ -76,6 +68,22 @@ pub fn run(
         }
     }
     Ok(told)
+}
+
+/// One of them, each way.
+fn ask(
+    subject: &Subject,
+    program: &Path,
+    desk: &mut Desk,
+    (way, fault): (Way, usize),
+) -> Result<Told, String> {
+    if let Some(server) = subject.plan.server {
+        return desk.ask(&subject.place, &subject.answers, server, program, (way, fault));
+    }
+    let directory = desk.directory().to_path_buf();
+    let told = serve(&mut subject.command(program, &directory, way, fault)?)?;
+    let whole = subject.whole(&directory);
+    Ok(Told { whole, ..told })
 }
 
 type Part<'a> = Vec<(usize, &'a Mutation)>;

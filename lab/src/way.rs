@@ -1,5 +1,6 @@
 //! The ways in which a subject is built and run, and where that is done.
 
+use crate::keep::guard;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -15,6 +16,13 @@ pub struct Places {
     pub ringfence: PathBuf,
     /// Where all is built.
     pub out: PathBuf,
+}
+
+impl Places {
+    /// Where the rooms of runs are.
+    pub fn rooms(&self) -> PathBuf {
+        self.out.join("rooms")
+    }
 }
 
 /// All ways.
@@ -59,6 +67,7 @@ pub const WORDS: &str = "--isolation=words";
 /// # Errors
 /// What it said of its failure.
 pub fn run(command: &mut Command) -> Result<String, String> {
+    guard(command);
     let done = command
         .output()
         .map_err(|e| format!("{:?}: {e}", command.get_program()))?;

@@ -173,7 +173,7 @@ pub fn ask(
     }
     // One that gave no answer has ended, or does so now, or hangs.
     if text.lines().count() < REQUESTS as usize {
-        return Ok(told::judge(&text, told::end(&mut child)?));
+        return Ok(told::judge(&text, told::end(&mut child, &told::alone)?));
     }
     stop(&mut child);
     Ok(told::judge(&format!("{text}heap ok\nend\n"), Some(told::well())))

@@ -1,13 +1,14 @@
 //! Functions of PostgreSQL: a cluster for each desk, a session for each trial.
 
 use super::{Place, compare};
+use crate::keep::{Room, guard, workers};
 use crate::told::{self, Told};
 use crate::way::{REQUESTS, WAYS, Way, run};
 use std::fmt::Write;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// The functions: name, parameters, result.
@@ -43,7 +44,9 @@ const SETTINGS: [&str; 3] = [
 pub struct Cluster {
     tree: PathBuf,
     psql: PathBuf,
-    home: PathBuf,
+    home: Room,
+    /// Whether it can be asked no more.
+    pub damaged: bool,
     /// The program whose functions are there, each way.
     given: [Option<(PathBuf, std::time::SystemTime)>; WAYS.len()],
 }
@@ -59,7 +62,13 @@ struct Answer {
     said: String,
 }
 
-static COUNT: AtomicU32 = AtomicU32::new(0);
+/// What a session ended with.
+struct Session {
+    text: String,
+    said: String,
+    /// None if it hung.
+    status: Option<ExitStatus>,
+}
 
 impl Cluster {
     /// A new one.
@@ -67,31 +76,51 @@ impl Cluster {
     /// # Errors
     /// It does not start.
     pub fn start(place: &Place) -> Result<Cluster, String> {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let home = PathBuf::from(place.named("out")).join(format!("lab-{}-{number}", std::process::id()));
+        let mut home = Room::new(Path::new(place.named("out")))?;
+        home.keep()?;
         let cluster = Cluster {
             tree: place.named("tree").into(),
             psql: place.named("program").into(),
             home,
+            damaged: false,
             given: [const { None }; WAYS.len()],
         };
         run(Command::new(&cluster.tree)
             .arg("start")
-            .arg(&cluster.home)
+            .arg(cluster.home.path())
             .args(SETTINGS))?;
         cluster.tell("create extension plfenced; create schema native; create schema fenced_lab")?;
         Ok(cluster)
     }
 
-    fn session(&self) -> Command {
+    /// A session of psql, which is not waited for when it and the server sleep for good.
+    fn session(&self, arguments: &[&str]) -> Result<Session, String> {
+        let error = |e: std::io::Error| format!("{}: {e}", self.psql.display());
+        let files = ["answers", "errors"].map(|n| self.home.path().join(n));
         let mut psql = Command::new(&self.psql);
-        psql.arg("-h").arg(&self.home);
+        psql.arg("-h").arg(self.home.path());
         psql.args(["-U", "postgres", "-d", "postgres", "-X", "-q", "-A", "-t"]);
-        psql
+        psql.args(arguments).stdin(Stdio::null());
+        psql.stdout(File::create(&files[0]).map_err(error)?);
+        psql.stderr(File::create(&files[1]).map_err(error)?);
+        guard(&mut psql);
+        let mut child = psql.spawn().map_err(error)?;
+        let status = told::end(&mut child, &|| workers(self.home.path()))?;
+        let read = |path: &PathBuf| std::fs::read(path).map(|b| String::from_utf8_lossy(&b).into_owned());
+        Ok(Session {
+            text: read(&files[0]).map_err(error)?,
+            said: read(&files[1]).map_err(error)?,
+            status,
+        })
     }
 
-    fn tell(&self, text: &str) -> Result<String, String> {
-        run(self.session().args(["-v", "ON_ERROR_STOP=1", "-c", text]))
+    fn tell(&self, text: &str) -> Result<(), String> {
+        let done = self.session(&["-v", "ON_ERROR_STOP=1", "-c", text])?;
+        match done.status {
+            Some(status) if status.success() => Ok(()),
+            Some(_) => Err(done.said.trim_end().into()),
+            None => Err("the server sleeps".into()),
+        }
     }
 
     /// Makes a program's functions the ones that are called.
@@ -104,7 +133,7 @@ impl Cluster {
         if self.given[way as usize] == this {
             return Ok(());
         }
-        let file = self.home.join(format!("lab.{}", way.name()));
+        let file = self.home.path().join(format!("lab.{}", way.name()));
         // Sessions have mapped the one that is there.
         let _ = std::fs::remove_file(&file);
         std::fs::copy(program, &file).map_err(error)?;
@@ -151,13 +180,12 @@ impl Cluster {
         text
     }
 
-    /// The answers, and whether the session came to its end.
-    fn answers(&self, way: Way, fault: usize) -> Result<(Vec<Answer>, bool), String> {
-        let file = self.home.join("script.sql");
+    /// The answers, and whether the session came to its end; none if it hung.
+    fn answers(&self, way: Way, fault: usize) -> Result<(Vec<Answer>, Option<bool>), String> {
+        let file = self.home.path().join("script.sql");
         std::fs::write(&file, Self::script(way, fault)).map_err(|e| format!("{}: {e}", file.display()))?;
-        let done = self.session().arg("-f").arg(&file).output();
-        let done = done.map_err(|e| format!("{}: {e}", self.psql.display()))?;
-        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        let done = self.session(&["-f", &file.to_string_lossy()])?;
+        let text = done.text;
         let (mut all, mut rows) = (Vec::new(), String::new());
         for line in text.lines() {
             match line.strip_prefix("= ") {
@@ -175,7 +203,7 @@ impl Cluster {
                 }
             }
         }
-        Ok((all, text.ends_with("end\n")))
+        Ok((all, done.status.map(|_| text.ends_with("end\n"))))
     }
 
     /// Waits until the server takes sessions again.
@@ -186,7 +214,10 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(format!("{}: the server does not come back", self.home.display()))
+        Err(format!(
+            "{}: the server does not come back",
+            self.home.path().display()
+        ))
     }
 
     /// The answers without a fault.
@@ -196,7 +227,7 @@ impl Cluster {
     pub fn without(&mut self, program: &Path, way: Way) -> Result<Vec<String>, String> {
         self.give(program, way)?;
         let (all, whole) = self.answers(way, 0)?;
-        if !whole || all.len() != REQUESTS as usize || all.iter().any(|a| a.state != "00000") {
+        if whole != Some(true) || all.len() != REQUESTS as usize || all.iter().any(|a| a.state != "00000") {
             return Err(format!(
                 "functions without a fault in them do not answer: {all:?}"
             ));
@@ -216,7 +247,7 @@ impl Cluster {
         fault: usize,
     ) -> Result<Told, String> {
         self.give(program, way)?;
-        let log = self.home.join("log");
+        let log = self.home.path().join("log");
         let before = std::fs::metadata(&log).map_or(0, |m| m.len());
         let (all, whole) = self.answers(way, fault)?;
         let mut text = String::new();
@@ -230,10 +261,16 @@ impl Cluster {
                 (state, false) => writeln!(text, "error {state}"),
             };
         }
-        if whole {
-            return Ok(told::judge(&format!("{text}heap ok\nend\n"), Some(told::well())));
+        match whole {
+            Some(true) => {
+                return Ok(told::judge(&format!("{text}heap ok\nend\n"), Some(told::well())));
+            }
+            Some(false) => self.again()?,
+            None => {
+                self.damaged = true;
+                return Ok(told::judge(&text, None));
+            }
         }
-        self.again()?;
         // `server process (PID 7) was terminated by signal 11: Segmentation fault`
         let said = std::fs::read(&log).unwrap_or_default();
         let said = String::from_utf8_lossy(said.get(before as usize..).unwrap_or_default()).into_owned();
@@ -242,14 +279,7 @@ impl Cluster {
             .and_then(|(_, s)| s.split(':').next()?.parse().ok());
         Ok(told::judge(
             &text,
-            Some(ExitStatus::from_raw(signal.unwrap_or(1 << 8))),
+            Some(signal.map_or_else(told::failed, ExitStatus::from_raw)),
         ))
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let _ = run(Command::new(&self.tree).arg("stop").arg(&self.home));
-        let _ = std::fs::remove_dir_all(&self.home);
     }
 }
