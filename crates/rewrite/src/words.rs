@@ -86,6 +86,8 @@ pub(crate) struct Words<'f, 'a> {
     targets: HashSet<u32>,
     /// The function's number in its file.
     number: u32,
+    /// The item that tells an instruction's place in the source: the last `.loc` in front of it.
+    places: Vec<Option<u32>>,
     /// How many lines had copies.
     copied: u32,
     cfi: bool,
@@ -101,6 +103,19 @@ pub(crate) struct Words<'f, 'a> {
     state: Option<(State, u32)>,
 }
 
+/// The last `.loc` in front of each instruction, by its item.
+fn places(f: &Function<'_>) -> Vec<Option<u32>> {
+    let (mut last, mut all) = (None, vec![None; f.codes.len()]);
+    for (at, item) in (0..).zip(&f.items) {
+        match item {
+            Item::Raw(text) if text.starts_with(".loc") => last = Some(at),
+            Item::Code(i) => all[*i as usize] = last,
+            _ => {}
+        }
+    }
+    all
+}
+
 const RESTORE: &str = "\taddb\t$127, %al\n\tsahf\n";
 
 impl<'f, 'a> Words<'f, 'a> {
@@ -109,6 +124,7 @@ impl<'f, 'a> Words<'f, 'a> {
             f,
             targets: targets(f),
             number,
+            places: places(f),
             copied: 0,
             cfi,
             through,
@@ -216,6 +232,15 @@ impl<'f, 'a> Words<'f, 'a> {
         }
     }
 
+    /// A `.loc` once more: file, line and column, without the label that views are told by.
+    fn place(&self, item: Option<u32>) -> String {
+        let Some(Item::Raw(text)) = item.map(|i| &self.f.items[i as usize]) else {
+            return String::new();
+        };
+        let numbers: Vec<&str> = text.split_whitespace().take(4).collect();
+        format!("\t{}\n", numbers.join(" "))
+    }
+
     /// Where the copy of the line that begins with an instruction begins.
     fn other(&self, i: u32) -> String {
         format!(".Lrf_v{}_{i}", self.number)
@@ -278,7 +303,7 @@ impl<'f, 'a> Words<'f, 'a> {
         let name = format!(".Lrf_w{}_{}", self.number, self.copied);
         let [push, pop] = self.cfi_moves();
 
-        let (mut copy, mut kept) = (String::new(), String::new());
+        let (mut copy, mut kept, mut told) = (String::new(), String::new(), None);
         if entered {
             let _ = writeln!(copy, "{}:", self.other(begin));
         }
@@ -330,6 +355,11 @@ impl<'f, 'a> Words<'f, 'a> {
             }
             if first.is_none_or(|first| n < first) || n >= end {
                 continue;
+            }
+            let place = self.places[entry.i as usize];
+            if place != told {
+                copy.push_str(&self.place(place));
+                told = place;
             }
             if let Some((masked, register, table)) = self.f.dispatch.jump(entry.i) {
                 self.jump(known, masked, register, table, &mut copy);

@@ -507,3 +507,54 @@ fn the_host_is_no_way_around_the_tables() {
     assert!(memory.write::<u8>(Ptr::from_address(table), 0xFF).is_err());
     assert_eq!(rights_of(&domain, at + 64), Rights::None);
 }
+
+/// What is written behind a function for objects of the host's keeps the lines of what it stands for.
+#[test]
+fn a_denied_access_is_told_with_its_line() {
+    const LINES: &str = "#line 1
+void put(unsigned *a, unsigned *b, unsigned *c)
+{
+    *a = 1;
+    *b = 2;
+    *c = 3;
+}
+int add(unsigned *n, unsigned *from)
+{
+    for (unsigned i = 0; i < *n; i++)
+        from[1] +=
+            from[0];
+    return 0;
+}
+";
+    let options = ["-O2", "-g", "-nostdlib", "-Wno-all", "--isolation=words"];
+    let module = from_text_with(LINES, &options, &accepting());
+    let arena = Arena::new(1 << 20).expect("an arena");
+    let domain = Domain::new(&module, Imports::new().arena(&arena)).expect("a domain");
+    let object = |rights| {
+        let address = arena.alloc(64).expect("room");
+        domain.give_words(address, 64, rights).expect("whole words");
+        address
+    };
+    let (mine, seen, not) = (object(Rights::Write), object(Rights::Read), object(Rights::None));
+    arena.give(&domain, seen, 4, Rights::Write).expect("whole words");
+    let line = |name: &str, arguments: [u64; 3]| {
+        let f = domain.func::<(u64, u64, u64), ()>(name).expect("a function");
+        let error = f
+            .call(arguments[0], arguments[1], arguments[2])
+            .expect_err("denied")
+            .to_string();
+        domain.reset().expect("a reset");
+        let end = error.rsplit_once(".c:").map(|(_, line)| line.to_owned());
+        end.unwrap_or_else(|| panic!("no line in: {error}"))
+    };
+    assert_eq!(line("put", [not, mine, mine]), "3)");
+    assert_eq!(line("put", [mine, seen + 4, mine]), "4)");
+    assert_eq!(line("put", [mine, mine, not]), "5)");
+    domain
+        .func::<(u64, u64, u64), ()>("put")
+        .expect("a function")
+        .call(mine, mine, mine)
+        .expect("all given");
+    assert_eq!(line("add", [not, mine, 0]), "9)");
+    assert_eq!(line("add", [mine, seen + 4, 0]), "10)");
+}
