@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ impl Room {
         let of = of.canonicalize().map_err(error)?;
         // One at a time: a room that is not held yet is nobody's to clear.
         let door = File::open(&of).map_err(error)?;
-        door.lock().map_err(error)?;
+        lock(&door, libc::LOCK_EX).map_err(error)?;
         sweep(&of);
         let name = CString::new(of.join(format!("{PREFIX}XXXXXX")).as_os_str().as_bytes());
         let mut name = name.map_err(|e| e.to_string())?.into_bytes_with_nul();
@@ -49,7 +50,7 @@ impl Room {
         name.pop();
         let path = PathBuf::from(std::ffi::OsString::from_vec(name));
         let held = File::create(path.join(HELD)).map_err(error)?;
-        held.lock().map_err(error)?;
+        lock(&held, libc::LOCK_EX).map_err(error)?;
         Ok(Room {
             path,
             _held: held,
@@ -67,6 +68,9 @@ impl Room {
     /// # Errors
     /// That cannot be run.
     pub fn keep(&mut self) -> Result<(), String> {
+        if self.keeper.is_some() {
+            return Ok(());
+        }
         let lab = std::env::current_exe().map_err(|e| e.to_string())?;
         let mut command = Command::new(lab);
         // What ends the laboratory from a terminal does not end its keeper.
@@ -106,12 +110,21 @@ pub fn keep(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Locks a file as long as it is open.
+fn lock(file: &File, how: i32) -> std::io::Result<()> {
+    // SAFETY: a system call on a descriptor that is open.
+    match unsafe { libc::flock(file.as_raw_fd(), how) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// Clears the rooms below a directory that nobody holds.
 fn sweep(of: &Path) {
     let rooms = std::fs::read_dir(of).into_iter().flatten().flatten();
     for room in rooms.filter(|r| r.file_name().as_bytes().starts_with(PREFIX.as_bytes())) {
         let held = File::open(room.path().join(HELD));
-        if held.is_ok_and(|h| h.try_lock().is_ok()) {
+        if held.is_ok_and(|h| lock(&h, libc::LOCK_EX | libc::LOCK_NB).is_ok()) {
             clear(&room.path());
         }
     }

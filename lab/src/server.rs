@@ -92,7 +92,11 @@ impl Desk {
         (way, fault): (Way, usize),
     ) -> Result<Told, String> {
         match server {
-            Server::Httpd => apache::ask(place, answers, program, self.room.path(), (way, fault)),
+            Server::Httpd => {
+                // A server that has become another user does not end with who started it.
+                self.room.keep()?;
+                apache::ask(place, answers, program, self.room.path(), (way, fault))
+            }
             Server::Postgresql => self.ask_cluster(place, answers, program, (way, fault)),
         }
     }

@@ -251,10 +251,13 @@ pub fn judge(text: &str, status: Option<ExitStatus>) -> Told {
     Told {
         outcome,
         propagated: has("wrong"),
-        symptom: first("fault ").or(first("refused ")).map_or_else(
-            || killed.map(|s| format!("signal {s}")).unwrap_or_default(),
-            String::from,
-        ),
+        symptom: ["fault ", "refused ", "lost "]
+            .into_iter()
+            .find_map(first)
+            .map_or_else(
+                || killed.map(|s| format!("signal {s}")).unwrap_or_default(),
+                String::from,
+            ),
         recovered: numbers.collect(),
         whole: None,
     }
@@ -323,6 +326,14 @@ mod tests {
         );
         assert_eq!(told(&format!("{denied}heap ok\nend\n"), 0), Outcome::Denied);
         assert_eq!(judge("", None).outcome, Outcome::Hung);
+        let lost = judge(
+            "ok\nlost the domain is busy\n",
+            Some(ExitStatus::from_raw(4 << 8)),
+        );
+        assert_eq!(
+            (lost.outcome, &lost.symptom[..]),
+            (Outcome::Crashed, "the domain is busy")
+        );
         assert_eq!(told("refused no\n", 3 << 8), Outcome::Refused);
     }
 }

@@ -80,6 +80,8 @@ fn start(place: &Place, program: &Path, directory: &Path, way: Way) -> Result<(C
         let _ = std::fs::remove_file(&log);
         let mut command = Command::new(place.named("program"));
         command.arg("-X").arg("-d").arg(directory).arg("-f").arg(file);
+        // Where it works is how the keeper of the room knows it.
+        command.current_dir(directory);
         limit(&mut command, way);
         let mut child = command
             .stdin(Stdio::null())
