@@ -31,7 +31,7 @@ setsid "$lab" run --subject apache,postgresql --mutants 2000 --seed 3 --jobs 2 -
 run=$!
 # Until both kinds of servers have been tried.
 for ((n = 0; n < 6000; n++)); do
-    if grep -q '"subject":"apache"' "$results" && grep -q '"subject":"postgresql"' "$results"; then break; fi
+    if grep -qs '"subject":"apache"' "$results" && grep -qs '"subject":"postgresql"' "$results"; then break; fi
     kill -0 $run 2>/dev/null || { echo "lab: killed: the run ended by itself" >&2; exit 1; }
     sleep 0.1
 done
