@@ -315,11 +315,13 @@ static void hooks(apr_pool_t *pool)
     mf_stock_hooks();
 }
 
-module AP_MODULE_DECLARE_DATA fenced_module = { STANDARD20_MODULE_STUFF,
-                                                create_settings,
-                                                merge_settings,
-                                                NULL,
-                                                NULL,
-                                                directives,
-                                                hooks,
-                                                AP_MODULE_FLAG_NONE };
+/* Its name is what <IfModule> and server-info know, whatever this file is called. */
+module AP_MODULE_DECLARE_DATA fenced_module = { .version = MODULE_MAGIC_NUMBER_MAJOR,
+                                                .minor_version = MODULE_MAGIC_NUMBER_MINOR,
+                                                .module_index = -1,
+                                                .name = "mod_fenced.c",
+                                                .magic = MODULE_MAGIC_COOKIE,
+                                                .create_dir_config = create_settings,
+                                                .merge_dir_config = merge_settings,
+                                                .cmds = directives,
+                                                .register_hooks = hooks };

@@ -69,6 +69,10 @@ class Side:
         if function not in text:
             raise RuntimeError(f"{extra} has no {function}: look whether the tests need it still")
         extra.write_text(text.replace(function, "! (%{REQUEST_FILENAME} =~ /^.{257}/)"))
+        # Both run at once: a socket that a test makes is nobody else's.
+        for file in ("t/modules/proxy.t", "t/conf/extra.conf.in"):
+            path = self.dir / file
+            path.write_text(path.read_text().replace("/tmp/test-ptf.sock", f"/tmp/test-ptf-{os.getpid()}-{self.dir.name}.sock"))
 
     def run(self, *words, limit=600):
         return subprocess.run([*self.user, *words], cwd=self.dir, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
