@@ -165,9 +165,9 @@ test-httpd: build ## The tests of Apache's module mod_fenced, on private servers
 .PHONY: bench-httpd
 bench-httpd: build ## What a page costs: fenced beside static files, plain modules, FastCGI, uWSGI and CGI; what faults cost others; stock modules, drawn
 	@scripts/setup.sh httpd
-	@integrations/httpd/bench.py $(BENCH)
-	@integrations/httpd/bench_stock.py --json build/bench/httpd.json
-	@bench/run.sh charts build/bench/httpd.json
+	@integrations/httpd/bench.py --json build/bench/httpd-pages.json $(BENCH)
+	@integrations/httpd/bench_stock.py --json build/bench/httpd.json $(BENCH_STOCK)
+	@bench/run.sh charts build/bench/httpd-pages.json build/bench/httpd.json
 
 .PHONY: install-httpd
 install-httpd: ## Install mod_fenced into the Apache of apxs (after `make install`)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a page costs: processor time of the server a request, by size and by the way in which the page is made; and what faults cost others.
 
-  bench.py [--rounds N] [--seconds S] [--mpm NAME] [--fire-only | --pages-only]
+  bench.py [--rounds N] [--seconds S] [--mpm NAME] [--fire-only | --pages-only] [--json FILE]
 
 Starts servers of its own (server.py), which wrk loads. Rounds are interleaved; of processor times the least is told, of others the median.
 FastCGI is left out, visibly, if mod_fcgid or libfcgi is not installed, and with it mod_proxy_fcgi; so is uWSGI.
@@ -10,6 +10,7 @@ FastCGI is left out, visibly, if mod_fcgid or libfcgi is not installed, and with
 import argparse
 import concurrent.futures
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -208,10 +209,19 @@ def load(server, path, seconds, connections=4):
     return spent / count, rate, *late
 
 
+def told(mpm, title, head, rows):
+    """Prints a table."""
+    print(f"\n{mpm}: {title}\n\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
 def pages(mpm, rounds, seconds, fastcgi, uwsgi):
+    """By the tables' names: heads, and rows."""
     shapes = {"static": "/{0}.txt", "plain module": "/plain?n={0}", "the same, in one piece": "/whole?n={0}", "fenced handler": "/handler?n={0}",
               "fenced, by a buffer": "/buffer?n={0}", "fenced, kept": "/kept?n={0}", "fenced CGI": "/program?n={0}"}
-    config, others = CONFIG, []
+    # A load is no place for a limit that a busy machine may pass.
+    config, others = CONFIG.replace("FencedTimeLimit 50ms", "FencedTimeLimit 60"), []
     stack = contextlib.ExitStack()
     out = pathlib.Path(tree("out")) / "bench"
     if fastcgi or uwsgi:
@@ -240,16 +250,18 @@ def pages(mpm, rounds, seconds, fastcgi, uwsgi):
             for size in SIZES:
                 for shape, path in shapes.items():
                     found.setdefault((shape, size), []).append(load(server, path.format(size), seconds))
-    for what, title, best in ((0, "processor time of the server, microseconds a request, least", min), (1, "requests a second, most", max)):
-        print(f"\n{mpm}: {title} of {rounds} rounds\n")
-        print("| bytes | " + " | ".join(shapes) + " |" + (" handler over plain | buffer over plain |" if what == 0 else ""))
-        print("|---" * (len(shapes) + (3 if what == 0 else 1)) + "|")
+    tables = {}
+    for name, what, title, best in (("httpd-pages", 0, "processor time of the server, microseconds a request, least", min),
+                                    ("httpd-rates", 1, "requests a second, most", max)):
+        rows = []
         for size in SIZES:
             # Neighbours on the machine only ever add.
             row = {shape: best(one[what] for one in found[shape, size]) for shape in shapes}
-            text = " | ".join(f"{row[s]:,.1f}" if what == 0 else f"{row[s]:,.0f}" for s in shapes)
             over = [f"{row[s] / row['plain module']:.2f}" for s in ("fenced handler", "fenced, by a buffer")] if what == 0 else []
-            print(f"| {size:,} | {text} |" + "".join(f" {n} |" for n in over))
+            rows.append([f"{size:,}", *(f"{row[s]:,.1f}" if what == 0 else f"{row[s]:,.0f}" for s in shapes), *over])
+        tables[name] = ["bytes", *shapes, *(["handler over plain", "buffer over plain"] if what == 0 else [])], rows
+        told(mpm, f"{title} of {rounds} rounds", *tables[name])
+    return tables
 
 
 class Connection:
@@ -346,21 +358,24 @@ def apart(server, bad, share, seconds):
     return took, counts["bad"]
 
 
+FIRE = ["bad ones", "share aimed at", "connections", "bad ones of all", "good ones a second", "median, ms", "99th percentile, ms"]
+
+
 def fire(mpm, seconds):
-    """Good requests among bad ones: how many a second, and their 99th percentile."""
-    print(f"\n{mpm}: good requests (1 KB) among bad ones, 4 connections\n")
-    print("| bad ones | share aimed at | connections | bad ones of all | good ones a second | median, ms | 99th percentile, ms |\n|---|---|---|---|---|---|---|")
+    """Good requests among bad ones: how many a second, and their 99th percentile. As pages."""
+    rows = []
     with Server("fire-" + mpm, mpm, CONFIG, SERVER_SIZES[mpm]) as server:
         for bad, share in [("none", 0.0)] + [(b, s) for b in ("crash", "spin", "eat") for s in (0.01, 0.1, 0.5)]:
             for name, way in (("the same", mixed), ("their own", apart)):
                 took, sent = way(server, b"/handler/" + bad.encode(), share, seconds)
                 took.sort()
-                print(f"| {bad} | {share:.0%} | {name} | {sent / (sent + len(took)):.1%} | {len(took) / seconds:,.0f} | {took[len(took) // 2] * 1e3:.2f} | "
-                      f"{took[len(took) * 99 // 100] * 1e3:.2f} |", flush=True)
-        crash(server)
+                rows.append([bad, f"{share:.0%}", name, f"{sent / (sent + len(took)):.1%}", f"{len(took) / seconds:,.0f}", f"{took[len(took) // 2] * 1e3:.2f}",
+                             f"{took[len(took) * 99 // 100] * 1e3:.2f}"])
+        told(mpm, "good requests (1 KB) among bad ones, 4 connections", FIRE, rows)
+        return {"httpd-fire": (FIRE, rows), "httpd-crash": crash(mpm, server)}
 
 
-def crash(server):
+def crash(mpm, server):
     """How much longer a request takes that ends in a fault, and how much processor time: each on a connection of its own."""
     found = {}
     for _ in range(5):
@@ -372,9 +387,26 @@ def crash(server):
                 connection.close()
             took = (time.perf_counter() - begun) / count * 1e6
             found.setdefault(path, []).append((took, (processor_time(server) - before) / count))
-    print("\n| request, on a connection of its own | microseconds | processor time of the server |\n|---|---|---|")
-    for path, rows in found.items():
-        print(f"| {path} | {statistics.median(r[0] for r in rows):.0f} | {statistics.median(r[1] for r in rows):.0f} |")
+    head = ["request, on a connection of its own", "microseconds", "processor time of the server"]
+    rows = [[path, *(f"{statistics.median(r[i] for r in rows):.0f}" for i in (0, 1))] for path, rows in found.items()]
+    told(mpm, "a fault", head, rows)
+    return head, rows
+
+
+def conditions(name, options):
+    """Under which the figures came to be, as a table of `bench charts`. To be asked for before anything is measured."""
+    return {"name": name, "head": ["rounds", "seconds of each load", "processors", "programs that want one, before"],
+            "rows": [[str(options.rounds), str(options.seconds), str(os.cpu_count()), f"{os.getloadavg()[0]:.1f}"]]}
+
+
+def drawn(figures, under):
+    """What `bench charts` puts into docs/httpd-figures.md: the tables of all MPMs, one below the other."""
+    names = [name for name in ("httpd-pages", "httpd-rates", "httpd-fire", "httpd-crash") if any(name in found for found in figures.values())]
+    return {"page": "httpd", "tables": [
+        under,
+        *({"name": name, "head": ["MPM", *next(iter(figures.values()))[name][0]], "rows": [[mpm, *row] for mpm, found in figures.items() for row in found[name][1]]}
+          for name in names)
+    ]}
 
 
 def main():
@@ -384,15 +416,20 @@ def main():
     parser.add_argument("--mpm", choices=SERVER_SIZES, action="append")
     parser.add_argument("--fire-only", action="store_true")
     parser.add_argument("--pages-only", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path, help="leave the figures there, for `bench charts`")
     options = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("bench: no wrk: install it (scripts/setup.sh httpd)")
-    peers = build()
+    peers, figures, under = build(), {}, conditions("httpd-pages-conditions", options)
     for mpm in options.mpm or ("event", "prefork"):
+        figures[mpm] = {}
         if not options.fire_only:
-            pages(mpm, options.rounds, options.seconds, *peers)
+            figures[mpm] |= pages(mpm, options.rounds, options.seconds, *peers)
         if not options.pages_only:
-            fire(mpm, 3 * options.seconds)
+            figures[mpm] |= fire(mpm, 3 * options.seconds)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(drawn(figures, under), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-from bench import SERVER_SIZES, Connection, load
+from bench import SERVER_SIZES, Connection, conditions, load
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "test"))
@@ -86,7 +86,7 @@ def memory(pair):
     return rows
 
 
-def drawn(figures):
+def drawn(figures, under):
     """What `bench charts` puts into docs/httpd-figures.md."""
     def chart(name, title, y, values):
         series = [{"name": f"{mpm}{who}", "points": [[row["kib"], value(row)] for row in found[0]]} for mpm, found in figures.items() for who, value in values]
@@ -108,6 +108,7 @@ def drawn(figures):
             chart("httpd-latency", "29 stock modules, median latency", "milliseconds", [(f", {s}", lambda row, s=s: row[s][2]) for s in sides]),
         ],
         "tables": [
+            under,
             {"name": "httpd-costs", "head": ["MPM", "KiB", "unfenced, µs of processor time", "fenced", "over unfenced", "unfenced, requests/s", "fenced",
                                              "lost", "unfenced, median ms", "fenced", "unfenced, 99th percentile ms", "fenced"], "rows": costs},
             {"name": "httpd-crossings", "head": ["MPM", "module", "calls of it a request", "its questions"],
@@ -128,6 +129,7 @@ def main():
     if not shutil.which("wrk"):
         sys.exit("bench_stock: no wrk: install it (scripts/setup.sh httpd)")
     files, figures = modules(), {}
+    under = conditions("httpd-conditions", options)
     for mpm in options.mpm or ("event", "prefork"):
         pair = Pair(mpm, files, size=SERVER_SIZES[mpm])
         for size in SIZES:
@@ -139,7 +141,7 @@ def main():
             figures[mpm] = costs(pair, options.rounds, options.seconds), crossings(pair), memory(pair)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(drawn(figures), indent=1) + "\n")
+        options.json.write_text(json.dumps(drawn(figures, under), indent=1) + "\n")
 
 
 if __name__ == "__main__":
