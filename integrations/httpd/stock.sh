@@ -82,7 +82,7 @@ compile_watched() { # SOURCE OBJECT FLAGS...
 
     shift 2
     read -ra own <<<"$("$ringfence" cc --print-flags | sed -n 's/^compile: *//p')"
-    gcc "${own[@]}" "$@" "${watched[@]}" -S "$source" -o "$object.s"
+    gcc "${own[@]}" "$@" "${watched[@]}" -S "$source" -o - | awk -f "$here/stock/watched.awk" >"$object.s"
     "$ringfence" cc -c "$object.s" -o "$object"
     rm "$object.s"
 }
@@ -99,7 +99,7 @@ build_library() {
     generate
     for part in "${parts[@]/#/$src/}" "$out/generated/pcre2_chartables.c"; do
         object=$out/objects/$(basename "$part" .c).o
-        if is_newer "$object" "$ringfence" "$here/stock.sh" "$here/stock/often.txt"; then continue; fi
+        if is_newer "$object" "$ringfence" "$here/stock.sh" "$here/stock/watched.awk" "$here/stock/often.txt"; then continue; fi
         if [[ $part == */server/util*.c || $part == */apr_uri.c ]]; then
             compile_watched "$part" "$object" "${flags[@]}" "${library[@]}" "${includes[@]}"
             continue
@@ -109,7 +109,7 @@ build_library() {
     for part in "$here"/stock/*.c; do
         object=$out/objects/$(basename "$part" .c).o
         flag=-Wall
-        if is_newer "$object" "$ringfence" "$here/stock.sh" "$here/stock/often.txt" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
+        if is_newer "$object" "$ringfence" "$here/stock.sh" "$here/stock/watched.awk" "$here/stock/often.txt" "$part" "$here"/stock/*.h "$here"/include/stock*.h; then continue; fi
         # They include sources of APR's.
         if [[ $part == */table.c || $part == */pool.c || $part == */expression.c ]]; then flag=-w; fi
         if [[ $part == */core.c || $part == */server.c || $part == */system.c || $part == */provider.c || $part == */expression.c ]]; then
@@ -134,7 +134,7 @@ build_module() { # NAME or FILE
     name=$(basename "$source" .c)
     # A module of the server's knows nothing of these headers.
     if [[ $1 == *.c ]]; then own_headers=("$here"/include/stock*.h); fi
-    if ! is_newer "$out/modules/$name.o" "$source" "$ringfence" "$here/stock.sh" "${own_headers[@]}" ||
+    if ! is_newer "$out/modules/$name.o" "$source" "$ringfence" "$here/stock.sh" "$here/stock/watched.awk" "${own_headers[@]}" ||
         [[ $(cat "$out/modules/$name.flags" 2>/dev/null) != "${STOCK_CFLAGS:-}" ]]; then
         # shellcheck disable=SC2086 # several flags
         compile_watched "$source" "$out/modules/$name.o" "${flags[@]}" ${STOCK_CFLAGS:-} "${dirs[@]}" "${includes[@]}"

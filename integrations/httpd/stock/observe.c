@@ -10,12 +10,12 @@ int stock_remembers;
 
 enum { STACK = 1 << 20 };
 
-/* How many calls are watched now: most of the time none, and loads cost a look at this. */
-static int watched;
+/* How many calls are watched now: most of the time none, and loads cost a look at this (watched.awk). */
+int stock_watched;
 
 void stock_watch(int change)
 {
-    __atomic_fetch_add(&watched, change, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&stock_watched, change, __ATOMIC_RELAXED);
 }
 
 /* More than fields of the request: its tables, its connection, what the module has for it, files, the time, a question. */
@@ -30,7 +30,7 @@ static void looks(const void *at, size_t size)
     entry *e;
     size_t from;
 
-    if (__builtin_expect(!__atomic_load_n(&watched, __ATOMIC_RELAXED), 1))
+    if (!__atomic_load_n(&stock_watched, __ATOMIC_RELAXED))
         return;
     e = stock_entry;
     if (!e || !e->observed || e->further || !stock_in_twins(at))
