@@ -74,7 +74,7 @@ enum {
     MF_HEAD = 65536,                  /* bytes of headers that a program may write, and of those that a handler may set */
     MF_NAME = 256, MF_VALUE = 8190,   /* bytes of a header's name and value */
     MF_PIECE = 8000, MF_LARGE = 65536, /* bytes of a piece of the answer, and of those that wait for others */
-    MF_BUFFER_LEAST = 65536, MF_BUFFER_MOST = 1 << 20 /* bytes of a domain's buffer */
+    MF_BUFFER_LEAST = 4096, MF_BUFFER_MOST = 1 << 20 /* bytes of a domain's buffer */
 };
 
 struct mf_request;
