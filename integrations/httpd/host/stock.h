@@ -27,6 +27,7 @@ typedef struct mf_stock_hook {
     stock_hook hook;
     apr_uint64_t function; /* the module's address */
     int order;
+    int follows;           /* the hook that the server calls before it is a fenced one, too */
     mf_stock_known *known; /* when it declines */
 } mf_stock_hook;
 
@@ -78,7 +79,7 @@ typedef struct mf_stock_piece {
 } mf_stock_piece;
 typedef struct mf_stock_written {
     const char *key, *value;
-    stock_image_entry at;
+    apr_table_entry_t at;
 } mf_stock_written;
 
 /* A table when its image was written: all its entries, as they lay there, and those that stand in the image. */
@@ -90,6 +91,10 @@ typedef struct mf_stock_table {
     mf_stock_written *written;
     int written_count;
 } mf_stock_table;
+
+/* Parts of an image: each table has the bit of its number, all that is in request_rec this one, and all there is has all bits. */
+enum { MF_STOCK_FIELDS = 1 << STOCK_TABLES };
+#define MF_STOCK_ALL (~0u)
 
 /* A request, as this part knows it. */
 typedef struct mf_stock_request {
@@ -105,6 +110,7 @@ typedef struct mf_stock_request {
     stock_image *image; /* NULL: there is none yet */
     apr_uint32_t slot;
     int full; /* there was no room for it */
+    unsigned stale; /* what of it may be other than the request is: since it was compared, nothing else has changed */
     request_rec last;
     const char *texts[STOCK_TEXT_COUNT];
     const apr_array_header_t *languages;
@@ -163,6 +169,7 @@ apr_uint64_t mf_stock_images_address(const mf_stock *m);
 int mf_stock_images_give(const mf_stock *m);
 void mf_stock_image_asked(stock_text which);
 int mf_stock_image_update(mf_stock_request *q);
+int mf_stock_image_update_stale(mf_stock_request *q);
 void mf_stock_image_end(mf_stock_request *q);
 
 /* stock_request.c */
@@ -190,6 +197,7 @@ void mf_stock_register_hooks(unsigned number, apr_pool_t *pool);
 int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool);
 int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const char *text);
 int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s);
+void mf_stock_order_hooks(void);
 void mf_stock_fail(request_rec *r);
 int mf_stock_failed(request_rec *r);
 

@@ -435,6 +435,9 @@ void mf_stock_ask(rf_caller *caller, void *module)
     }
     if (a.call && a.call->m != m)
         a.call = NULL;
+    /* The server may do anything to the request then. */
+    if (a.call && a.call->r)
+        mf_stock_request_of(a.call->r)->stale = MF_STOCK_ALL;
     if (op >= STOCK_OPS || !ops[op] || length > STOCK_LARGEST || (length > sizeof first && !(message = malloc(length)))) {
         rf_caller_fail(caller, "stock_ask: there is no such question");
         return;

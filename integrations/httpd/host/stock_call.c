@@ -1,7 +1,11 @@
 /* Calls of fenced stock modules: the message goes in, the answer comes out, and what a fault leaves is put back. */
 #include "stock.h"
 
-enum { FRAME = 8192 /* bytes of an ordinary message */, PATIENCE = 200 /* ms that a reset waits for other threads */ };
+enum {
+    FRAME = 8192,  /* bytes of an ordinary message */
+    SHORT = 256,   /* of an ordinary answer */
+    PATIENCE = 200 /* ms that a reset waits for other threads */
+};
 
 /* What a module has for a pool of the server. */
 typedef struct {
@@ -194,21 +198,26 @@ static void hold(mf_stock_call *call, apr_uint64_t flags)
         mf_stock_request_of(call->r)->holding |= (apr_uint32_t)1 << call->m->number;
 }
 
-/* Reads what lies at `at` in the domain: its length, and that many bytes. */
+/* Reads what lies at `at` in the domain: its length, and that many bytes. Behind each answer is memory for one of SHORT bytes. */
 static int read_answer(mf_stock_call *call, apr_uint64_t at, mf_stock_answer *answer)
 {
     apr_uint64_t length;
-    char *to = answer->first;
+    char *to = answer->first + sizeof length;
     void *from = (void *)(apr_uintptr_t)at;
 
     answer->own = NULL;
-    if (rf_memory_read(call->m->domain, from, &length, sizeof length) != RF_OK || length > STOCK_LARGEST)
+    if (rf_memory_read(call->m->domain, from, answer->first, SHORT) != RF_OK)
         return 0;
-    if (length > sizeof answer->first && !(to = answer->own = malloc(length)))
+    memcpy(&length, answer->first, sizeof length);
+    if (length > STOCK_LARGEST)
         return 0;
-    if (rf_memory_read(call->m->domain, (char *)from + sizeof length, to, length) != RF_OK) {
-        mf_stock_answer_end(answer);
-        return 0;
+    if (length > SHORT - sizeof length) {
+        if (length > sizeof answer->first - sizeof length && !(to = answer->own = malloc(length)))
+            return 0;
+        if (rf_memory_read(call->m->domain, (char *)from + sizeof length, to, length) != RF_OK) {
+            mf_stock_answer_end(answer);
+            return 0;
+        }
     }
     answer->u = (stock_unpack){ to, length, 0 };
     if (call->r) {

@@ -57,12 +57,12 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
     if (kind >= STOCK_HOOK_pre_config) {
         if (m->server_hook_count == MF_STOCK_HOOKS)
             return 0;
-        m->server_hooks[m->server_hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order, NULL };
+        m->server_hooks[m->server_hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order, 0, NULL };
         return 1;
     }
     if (k == MF_STOCK_HOOKS)
         return 0;
-    m->hooks[m->hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order, mf_stock_make_known(pool) };
+    m->hooks[m->hook_count++] = (mf_stock_hook){ (stock_hook)kind, function, order, 0, mf_stock_make_known(pool) };
 #define PLAIN(name, changes)                                                                                                                \
     case STOCK_HOOK_##name: ap_hook_##name(own->hooks[k], pre, succ, order); break;
 #define TYPED(name, changes)                                                                                                                \
@@ -79,6 +79,58 @@ int mf_stock_add_hook(mf_stock *m, stock_unpack *u, apr_pool_t *pool)
     default: return 0;
     }
     return 1;
+}
+
+typedef void (*any)(void);
+
+static any function_of(const mf_stock *m, unsigned k)
+{
+    const mf_stock_trampoline *own = &mf_stock_trampolines[m->number];
+
+    switch (m->hooks[k].hook) {
+#define NOTHING_OF(name, changes) case STOCK_HOOK_##name: return (any)own->void_hooks[k];
+#define TEXT_OF(name, changes) case STOCK_HOOK_##name: return (any)own->text_hooks[k];
+        STOCK_VOID_HOOKS(NOTHING_OF)
+        STOCK_TEXT_HOOKS(TEXT_OF)
+    default: return (any)own->hooks[k];
+    }
+}
+
+static int is_fenced(any function)
+{
+    for (int i = 0; i < mf_stocks()->nelts; i++)
+        for (unsigned k = 0; k < stock((unsigned)i)->hook_count; k++)
+            if (function_of(stock((unsigned)i), k) == function)
+                return 1;
+    return 0;
+}
+
+/* Looks at the order in which the server calls hooks, which is settled by now. */
+void mf_stock_order_hooks(void)
+{
+#define ORDER(name, of)                                                                                                                     \
+    case STOCK_HOOK_##name:                                                                                                                 \
+        for (int n = 1, count = ap_hook_get_##of() ? ap_hook_get_##of()->nelts : 0; n < count; n++)                                         \
+            if ((any)APR_ARRAY_IDX(ap_hook_get_##of(), n, ap_LINK_##of##_t).pFunc == own)                                                   \
+                hook->follows = is_fenced((any)APR_ARRAY_IDX(ap_hook_get_##of(), n - 1, ap_LINK_##of##_t).pFunc);                           \
+        break;
+#define ORDER_OF(name, changes) ORDER(name, name)
+    for (int i = 0; i < mf_stocks()->nelts; i++)
+        for (unsigned k = 0; k < stock((unsigned)i)->hook_count; k++) {
+            mf_stock_hook *hook = &stock((unsigned)i)->hooks[k];
+            any own = function_of(stock((unsigned)i), k);
+
+            switch (hook->hook) {
+                STOCK_REQUEST_HOOKS(ORDER_OF)
+                STOCK_VOID_HOOKS(ORDER_OF)
+                STOCK_TEXT_HOOKS(ORDER_OF)
+                ORDER(check_access, access_checker)
+                ORDER(check_access_ex, access_checker_ex)
+                ORDER(check_authn, check_user_id)
+                ORDER(check_authz, auth_checker)
+            default: break;
+            }
+        }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------- calls */
@@ -132,9 +184,13 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     mf_stock *m = stock(number);
     const mf_stock_hook *hook = &m->hooks[which];
     mf_stock_call call = { .m = m, .r = r, .pool = r->pool, .changes = changes_of(hook->hook) };
+    mf_stock_request *q = mf_stock_request_of(r);
     mf_stock_answer answer;
     int alone = !r->main && !r->prev && !r->next && !m->down && !text, watch = 0, result, good;
 
+    /* Others have run since the last fenced hook; between two fenced ones only the server's loop has. */
+    if (!hook->follows)
+        q->stale = MF_STOCK_ALL;
     if (mf_stock_failed(r) && hook->hook != STOCK_HOOK_log_transaction)
         return HTTP_INTERNAL_SERVER_ERROR;
     if (alone && mf_stock_is_known(m, hook, r, &result)) {
@@ -145,11 +201,12 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     if (!alone)
         good = enter(&call, hook, text, &answer, &result);
     else
-        good = mf_stock_image_update(mf_stock_request_of(r)) && mf_stock_run(&call, hook, watch, &answer, &result);
+        good = mf_stock_image_update_stale(q) && mf_stock_run(&call, hook, watch, &answer, &result);
     if (!good) {
+        q->stale = MF_STOCK_ALL;
         if (rf_domain_state(m->domain) != RF_OK)
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: it has failed before, and is not back yet", m->name);
-        else if (mf_stock_request_of(r)->full)
+        else if (q->full)
             ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: there is no room for this request", m->name);
         mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -162,6 +219,7 @@ int mf_stock_run_hook(unsigned number, unsigned which, request_rec *r, const cha
     if (!good || !(result == OK || result == DECLINED || result == DONE || (result >= 100 && result <= 599))) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "fenced %s: %s", m->name,
                       mf_stock_hoards(&call) ? MF_STOCK_HOARDS : "its answer makes no sense");
+        q->stale = MF_STOCK_ALL;
         mf_stock_fail(r);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -220,7 +278,7 @@ int mf_stock_run_server_hooks(stock_hook hook, apr_pool_t *pool, server_rec *s)
 
     for (int i = 0; all && i < all->nelts && result == OK; i++) {
         mf_stock *m = APR_ARRAY_IDX(all, i, mf_stock *);
-        mf_stock_hook none = { hook, 0, 0, NULL };
+        mf_stock_hook none = { hook, 0, 0, 0, NULL };
 
         if (hook == STOCK_HOOK_post_config)
             result = run_server_hook(m, &none, pool, s);

@@ -61,7 +61,7 @@ static int take_slot(mf_stock_request *q)
     if (!good)
         return 0;
     q->image = (stock_image *)(void *)(images.view + (apr_size_t)q->slot * STOCK_SLOT_SIZE);
-    memset(q->image, 0, sizeof *q->image);
+    memset(q->image, 0, offsetof(stock_image, indexes));
     q->image->number = q->number;
     q->room = (char *)(q->image + 1);
     q->end = (char *)q->image + STOCK_SLOT_SIZE;
@@ -150,43 +150,42 @@ static int is_written(stock_image_text t, const char *text)
     return text ? t.at && strcmp(written(t.at), text) == 0 : !t.at;
 }
 
-/* The same of a text that lies where that one lay, so that there is room for as much: most are a few words. */
-static int is_unchanged(stock_image_text t, const char *text)
-{
-    const char *before = written(t.at);
-    apr_size_t at = 0, size = (apr_size_t)t.length + 1;
-    apr_uint64_t a, b;
-
-    for (; size - at >= 8; at += 8) {
-        memcpy(&a, before + at, 8);
-        memcpy(&b, text + at, 8);
-        if (a != b)
-            return 0;
-    }
-    for (; at < size; at++)
-        if (before[at] != text[at])
-            return 0;
-    return 1;
-}
-
-/* Of those that are changed where they are, what has changed. Whether any has. */
+/* Of those that are changed where they are, whether any has: then all are written anew, side by side. A text that lies where it lay
+ * has room for as much. */
 static int write_texts_in_place(mf_stock_request *q)
 {
+    stock_image_text *to = q->image->texts;
+    apr_size_t lengths[STOCK_IN_PLACE_COUNT], size = 0;
     int changed = 0;
+    char *at;
 
     for (int i = 0; i < STOCK_IN_PLACE_COUNT; i++) {
         const char *now = *stock_text_of(q->r, &texts[i]);
-        stock_image_text *to = &q->image->texts[i];
 
-        if (now == q->texts[i] ? !now || (to->at && is_unchanged(*to, now)) : is_written(*to, now)) {
-            q->texts[i] = now;
-            continue;
-        }
+        if (now != q->texts[i])
+            changed |= !is_written(to[i], now);
+        else if (now)
+            changed |= !to[i].at || memcmp(written(to[i].at), now, (apr_size_t)to[i].length + 1) != 0;
         q->texts[i] = now;
-        *to = write_text(q, now);
-        changed = 1;
     }
-    return changed;
+    if (!changed)
+        return 0;
+    for (int i = 0; i < STOCK_IN_PLACE_COUNT; i++)
+        size += lengths[i] = q->texts[i] ? strlen(q->texts[i]) + 1 : 0;
+    at = size < STOCK_LARGEST ? room(q, size) : NULL;
+    if (!at) {
+        q->full = 1;
+        return 1;
+    }
+    q->image->place = offset(at);
+    q->image->place_size = (apr_uint32_t)size;
+    for (int i = 0; i < STOCK_IN_PLACE_COUNT; i++) {
+        to[i] = lengths[i] ? (stock_image_text){ offset(at), (apr_uint32_t)lengths[i] - 1 } : (stock_image_text){ 0, 0 };
+        if (lengths[i])
+            memcpy(at, q->texts[i], lengths[i]);
+        at += lengths[i];
+    }
+    return 1;
 }
 
 /* Of the others, those that are new. */
@@ -321,18 +320,20 @@ static void write_table(mf_stock_request *q, int which, apr_table_t **table)
 {
     const apr_array_header_t *all = apr_table_elts(*table);
     stock_image_table *to = &q->image->tables[which];
+    stock_image_index *index = &q->image->indexes[which];
     mf_stock_written *before = q->tables[which].written, *now;
     int count = 0, cursor = 0;
-    stock_image_entry *entries;
+    apr_table_entry_t *entries;
 
-    entries = (stock_image_entry *)(void *)room(q, (apr_size_t)all->nelts * sizeof *entries);
+    entries = (apr_table_entry_t *)(void *)room(q, (apr_size_t)all->nelts * sizeof *entries);
     if (!entries)
         return;
+    index->known = to->empty = 0;
     now = q->tables[which].written = apr_palloc(q->r->pool, (apr_size_t)all->nelts * sizeof *now);
     for (int i = 0; i < all->nelts; i++) {
         const apr_table_entry_t *e = &APR_ARRAY_IDX(all, i, apr_table_entry_t);
+        unsigned bits = *(const unsigned char *)e->key % STOCK_INDEX;
         int k = cursor;
-
         int list = mf_stock_is_list(q->r, table, e->key);
 
         if (!list && !mf_stock_is_shared(q->r, table, e->key))
@@ -343,10 +344,18 @@ static void write_table(mf_stock_request *q, int which, apr_table_t **table)
             now[count] = before[k];
             cursor = k + 1;
         } else {
-            now[count] = (mf_stock_written){ e->key, e->val, { write_text(q, e->key).at, 0 } };
-            now[count].at.value = list ? write_array(q, (const apr_array_header_t *)(const void *)e->val) : write_text(q, e->val).at;
+            apr_uint32_t key = write_text(q, e->key).at;
+            apr_uint32_t value = list ? write_array(q, (const apr_array_header_t *)(const void *)e->val) : write_text(q, e->val).at;
+
+            now[count] = (mf_stock_written){ e->key, e->val, { 0 } };
+            now[count].at = (apr_table_entry_t){ (char *)(apr_uintptr_t)key, (char *)(apr_uintptr_t)value, e->key_checksum };
         }
         entries[count] = now[count].at;
+        to->empty |= !list && !*e->val;
+        if (!(index->known >> bits & 1))
+            index->first[bits] = count;
+        index->last[bits] = count;
+        index->known |= 1u << bits;
         count++;
     }
     q->tables[which].written_count = count;
@@ -356,9 +365,10 @@ static void write_table(mf_stock_request *q, int which, apr_table_t **table)
 }
 
 /* Entries are the same if they lie in the same order at the same addresses: who changes a table gives it other ones. */
-static void write_tables(mf_stock_request *q)
+static void write_tables(mf_stock_request *q, unsigned stale)
 {
-    for (int i = 0; i < STOCK_TABLES; i++) {
+    for (; stale; stale &= stale - 1) {
+        int i = __builtin_ctz(stale);
         apr_table_t **table = mf_stock_table_of(q->r, (apr_uint64_t)i);
         mf_stock_table *t = &q->tables[i];
         const apr_array_header_t *all;
@@ -428,19 +438,13 @@ static void write_said(mf_stock_request *q)
     }
 }
 
-/* Brings the image of a request to what the request is now. 0: there is no room for it. */
-int mf_stock_image_update(mf_stock_request *q)
+/* Whether any of what stands in request_rec has changed. */
+static int write_fields(mf_stock_request *q, int fresh)
 {
     const request_rec *r = q->r;
-    int fresh = !q->image, changed = fresh, other;
+    int changed = 0;
 
-    if (fresh && !take_slot(q))
-        return 0;
-    changed |= write_links(q);
-    if (fresh)
-        write_connection(q);
-    other = fresh || memcmp(&q->last, r, sizeof *r) != 0;
-    if (other) {
+    if (fresh || memcmp(&q->last, r, sizeof *r) != 0) {
         if (fresh || r->useragent_addr != q->last.useragent_addr) {
             write_address(&q->image->agent, r->useragent_addr);
             changed = 1;
@@ -449,10 +453,36 @@ int mf_stock_image_update(mf_stock_request *q)
         changed |= write_numbers(q) | write_languages(q);
         q->last = *r;
     }
-    changed |= write_texts_in_place(q);
-    write_tables(q);
-    write_said(q);
+    return changed | write_texts_in_place(q);
+}
+
+/* Brings the image of a request to what the request is now, where that may have changed. 0: there is no room for it. */
+int mf_stock_image_update_stale(mf_stock_request *q)
+{
+    int fresh = !q->image, changed = fresh;
+
+    if (fresh && !take_slot(q))
+        return 0;
+    if (q->stale == MF_STOCK_ALL) {
+        changed |= write_links(q);
+        if (fresh)
+            write_connection(q);
+    }
+    if (q->stale & MF_STOCK_FIELDS)
+        changed |= write_fields(q, fresh);
+    if (q->stale)
+        write_tables(q, q->stale & (MF_STOCK_FIELDS - 1));
+    if (q->stale & MF_STOCK_FIELDS)
+        write_said(q);
     if (changed)
         q->image->version++;
+    q->stale = q->full ? MF_STOCK_ALL : 0;
     return !q->full;
+}
+
+/* The same, whatever has run since. */
+int mf_stock_image_update(mf_stock_request *q)
+{
+    q->stale = MF_STOCK_ALL;
+    return mf_stock_image_update_stale(q);
 }

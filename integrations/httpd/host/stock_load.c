@@ -199,6 +199,7 @@ void mf_stock_child_init(apr_pool_t *pool, server_rec *s)
     mf_stock_run_server_hooks(STOCK_HOOK_child_init, pool, s);
     if (mf_stock_images_make(s) != APR_SUCCESS)
         return;
+    mf_stock_order_hooks();
     for (int i = 0; i < stocks->nelts; i++)
         mf_stock_keep(APR_ARRAY_IDX(stocks, i, mf_stock *), s);
 }

@@ -40,6 +40,7 @@ mf_stock_request *mf_stock_request_of(request_rec *r)
     q = apr_pcalloc(r->pool, sizeof *q);
     q->r = r;
     q->number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    q->stale = MF_STOCK_ALL;
     q->next = *list;
     *list = q;
     ap_set_module_config(r->request_config, &fenced_module, q);
@@ -274,6 +275,8 @@ static int take_change(mf_stock_call *call, stock_unpack *u)
         of = of->main;
     if (u->bad || !of || (of != r && how > STOCK_CLEAR) || !mf_stock_charge(of, left - u->left + (how == STOCK_ADD_OWN || how == STOCK_ADD_MADE ? FILTER : 0)))
         return 0;
+    /* Types and filters are fields. */
+    mf_stock_request_of(of)->stale |= how <= STOCK_CLEAR && which < STOCK_TABLES ? 1u << which : MF_STOCK_FIELDS;
     switch (how) {
     case STOCK_SET:
     case STOCK_ADD:
@@ -333,6 +336,8 @@ int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends)
     int good = call->r && (!fields || take_fields(call, u));
 
     good = good && (!fields || mf_stock_charge(call->r, left - u->left));
+    if (good && fields)
+        mf_stock_request_of(call->r)->stale |= MF_STOCK_FIELDS;
     for (changed = stock_get(u); good && changed && !u->bad; changed--)
         good = take_change(call, u);
     if (!good || !fields)
@@ -340,8 +345,10 @@ int mf_stock_unpack_request(mf_stock_call *call, stock_unpack *u, int ends)
     left = u->left;
     changed = stock_get(u);
     for (unsigned i = 0; i < STOCK_TABLES; i++)
-        if (changed >> i & 1)
+        if (changed >> i & 1) {
+            mf_stock_request_of(call->r)->stale |= 1u << i;
             take_table(call->r, i, u);
+        }
     if (!mf_stock_charge(call->r, left - u->left))
         return 0;
     /* What is not taken over is told again when the call is over. Until then the module has what it has written. */

@@ -17,14 +17,20 @@ typedef struct stock_image_text {
     uint32_t at, length;
 } stock_image_text;
 
-typedef struct stock_image_entry {
-    uint32_t key, value;
-} stock_image_entry;
-
+/* A table lies here as APR has one, so that a module reads it without making one of its own: entries are apr_table_entry_t, whose texts are
+ * offsets. */
 typedef struct stock_image_table {
     uint32_t version; /* another one after each change; 0: the request has no such table */
     uint32_t count, entries;
+    uint32_t empty; /* there is an empty text among the values */
 } stock_image_table;
+
+/* APR's index of a table: the first and the last entry of those whose names have these lowest bits, where there are any. */
+enum { STOCK_INDEX = 32 };
+typedef struct stock_image_index {
+    uint32_t known;
+    int first[STOCK_INDEX], last[STOCK_INDEX];
+} stock_image_index;
 
 typedef struct stock_image {
     uint64_t number;   /* the server's for the request; 0: the slot is free */
@@ -33,18 +39,20 @@ typedef struct stock_image {
     uint32_t server;
     request_rec r; /* its numbers, and texts that are not changed in place, as offsets */
     stock_image_text texts[STOCK_TEXT_COUNT];
+    uint32_t place, place_size; /* those that are changed in place lie side by side: where, and how many bytes they are */
     uint32_t said[STOCK_TEXT_KINDS]; /* texts that the server has been asked for; 0: ask */
     stock_image_table tables[STOCK_TABLES];
     uint32_t languages, language_count; /* of uint32_t, each a text; the count plus 1, 0: NULL */
     int64_t connection;
     uint32_t keepalive, keepalives, aborted, client_ip, local_ip, log_id; /* the last three are texts */
     apr_sockaddr_t client, local, agent; /* family 0: there is none */
+    stock_image_index indexes[STOCK_TABLES]; /* of tables that have a version */
 } stock_image;
 _Static_assert(sizeof(stock_image) < STOCK_SLOT_SIZE / 4, "most of a slot is for texts");
 
 /* What a module's library and the server's module have to agree on, told when the module is opened. The names of all lists are in it, so each
  * change of these makes another number. Whoever changes what a message or a field means, under the same names, changes STOCK_LAYOUT. */
-enum { STOCK_LAYOUT = 3 };
+enum { STOCK_LAYOUT = 4 };
 
 static inline uint64_t stock_layout(void) {
 #define STOCK_NAME_(name) #name " "

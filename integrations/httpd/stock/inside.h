@@ -29,9 +29,12 @@ typedef struct twin {
     apr_pool_t *pool;         /* cleared when the next request has the slot */
     int used;                 /* it has been, so that it matters */
     unsigned made;            /* tables that have been, bits */
+    unsigned own;             /* those whose entries are the module's own, and not the image's */
     stock_image_text texts[STOCK_TEXT_COUNT];
-    char *copies;             /* of texts that may be changed where they are, all of them twice: the second is as it was */
-    uint32_t copied;          /* bytes of one */
+    char *copies;             /* of texts that may be changed where they are, with room for another copy */
+    const char *was;          /* what is in them if nothing was changed: in the image, or that other copy */
+    uint32_t copied;          /* bytes of them */
+    uint32_t place;           /* where they are from */
     int elsewhere;            /* such a text is where the module has put it */
     uint32_t languages_at;
     int language_count;
@@ -105,6 +108,7 @@ int stock_pool_matters(const apr_pool_t *pool);
 
 /* table.c */
 apr_table_t *stock_table_at(size_t twin, int which);
+void stock_place_tables(twin *t, const stock_image *image);
 size_t stock_twin_index(const twin *t);
 twin *stock_twin_at(size_t index);
 

@@ -96,7 +96,8 @@ OFTEN static void begin(twin *t, const stock_image *i)
     memset(t->loaded, 0, sizeof t->loaded);
     t->request_config[OWN] = t->conn_config[OWN] = NULL;
     t->copies = NULL;
-    t->copied = t->languages_at = t->made = 0;
+    t->was = NULL;
+    t->copied = t->place = t->languages_at = t->made = t->own = 0;
     t->language_count = -1;
     t->r.pool = t->c.pool = t->pool;
     t->r.connection = &t->c;
@@ -124,39 +125,32 @@ static int is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* They get memory of the module's, and are copied twice, so that one look tells whether they were changed. What is equal stays where it is:
- * the module may hold its address. */
+/* They get memory of the module's; one look at all of it tells whether they were changed. What is equal stays where it is: the module
+ * may hold its address. */
 OFTEN static void take_texts_in_place(twin *t, const stock_image *i)
 {
-    uint32_t size = 0, at = 0;
-    int moved = !t->copies;
+    const char *from = stock_at(i->place);
 
-    for (int k = 0; k < STOCK_IN_PLACE_COUNT; k++) {
-        moved |= t->texts[k].at != i->texts[k].at;
-        size += i->texts[k].at ? i->texts[k].length + 1 : 0;
-    }
-    if (!moved)
+    if (t->copies && t->place == i->place)
         return;
-    t->copied = size;
+    t->place = i->place;
+    t->copied = i->place_size;
     t->elsewhere = 0;
-    t->copies = !t->copies && size <= TEXTS ? t->first : apr_palloc(t->pool, 2 * (apr_size_t)size + 1);
+    t->copies = !t->copies && t->copied <= TEXTS ? t->first : apr_palloc(t->pool, 2 * (apr_size_t)t->copied + 1);
     t->used |= t->copies != t->first;
+    t->was = from;
+    memcpy(t->copies, from, t->copied);
     for (int k = 0; k < STOCK_IN_PLACE_COUNT; k++) {
-        char **place = stock_text_of(&t->r, &texts[k]);
+        char **place = stock_text_of(&t->r, &texts[k]), *copy = t->copies + (i->texts[k].at - i->place);
 
         t->texts[k] = i->texts[k];
-        if (t->texts[k].at) {
-            memcpy(t->copies + at, stock_at(t->texts[k].at), t->texts[k].length + 1);
-            if (is_same(*place, t->copies + at))
-                t->elsewhere = 1;
-            else
-                *place = t->copies + at;
-            at += t->texts[k].length + 1;
-        } else {
+        if (!t->texts[k].at)
             *place = NULL;
-        }
+        else if (*place && strcmp(*place, copy) == 0)
+            t->elsewhere = 1;
+        else
+            *place = copy;
     }
-    memcpy(t->copies + size, t->copies, size);
 }
 
 /* Others are read where the server has written them. Their addresses are those of the image, offsets: windows begin where the lower half of
@@ -184,9 +178,6 @@ static void take_languages(twin *t, const stock_image *i)
 
 OFTEN static void take(twin *t, const stock_image *i)
 {
-    size_t index = stock_twin_index(t);
-    apr_table_t **tables[] = { STOCK_TABLE_LIST(PLACE) };
-
     if (t->version) {
         stock_copy_numbers(&t->r, &i->r);
         take_other_texts(t, i);
@@ -200,8 +191,7 @@ OFTEN static void take(twin *t, const stock_image *i)
     take_texts_in_place(t, i);
     if (i->languages != t->languages_at || (int)i->language_count - 1 != t->language_count)
         take_languages(t, i);
-    for (int k = 0; k < STOCK_TABLES; k++)
-        *tables[k] = i->tables[k].version ? stock_table_at(index, k) : NULL;
+    stock_place_tables(t, i);
 }
 
 /* The request in a slot, as the server has it now. */
@@ -328,7 +318,7 @@ OFTEN static int texts_have_changed(twin *t)
 
 static OFTEN int fields_have_changed(twin *t)
 {
-    return differ(&t->r, &t->taken, sizeof t->r) || differ(t->copies, t->copies + t->copied, t->copied) ||
+    return differ(&t->r, &t->taken, sizeof t->r) || differ(t->copies, t->was, t->copied) ||
            (t->elsewhere && texts_have_changed(t)) || (t->r.content_languages && t->r.content_languages->nelts != t->language_count);
 }
 
@@ -336,6 +326,12 @@ static OFTEN int fields_have_changed(twin *t)
 OFTEN int stock_has_changed(twin *t)
 {
     return t->change_count || fields_have_changed(t);
+}
+
+/* The same for one that is no other than it was when the server was told last. */
+static int may_have_changed(twin *t, int k)
+{
+    return k < STOCK_IN_PLACE_COUNT || t->texts[k].at == TOLD || *stock_text_of(&t->r, &texts[k]) != *stock_text_of(&t->taken, &texts[k]);
 }
 
 #define CHANGED(name, changes) changed |= (uint64_t)(t->r.name != t->taken.name) << i++;
@@ -356,18 +352,22 @@ static void tell_texts(stock_pack *p, twin *t)
     uint64_t changed = 0;
 
     for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (has_changed(t, i))
+        if (may_have_changed(t, i) && has_changed(t, i))
             changed |= (uint64_t)1 << i;
     if (t->r.content_languages != t->taken.content_languages ||
         (t->r.content_languages && t->r.content_languages->nelts != t->language_count))
         changed |= STOCK_LANGUAGES_CHANGED;
     stock_put(p, changed);
-    for (int i = 0; i < STOCK_TEXT_COUNT; i++)
-        if (changed >> i & 1) {
-            stock_put_text(p, *stock_text_of(&t->r, &texts[i]));
-            t->texts[i].at = TOLD; /* whatever the server makes of it is new */
+    for (uint64_t left = changed & ~STOCK_LANGUAGES_CHANGED; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+
+        stock_put_text(p, *stock_text_of(&t->r, &texts[i]));
+        t->texts[i].at = TOLD; /* whatever the server makes of it is new */
+        if (i < STOCK_IN_PLACE_COUNT) {
             t->elsewhere = 1;
+            t->place = TOLD;
         }
+    }
     if (changed & STOCK_LANGUAGES_CHANGED) {
         const apr_array_header_t *all = t->r.content_languages;
 
@@ -377,7 +377,10 @@ static void tell_texts(stock_pack *p, twin *t)
             stock_put_text(p, APR_ARRAY_IDX(all, i, const char *));
         t->languages_at = ~(uint32_t)0;
     }
-    memcpy(t->copies + t->copied, t->copies, t->copied);
+    if (differ(t->copies, t->was, t->copied)) {
+        t->was = t->copies + t->copied;
+        memcpy(t->copies + t->copied, t->copies, t->copied);
+    }
 }
 
 /* Whether the module may change it: it is the request of the call, or one that this is within. */

@@ -52,6 +52,18 @@ apr_table_t *stock_table_at(size_t twin, int which)
     return &tables[twin][which];
 }
 
+/* Those that the request has. */
+OFTEN void stock_place_tables(twin *t, const stock_image *image)
+{
+    struct apr_table_t *own = tables[stock_twin_index(t)];
+    int i = 0;
+
+#define PLACE(name)                                                                                                                         \
+    t->r.name = image->tables[i].version ? &own[i] : NULL;                                                                                  \
+    i++;
+    STOCK_TABLE_LIST(PLACE)
+}
+
 /* The twin whose table that is; NULL: none. `*which`: of its tables. */
 static twin *owner(const apr_table_t *t, size_t *which)
 {
@@ -63,51 +75,97 @@ static twin *owner(const apr_table_t *t, size_t *which)
     return stock_twin_at(at / (STOCK_TABLES + 1));
 }
 
-/* An empty text may stand for something by its address (mod_include's variables that are made when they are read): what was here stays. A
- * table that was cleared has its old entries behind its new ones still. */
-static const char *known_empty(const apr_table_t *t, int old, const char *key, const char *value)
+/* An empty text may stand for something by its address (mod_include's variables that are made when they are read): what was here stays. */
+static const char *known_empty(const apr_array_header_t *before, const char *key)
 {
-    const apr_table_entry_t *all = (const apr_table_entry_t *)(const void *)t->a.elts;
+    for (int i = 0; i < before->nelts; i++) {
+        const apr_table_entry_t *e = &APR_ARRAY_IDX(before, i, apr_table_entry_t);
 
-    for (int i = t->a.nelts; i < old; i++)
-        if (!*all[i].val && strcasecmp(all[i].key, key) == 0)
-            return all[i].val;
-    return value;
+        if (!*e->val && strcasecmp(e->key, key) == 0)
+            return e->val;
+    }
+    return NULL;
 }
 
-/* Sees to it that what is here is what the server has. */
-static apr_table_t *load(const apr_table_t *constant)
+/* Gives a table entries of its own, as many, before they are changed. */
+static void copy_entries(twin *of, apr_table_t *t, size_t which)
+{
+    apr_array_header_t before = t->a;
+
+    make_array_core(&t->a, of->pool, before.nelts < 4 ? 8 : 2 * before.nelts, sizeof(apr_table_entry_t), 0);
+    memcpy(t->a.elts, before.elts, (size_t)before.nelts * sizeof(apr_table_entry_t));
+    t->a.nelts = before.nelts;
+    of->own |= 1u << which;
+}
+
+_Static_assert(TABLE_HASH_SIZE == STOCK_INDEX && TABLE_INDEX_MASK == STOCK_INDEX - 1, "the index is APR's");
+
+/* Takes a table over as the image has it: its entries are read where they lie. */
+static void take(twin *of, apr_table_t *t, size_t which)
+{
+    const stock_image *image = stock_image_of(of);
+    const stock_image_table *table = &image->tables[which];
+    const stock_image_index *index = &image->indexes[which];
+    apr_array_header_t before = t->a;
+    int own = of->own >> which & 1;
+
+    t->a = (apr_array_header_t){ of->pool, sizeof(apr_table_entry_t), (int)table->count, (int)table->count, NULL };
+    t->a.elts = (char *)(uintptr_t)stock_at(table->entries);
+    t->index_initialized = index->known;
+    if (index->known) {
+        memcpy(t->index_first, index->first, sizeof t->index_first);
+        memcpy(t->index_last, index->last, sizeof t->index_last);
+    }
+    of->own &= ~(1u << which);
+    if (!own || !table->empty)
+        return;
+    copy_entries(of, t, which);
+    for (int i = 0; i < t->a.nelts; i++) {
+        apr_table_entry_t *e = &APR_ARRAY_IDX(&t->a, i, apr_table_entry_t);
+        const char *empty = *e->val ? NULL : known_empty(&before, e->key);
+
+        if (empty)
+            e->val = (char *)(uintptr_t)empty;
+    }
+}
+
+/* Sees to it that what is here is what the server has. `changes`: the entries are to be the module's own. */
+static inline apr_table_t *bring(const apr_table_t *constant, int changes)
 {
     apr_table_t *t = (apr_table_t *)(uintptr_t)constant;
     const stock_image_table *image;
-    const stock_image_entry *entries;
     size_t which;
     twin *of = owner(t, &which);
-    int old;
 
     if (!of)
         return t;
     stock_looks_further();
-    if (!(of->made >> which & 1)) {
-        of->made |= 1u << which;
-        make_array_core(&t->a, of->pool, 8, sizeof(apr_table_entry_t), 0);
-        t->index_initialized = 0;
-    }
-    if (which == STOCK_TABLES)
+    if (which == STOCK_TABLES) { /* the connection's notes */
+        if (!(of->made >> which & 1)) {
+            of->made |= 1u << which;
+            make_array_core(&t->a, of->pool, 8, sizeof(apr_table_entry_t), 0);
+            t->index_initialized = 0;
+        }
         return t;
+    }
     image = &stock_image_of(of)->tables[which];
-    if (of->loaded[which] == image->version)
-        return t;
-    of->loaded[which] = image->version;
-    old = t->a.nelts;
-    own_table_clear(t);
-    entries = (const stock_image_entry *)(const void *)stock_at(image->entries);
-    for (uint32_t i = 0; i < image->count; i++) {
-        const char *key = stock_at(entries[i].key), *value = stock_at(entries[i].value);
-
-        own_table_addn(t, key, *value ? value : known_empty(t, old, key, value));
+    if (of->loaded[which] != image->version) {
+        of->loaded[which] = image->version;
+        take(of, t, which);
     }
+    if (changes && !(of->own >> which & 1))
+        copy_entries(of, t, which);
     return t;
+}
+
+static apr_table_t *load(const apr_table_t *t)
+{
+    return bring(t, 0);
+}
+
+static apr_table_t *load_to_change(const apr_table_t *t)
+{
+    return bring(t, 1);
 }
 
 /* Notes a change that has been made here. */
@@ -137,7 +195,7 @@ static void tell_all(apr_table_t *t)
 
 const apr_array_header_t *apr_table_elts(const apr_table_t *t)
 {
-    return own_table_elts(load(t));
+    return own_table_elts(load_to_change(t)); /* who looks at entries may write to them */
 }
 
 int apr_is_empty_table(const apr_table_t *t)
@@ -167,24 +225,24 @@ apr_table_t *apr_table_clone(apr_pool_t *p, const apr_table_t *t)
 
 apr_table_t *apr_table_overlay(apr_pool_t *p, const apr_table_t *over, const apr_table_t *base)
 {
-    return own_table_overlay(p, load(over), load(base));
+    return own_table_overlay(p, load_to_change(over), load(base)); /* which shares entries with the first */
 }
 
 void apr_table_clear(apr_table_t *t)
 {
-    own_table_clear(load(t));
+    own_table_clear(load_to_change(t));
     tell(t, STOCK_CLEAR, NULL, NULL);
 }
 
 void apr_table_set(apr_table_t *t, const char *key, const char *value)
 {
-    own_table_set(load(t), key, value);
+    own_table_set(load_to_change(t), key, value);
     tell(t, STOCK_SET, key, value);
 }
 
 void apr_table_setn(apr_table_t *t, const char *key, const char *value)
 {
-    own_table_setn(load(t), key, value);
+    own_table_setn(load_to_change(t), key, value);
     tell(t, STOCK_SET, key, value);
 }
 
@@ -193,31 +251,31 @@ void apr_table_unset(apr_table_t *t, const char *key)
     load(t);
     if (!own_table_get(t, key))
         return;
-    own_table_unset(t, key);
+    own_table_unset(load_to_change(t), key);
     tell(t, STOCK_UNSET, key, NULL);
 }
 
 void apr_table_merge(apr_table_t *t, const char *key, const char *value)
 {
-    own_table_merge(load(t), key, value);
+    own_table_merge(load_to_change(t), key, value);
     tell(t, STOCK_MERGE, key, value);
 }
 
 void apr_table_mergen(apr_table_t *t, const char *key, const char *value)
 {
-    own_table_mergen(load(t), key, value);
+    own_table_mergen(load_to_change(t), key, value);
     tell(t, STOCK_MERGE, key, value);
 }
 
 void apr_table_add(apr_table_t *t, const char *key, const char *value)
 {
-    own_table_add(load(t), key, value);
+    own_table_add(load_to_change(t), key, value);
     tell(t, STOCK_ADD, key, value);
 }
 
 void apr_table_addn(apr_table_t *t, const char *key, const char *value)
 {
-    own_table_addn(load(t), key, value);
+    own_table_addn(load_to_change(t), key, value);
     tell(t, STOCK_ADD, key, value);
 }
 
@@ -239,12 +297,12 @@ int apr_table_do(apr_table_do_callback_fn_t *visit, void *record, const apr_tabl
 
 void apr_table_compress(apr_table_t *t, unsigned flags)
 {
-    own_table_compress(load(t), flags);
+    own_table_compress(load_to_change(t), flags);
     tell_all(t);
 }
 
 void apr_table_overlap(apr_table_t *t, const apr_table_t *more, unsigned flags)
 {
-    own_table_overlap(load(t), load(more), flags);
+    own_table_overlap(load_to_change(t), load(more), flags);
     tell_all(t);
 }
