@@ -334,7 +334,7 @@ def calls_of_hooks_that_decline_are_spared(pair):
 
 @test
 def a_module_that_fails_costs_its_request(pair):
-    crashes = "crash stack status op from length hook memory scribble image filter-crash insert-crash"
+    crashes = "crash stack status op from length hook memory scribble image entries filter-crash insert-crash"
     forgeries = "filter-bucket filter-part bucket pass input begin line vector section"
     for query in f"{crashes} {forgeries}".split():
         status, _, body = ask(pair.fenced, "GET", f"/a.txt?{query}", {})

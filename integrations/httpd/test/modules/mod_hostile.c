@@ -225,6 +225,8 @@ static int fixups(request_rec *r)
         forge(STOCK_ASK_WALK_CONFIG, r, 3, (apr_uint64_t[]){ 0, ~0u, 0 });
     if (asks(r, "image"))
         ((char *)r->hostname)[0] = 'X'; /* where all modules read it */
+    if (asks(r, "entries") && apr_table_get(r->headers_in, "Host"))
+        ((apr_table_entry_t *)(void *)((apr_array_header_t *)(void *)r->headers_in)->elts)->val = ""; /* the same */
     if (asks(r, "cleanup"))
         apr_pool_cleanup_register(r->pool, apr_pcalloc(r->pool, sizeof(int)), end, apr_pool_cleanup_null);
     if (asks(r, "keep"))
