@@ -16,7 +16,8 @@ pub struct Program {
     /// Its path below the suite's directory, without extension.
     pub name: String,
     file: PathBuf,
-    cxx: bool,
+    /// It is in C++.
+    pub cxx: bool,
     flags: Vec<String>,
 }
 
