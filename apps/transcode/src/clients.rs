@@ -97,7 +97,10 @@ impl Client {
         functions_limit: usize,
     ) -> Result<Self, FunctionError> {
         let mut texts = Texts::default();
-        let runtime = Runtime::new(built_ins(), &domain_options(limits))?;
+        let mut options = domain_options(limits);
+        // A client cannot ask for it, and what it costs to enter is little beside a picture.
+        options.x87 = true;
+        let runtime = Runtime::new(built_ins(), &options)?;
         for (name, text) in STANDARD {
             runtime.create(name, &with_prelude(text))?;
             texts.all.insert(name.to_owned(), text.to_owned());
@@ -352,7 +355,9 @@ fn check_type(name: &str, compiled: &Compiled) -> Result<(), Failure> {
         return Err(Failure::of_function(name, &e));
     };
     let fits = match &function.params[..] {
-        [Kind::Pointer, others @ ..] => others.iter().all(|k| matches!(k, Kind::Int(..) | Kind::Float(_))),
+        [Kind::Pointer, others @ ..] => others
+            .iter()
+            .all(|k| matches!(k, Kind::Int(..) | Kind::Float(4 | 8))),
         _ => false,
     };
     if fits && matches!(function.result, Kind::Void | Kind::Int(..)) {

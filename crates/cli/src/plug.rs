@@ -22,6 +22,7 @@ const PRINTED: usize = 1 << 20;
 
 /// Options of `ringfence plug`.
 #[derive(clap::Args)]
+#[command(after_help = "A call may take 10s unless --time-limit says otherwise. Texts may have long double.")]
 pub struct Args {
     /// A text in C, as docs/text.md has it, or object code; functions that are not static can be called
     file: Option<PathBuf>,
@@ -55,6 +56,8 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let mut options = args.domain.0.clone();
     options.time_limit.get_or_insert(TIME_LIMIT);
+    // For texts with long double.
+    options.x87 = true;
     let runtime = match Runtime::new(built_ins(), &options) {
         Ok(runtime) => runtime,
         Err(e) => {

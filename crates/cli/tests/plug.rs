@@ -11,6 +11,7 @@ double scale(double x, float by, signed char n) { return x * by + n; }
 int length(const char *s) { int n = 0; while (s[n]) n++; return n; }
 void nothing(void) {}
 long divide(long a, long b) { return a / b; }
+double precise(double x, long n) { long double sum = 0; while (n-- > 0) sum += x; return sum; }
 long wild(long at) { return *(char *)at; }
 long endless(void) { for (;;) calls++; return calls; }
 long deep(long n) { return deep(n + 1) * 3 + 1; }
@@ -35,6 +36,7 @@ fn functions_are_called_from_the_command_line() {
         (&["length", "12"], "2\n"),
         (&["nothing"], ""),
         (&["divide", "7", "2"], "3\n"),
+        (&["precise", "0.1", "1000"], "100\n"),
     ] {
         let ran = plug(&dir, words).ok();
         assert_eq!((&*ran.out, &*ran.err), (out, ""), "{words:?}");
@@ -43,6 +45,8 @@ fn functions_are_called_from_the_command_line() {
     plug(&dir, &["twice", "1", "2"]).fails(2, &["twice takes 1 arguments, not 2"]);
     plug(&dir, &["twice", "x"]).fails(2, &["argument 1 of twice has to be long"]);
     plug(&dir, &["scale", "1", "1", "128"]).fails(2, &["argument 3", "from -128 to 127"]);
+    let help = dir.rf(&["plug", "--help"]).ok().out;
+    assert!(help.contains("A call may take 10s unless"), "{help}");
     plug(&dir, &["nobody"]).fails(2, &["there is no function nobody"]);
 }
 
