@@ -56,18 +56,19 @@ impl Inner {
         Err(DomainError::Busy { lanes })
     }
 
-    /// Lets threads in again, once the world is unlocked. `HOLD` stays until the lane's thread has taken it away: it may have looked at
-    /// its target before the code behind that was removed, and has to look again. The watchdog may set `WAKE` at any moment, and a call
-    /// that does not find it goes the fast way.
+    /// Lets threads in again, once they have looked at their targets again: the code behind these may have been removed since. The
+    /// watchdog may set `WAKE` at any moment, and a call that does not find it goes the fast way.
     fn open(&self, set: &LaneSet) {
-        let stays = attention::HOLD
+        let stays = attention::LOOK
             | attention::WAKE
             | attention::RESERVE_OPEN
             | attention::COUNTED
             | attention::PAUSED;
         for &lane in &set.lanes {
             // SAFETY: lanes in the list are this domain's.
-            unsafe { (*lane).attention.fetch_and(stays, Ordering::AcqRel) };
+            let lane: &Lane = unsafe { &*lane };
+            lane.attention.fetch_or(attention::LOOK, Ordering::AcqRel);
+            lane.attention.fetch_and(stays, Ordering::AcqRel);
         }
     }
 

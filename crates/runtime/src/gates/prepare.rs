@@ -278,6 +278,11 @@ pub(crate) unsafe extern "C" fn prepare(target: *const Target, sp: u64) -> u32 {
         if bits & attention::PAUSED != 0 {
             lane.resume();
         }
+        if bits & attention::LOOK != 0 {
+            // What was removed before the bit was set is seen behind this: the gate starts again, and reads its target once more.
+            lane.attention.fetch_and(!attention::LOOK, Ordering::AcqRel);
+            return 1;
+        }
         if bits & attention::HOLD != 0 {
             // Whoever unlinks or resets holds the world. Afterwards the gate starts again, and finds out whether its target still is one.
             let Some(_world) = world::lock() else {

@@ -26,8 +26,8 @@ pub(crate) mod attention {
     pub const ENDING: u32 = TIME | INTERRUPT | ELSEWHERE;
     /// A host signal handler needed the reserve of the control stack; the page before it is open.
     pub const RESERVE_OPEN: u32 = 32;
-    /// Code is being removed or the domain reset, or was since the last call in: wait for that to end, then look at the target
-    /// again.
+    /// Code is being removed or the domain reset, or code was removed since the last call in: wait for that to end, then look at the
+    /// target again.
     pub const HOLD: u32 = 64;
     /// The domain's calls are limited: each that begins takes one from the lane's credit. For ever.
     pub const COUNTED: u32 = 128;
@@ -37,8 +37,11 @@ pub(crate) mod attention {
     /// The clock of the call in progress stands still, or did when the last one was left: see [`pause`](crate::lanes::pause).
     pub const PAUSED: u32 = 512;
 
+    /// The domain was reset since the last call in: look at the target again. Nobody has to be waited for, so that handlers do not either.
+    pub const LOOK: u32 = 1024;
+
     /// What does not keep a host function from returning into the domain.
-    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED | DEEP;
+    pub const IGNORED_ON_RETURN: u32 = WAKE | RESERVE_OPEN | HOLD | COUNTED | DEEP | LOOK;
 }
 
 /// Values of [`Lane::looked_at`].
