@@ -297,7 +297,13 @@ fn strings(m: &str, i: &Insn<'_>) -> Option<Strings> {
 pub(crate) fn only_reads(i: &Insn<'_>) -> bool {
     let ops = i.ops();
     let m = i.mnemonic;
-    if !i.prefix.is_empty() || m.starts_with("xchg") || m.starts_with("xadd") || m.starts_with("prefetchw") {
+    // As gcc writes tzcnt and lzcnt for every processor.
+    let counts = i.prefix == "rep" && (m.starts_with("bsf") || m.starts_with("bsr"));
+    if !i.prefix.is_empty() && !counts
+        || m.starts_with("xchg")
+        || m.starts_with("xadd")
+        || m.starts_with("prefetchw")
+    {
         return false;
     }
     match ops {
@@ -411,6 +417,8 @@ mod tests {
     #[test]
     fn readers() {
         let reads = |t: &str| only_reads(&insn(t).unwrap());
+        assert!(reads("rep bsfq 64(%r13), %rbp") && reads("rep bsrl (%rax), %eax"));
+        assert!(!reads("lock addl $1, (%rax)") && !reads("rep stosq"));
         assert!(reads("movl (%rax), %eax"));
         assert!(!reads("movl %eax, (%rax)"));
         assert!(reads("cmpl %eax, (%rax)"));
