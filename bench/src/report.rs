@@ -188,7 +188,7 @@ fn machine(results: &Results) -> Option<String> {
         "{}.\n{} workloads, {runs} interleaved runs each.\n\
          The quartiles of a figure lie {:.1} % of its median apart for the middle figure,\n\
          {:.1} % for nine of ten.",
-        results.machine,
+        results.machine.to_string().replace(", Linux", ",\nLinux"),
         rows.len(),
         100.0 * spreads[spreads.len() / 2],
         100.0 * spreads[spreads.len() * 9 / 10]
