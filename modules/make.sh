@@ -144,8 +144,10 @@ build() { # RECIPE
 			fi
 			compile_all "${files[@]}"
 			mapfile -t list < <(objects "${files[@]}")
-			rm -f "$dir/lib$recipe.a"
-			ar rcs "$dir/lib$recipe.a" "${list[@]}"
+			# In one step: somebody may be linking with the one that is there.
+			rm -f "$dir/lib$recipe.new.a"
+			ar rcs "$dir/lib$recipe.new.a" "${list[@]}"
+			mv "$dir/lib$recipe.new.a" "$dir/lib$recipe.a"
 			[ -z "${library_only:-}" ] || continue
 			[ $variant = native ] || "${cc[@]}" -shared "${list[@]}" "${archives[@]}" -o "$out/$recipe.rf"
 			for program in "${programs[@]}"; do
