@@ -71,8 +71,9 @@ impl Room {
         if self.keeper.is_some() {
             return Ok(());
         }
-        let lab = std::env::current_exe().map_err(|e| e.to_string())?;
-        let mut command = Command::new(lab);
+        // This program, even if its file has been replaced since.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("lab");
         // What ends the laboratory from a terminal does not end its keeper.
         command.arg("keep").arg(&self.path).process_group(0);
         let keeper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
