@@ -234,17 +234,9 @@ impl Lower<'_> {
         })
     }
 
-    /// By the flags of a comparison that also knows "not comparable": above is right for that, below is not.
     fn float_comparison(&mut self, op: Bin, a: Id, b: Id, ty: Ty) -> R<Ins> {
         let (x, y) = (self.value(a)?, self.value(b)?);
-        let (a, b, cc) = match op {
-            Bin::Lt => (y, x, cc::A),
-            Bin::Le => (y, x, cc::AE),
-            Bin::Gt => (x, y, cc::A),
-            Bin::Ge => (x, y, cc::AE),
-            Bin::Eq => (x, y, cc::FEQ),
-            _ => (x, y, cc::FNE),
-        };
+        let (a, b, cc) = float_order(op, x, y);
         Ok(Ins {
             a,
             b,
@@ -252,5 +244,18 @@ impl Lower<'_> {
             w: self.width(ty),
             ..Ins::new(Op::FBr)
         })
+    }
+}
+
+/// By the flags of a comparison that also knows "not comparable": above is right for that, below is not. What is compared, with what, and
+/// the condition.
+pub(super) fn float_order<T>(op: Bin, x: T, y: T) -> (T, T, u8) {
+    match op {
+        Bin::Lt => (y, x, cc::A),
+        Bin::Le => (y, x, cc::AE),
+        Bin::Gt => (x, y, cc::A),
+        Bin::Ge => (x, y, cc::AE),
+        Bin::Eq => (x, y, cc::FEQ),
+        _ => (x, y, cc::FNE),
     }
 }

@@ -3,6 +3,7 @@
 //! Each operation loads its operands from where they are, and stores its result to a slot of the frame. So nothing is in the unit
 //! where a call, a branch or a label stands.
 
+use super::cond::float_order;
 use super::memory::Mem;
 use super::{Lower, R};
 use crate::ast::{Bin, Expr, Id};
@@ -216,16 +217,8 @@ impl Lower<'_> {
         self.long_compare(Bin::Ne, x, zero)
     }
 
-    /// As for other floats: above is right for what is not comparable, below is not.
     fn long_compare(&mut self, op: Bin, x: Mem, y: Mem) -> R<Ins> {
-        let (top, below, code) = match op {
-            Bin::Lt => (y, x, cc::A),
-            Bin::Le => (y, x, cc::AE),
-            Bin::Gt => (x, y, cc::A),
-            Bin::Ge => (x, y, cc::AE),
-            Bin::Eq => (x, y, cc::FEQ),
-            _ => (x, y, cc::FNE),
-        };
+        let (top, below, code) = float_order(op, x, y);
         self.x_load(below, WIDTH, false)?;
         self.x_load(top, WIDTH, false)?;
         let holds = self.new_value(false, true);
