@@ -218,13 +218,22 @@ fn never(_: &LastCall) -> bool {
     false
 }
 
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn a_reset_takes_code_from_who_stands_in_the_gate() {
-    at_each_step(Scene {
+/// Tests, each of a scene.
+macro_rules! at_each_step {
+    ($($name:ident: $scene:expr;)*) => {$(
+        #[test]
+        #[cfg_attr(
+            ringfence_tsan,
+            ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
+        )]
+        fn $name() {
+            at_each_step($scene);
+        }
+    )*};
+}
+
+at_each_step! {
+    a_reset_takes_code_from_who_stands_in_the_gate: Scene {
         function: added,
         change: |d| {
             if d.reset().is_ok() {
@@ -232,16 +241,8 @@ fn a_reset_takes_code_from_who_stands_in_the_gate() {
             }
         },
         fine: was_removed,
-    });
-}
-
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn removed_code_stays_removed_for_who_stands_in_the_gate() {
-    at_each_step(Scene {
+    };
+    removed_code_stays_removed_for_who_stands_in_the_gate: Scene {
         function: added,
         change: |d| {
             if d.remove_code("sum").is_ok() {
@@ -249,16 +250,8 @@ fn removed_code_stays_removed_for_who_stands_in_the_gate() {
             }
         },
         fine: was_removed,
-    });
-}
-
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn a_reset_behind_a_removal_lets_nobody_in_to_what_was_removed() {
-    at_each_step(Scene {
+    };
+    a_reset_behind_a_removal_lets_nobody_in_to_what_was_removed: Scene {
         function: added,
         change: |d| {
             if d.remove_code("sum").is_ok() && d.reset().is_ok() {
@@ -266,65 +259,33 @@ fn a_reset_behind_a_removal_lets_nobody_in_to_what_was_removed() {
             }
         },
         fine: was_removed,
-    });
-}
-
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn a_reset_is_not_seen_by_who_stands_in_the_gate() {
-    at_each_step(Scene {
+    };
+    a_reset_is_not_seen_by_who_stands_in_the_gate: Scene {
         function: own,
         change: |d| {
             let _ = d.reset();
         },
         fine: never,
-    });
-}
-
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn a_checkpoint_is_not_seen_by_who_stands_in_the_gate() {
-    at_each_step(Scene {
+    };
+    a_checkpoint_is_not_seen_by_who_stands_in_the_gate: Scene {
         function: own,
         change: |d| {
             let _ = d.checkpoint().is_ok() && d.reset().is_ok();
         },
         fine: never,
-    });
-}
-
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn who_stands_in_the_gate_loses_a_lane_and_gets_another() {
-    at_each_step(Scene {
+    };
+    who_stands_in_the_gate_loses_a_lane_and_gets_another: Scene {
         function: own,
         change: |d| {
             d.trim().expect("trimmed");
         },
         fine: never,
-    });
-}
-
-#[test]
-#[cfg_attr(
-    ringfence_tsan,
-    ignore = "ThreadSanitizer has no children of processes with several threads that start threads themselves"
-)]
-fn a_fault_elsewhere_ends_or_refuses_the_call_of_who_stands_in_the_gate() {
-    at_each_step(Scene {
+    };
+    a_fault_elsewhere_ends_or_refuses_the_call_of_who_stands_in_the_gate: Scene {
         function: own,
         change: |d| {
             let _ = call(d, "illegal", &[]);
         },
         fine: |last| matches!(last, LastCall::Faulted | LastCall::Fault(FaultKind::Elsewhere)),
-    });
+    };
 }
