@@ -89,11 +89,13 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if let Some(mut keeper) = self.keeper.take() {
+        let cleared = self.keeper.take().is_some_and(|mut keeper| {
             drop(keeper.stdin.take());
-            let _ = keeper.wait();
+            keeper.wait().is_ok_and(|end| end.success())
+        });
+        if !cleared {
+            clear(&self.path);
         }
-        clear(&self.path);
     }
 }
 
