@@ -61,6 +61,16 @@ const NO_STRING_INSTRUCTIONS: [&str; 2] = [
     "-mmemset-strategy=unrolled_loop:8192:noalign,libcall:-1:noalign",
 ];
 
+/// Whether gcc copies or clears by string instructions in this assembly.
+fn has_string_instructions(assembly: &str) -> bool {
+    assembly.lines().any(|line| {
+        let code = line.split('#').next().unwrap_or_default();
+        let name = code.split_whitespace().next_back().unwrap_or_default();
+        let width = name.strip_prefix("movs").or_else(|| name.strip_prefix("stos"));
+        matches!(width, Some("b" | "w" | "l" | "q"))
+    })
+}
+
 /// The note flags that go with the options.
 pub(crate) fn note_flags(inv: &Invocation) -> u32 {
     flags_of(inv, inv.own.isolation)
@@ -297,6 +307,16 @@ impl<'a> Compiler<'a> {
                 let twin = std::path::Path::new(object).with_extension(end);
                 let twin = twin.to_string_lossy();
                 let options = self.options(isolation, addressing, language);
+                // Words of a host are copied and cleared without string instructions.
+                let own_run = isolation == Isolation::Words
+                    && own.isolation != Isolation::Words
+                    && matches!(language, Language::Source(_))
+                    && has_string_instructions(&input);
+                let input = if own_run {
+                    Cow::Owned(self.input(path, language, target, &NO_STRING_INSTRUCTIONS)?)
+                } else {
+                    Cow::Borrowed(&input)
+                };
                 let other = self.fenced(&input, path, language, target, &options)?;
                 if other != text {
                     self.assemble(path, &other, &twin, isolation)?;

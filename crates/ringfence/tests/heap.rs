@@ -3,7 +3,7 @@
 mod support;
 
 use ringfence::{Arena, CallError, Domain, FaultKind, Imports, LoadOptions, Rights};
-use support::from_text_with;
+use support::{from_cxx_with, from_text_with};
 
 const SOURCE: &str = r#"
 #line 3
@@ -94,24 +94,28 @@ void fill(char *to, long n) { for (long i = 0; i < n; i++) to[i] = 7; }
 long copied(void) { char *p = malloc(64), q[64]; memcpy(q, p, 64); return q[0]; }
 "#;
 
-fn module() -> ringfence::Module {
-    let mut options = LoadOptions::default();
-    options.allow_words = true;
-    let sysroot = concat!(
+const FLAGS: [&str; 7] = [
+    "--isolation=words",
+    "-O1",
+    "-g",
+    "-Wno-all",
+    "-fno-builtin",
+    "-shared",
+    concat!(
         "--sysroot-rf=",
         env!("CARGO_MANIFEST_DIR"),
         "/../../build/sysroot"
-    );
-    let flags = [
-        "--isolation=words",
-        "-O1",
-        "-g",
-        "-Wno-all",
-        "-fno-builtin",
-        "-shared",
-        sysroot,
-    ];
-    from_text_with(SOURCE, &flags, &options)
+    ),
+];
+
+fn allowing() -> LoadOptions {
+    let mut options = LoadOptions::default();
+    options.allow_words = true;
+    options
+}
+
+fn module() -> ringfence::Module {
+    from_text_with(SOURCE, &FLAGS, &allowing())
 }
 
 fn made(module: &ringfence::Module, len: u64, check: bool) -> (Arena, Domain) {
@@ -378,4 +382,57 @@ fn a_value_of_the_stack_is_lent() {
     drop(lent);
     assert_eq!(numbers, [0x0707_0707, 0x0707_0707, 0, 0]);
     assert!(arena.revoke(address, 4).is_err(), "the copy is gone");
+}
+
+/// The C++ library's own objects: exceptions, which it clears, strings, streams, containers.
+#[test]
+fn the_cxx_library_works_on_blocks() {
+    needs!(Words);
+    let text = r#"
+#include <map>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+static long thrown(long n)
+{
+    if (n % 3 == 0) throw std::runtime_error("number " + std::to_string(n));
+    if (n % 3 == 1) throw n;
+    return n;
+}
+
+extern "C" long rightly()
+{
+    long sum = 0;
+    for (long n = 0; n < 30; n++) {
+        try {
+            sum += thrown(n);
+        } catch (const std::exception &e) {
+            sum += (long)std::string(e.what()).size();
+        } catch (long m) {
+            sum += 100 * m;
+        }
+    }
+    std::map<std::string, std::vector<long>> map;
+    std::ostringstream out;
+    for (long i = 0; i < 100; i++) map["key " + std::to_string(i % 7)].push_back(i);
+    for (auto &[key, list] : map) out << key << ' ' << list.size() << '\n';
+    auto shared = std::make_shared<std::string>(out.str());
+    std::exception_ptr kept;
+    try { throw std::out_of_range("kept"); } catch (...) { kept = std::current_exception(); }
+    try { std::rethrow_exception(kept); } catch (const std::out_of_range &e) { sum += e.what()[0]; }
+    return sum + 1000000 * (long)shared->size();
+}
+"#;
+    let module = from_cxx_with(text, &FLAGS, &allowing());
+    for check in [false, true] {
+        let (_arena, domain) = made(&module, 4 << 20, check);
+        let (twos, ones, zeros) = (155, 100 * 145, 4 * 8 + 6 * 9);
+        assert_eq!(
+            call(&domain, "rightly", &[]).expect("nothing is wrong"),
+            twos + ones + zeros + 107 + 1_000_000 * 7 * 9,
+        );
+    }
 }

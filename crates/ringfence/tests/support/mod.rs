@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ringfence::{Backend, Domain, DomainError, DomainOptions, Imports, LoadOptions, Module};
+use ringfence_driver::args::Front;
 
 static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 
@@ -50,7 +51,7 @@ pub fn build(name: &str, options: &[&str]) -> PathBuf {
     arguments.push(include.into());
     arguments.extend(options.iter().map(Into::into));
     arguments.extend(["-o".into(), output.clone().into(), source(name).into()]);
-    let status = ringfence_driver::cc(ringfence_driver::args::Front::C, arguments);
+    let status = ringfence_driver::cc(Front::C, arguments);
     assert_eq!(status, 0, "the driver could not build {name}");
     built.insert(key, output.clone());
     output
@@ -147,6 +148,15 @@ pub fn from_text(text: &str, options: &[&str]) -> Module {
 
 /// The same, for a host that accepts more.
 pub fn from_text_with(text: &str, options: &[&str], load: &LoadOptions) -> Module {
+    opened(Front::C, &format!("{SYSTEM_CALL}{text}"), options, load)
+}
+
+/// The same for a text in C++.
+pub fn from_cxx_with(text: &str, options: &[&str], load: &LoadOptions) -> Module {
+    opened(Front::Cxx, text, options, load)
+}
+
+fn opened(front: Front, text: &str, options: &[&str], load: &LoadOptions) -> Module {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!(
         "text-{}-{}",
@@ -155,15 +165,13 @@ pub fn from_text_with(text: &str, options: &[&str], load: &LoadOptions) -> Modul
     );
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).unwrap();
-    let (source, output) = (directory.join("p.c"), directory.join("p.rf"));
-    std::fs::write(&source, format!("{SYSTEM_CALL}{text}")).unwrap();
+    let end = if front == Front::C { "c" } else { "cc" };
+    let (source, output) = (directory.join(format!("p.{end}")), directory.join("p.rf"));
+    std::fs::write(&source, text).unwrap();
     let mut arguments = Vec::from(["-O1", "--sysroot-rf=", "-o"].map(std::ffi::OsString::from));
     arguments.extend([output.clone().into_os_string(), source.into_os_string()]);
     arguments.extend(options.iter().map(Into::into));
-    assert_eq!(
-        ringfence_driver::cc(ringfence_driver::args::Front::C, arguments),
-        0
-    );
+    assert_eq!(ringfence_driver::cc(front, arguments), 0);
     let module = Module::open_with(&output, load).unwrap();
     let _ = std::fs::remove_dir_all(&directory);
     module
