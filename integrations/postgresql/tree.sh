@@ -37,7 +37,8 @@ copy_server() {
     local dir
     for dir in "$("$config" --bindir)" "$("$config" --pkglibdir)" "$("$config" --sharedir)"; do
         mkdir -p "$tree$dir"
-        cp -ru "$dir/." "$tree$dir/"
+        # With their times: a server that was upgraded is newer than the copy.
+        cp -ru --preserve=timestamps "$dir/." "$tree$dir/"
     done
 }
 
