@@ -79,6 +79,9 @@ pub struct Told {
 
 /// Seconds of processor time that a host may take: twenty times what it does without a fault.
 pub const PROCESSOR: u64 = 2;
+
+/// Bytes of addresses that a host without a fence may take: some hundred threads' stacks.
+const ADDRESSES: u64 = 4 << 30;
 /// Naps between two looks at a host's threads.
 const NAPS: u32 = 20;
 const NAP: Duration = Duration::from_millis(1);
@@ -167,10 +170,20 @@ pub fn alone() -> Vec<i32> {
 /// Limits what a host's process may take: so many seconds of processor time. It does not outlive the laboratory.
 pub fn limit(command: &mut Command, seconds: u64) {
     guard(command);
+    limits(command, [(libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)]);
+}
+
+/// Limits what a host without a fence may take of addresses, and so of threads: one that makes them without end would leave no processes for
+/// anybody.
+pub fn bound(command: &mut Command) {
+    limits(command, [(libc::RLIMIT_AS, ADDRESSES)]);
+}
+
+fn limits<const N: usize>(command: &mut Command, all: [(libc::__rlimit_resource_t, u64); N]) {
     // SAFETY: system calls that are safe between fork and exec, on structures of the stack.
     unsafe {
         command.pre_exec(move || {
-            for (resource, most) in [(libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)] {
+            for (resource, most) in all {
                 let limit = libc::rlimit {
                     rlim_cur: most,
                     rlim_max: most,
@@ -270,6 +283,16 @@ mod tests {
     fn sleeper() -> Child {
         let sleep = Command::new("sleep").arg("1000").spawn();
         sleep.expect("a process")
+    }
+
+    #[test]
+    fn a_host_without_a_fence_has_few_addresses() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -v"]);
+        bound(&mut shell);
+        let said = shell.output().expect("a shell").stdout;
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(said.trim().parse(), Ok(ADDRESSES >> 10));
     }
 
     #[test]

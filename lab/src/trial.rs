@@ -5,7 +5,7 @@ use crate::kinds::Mutation;
 use crate::pause::steady;
 use crate::server::Desk;
 use crate::subject::Subject;
-use crate::told::{Outcome, Told, serve};
+use crate::told::{Outcome, Told, bound, serve};
 use crate::way::{WAYS, Way};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,11 @@ fn ask(
         return desk.ask(&subject.place, &subject.answers, server, program, (way, fault));
     }
     let directory = desk.directory().to_path_buf();
-    let told = serve(&mut subject.command(program, &directory, way, fault)?)?;
+    let mut command = subject.command(program, &directory, way, fault)?;
+    if way == Way::Native {
+        bound(&mut command);
+    }
+    let told = serve(&mut command)?;
     let whole = subject.whole(&directory);
     Ok(Told { whole, ..told })
 }
