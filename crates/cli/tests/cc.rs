@@ -285,8 +285,10 @@ fn the_twins_of_an_object_are_what_their_names_say() {
         .ok();
     // What clears by string instructions is compiled once more for rights to words.
     d.write("c.c", "void c(char *p) { __builtin_memset(p, 0, 128); }\n");
-    d.sh("$RF cc --twin -O2 -c c.c && $RF cc -O2 --isolation=words -c c.c -o words.o && cmp c.words.o words.o")
-        .ok();
+    d.sh(
+        "$RF cc --twin -O2 -c c.c && $RF cc -O2 --isolation=words -c c.c -o words.o && cmp c.words.o words.o",
+    )
+    .ok();
     d.sh("objdump -d c.o | grep -q 'rep stos' && ! objdump -d c.words.o | grep 'rep stos'")
         .ok();
 }

@@ -78,6 +78,12 @@ pub trait Space: Send + Sync {
         len
     }
 
+    /// Whether what lies at an address is an object of the host's, which the kernel does not find there:
+    /// [`read`](Self::read) and [`write`](Self::write) copy it, as far as the domain has rights to it.
+    fn is_foreign(&self, _address: u64) -> bool {
+        false
+    }
+
     /// Whether the range can be the domain's at all. Says nothing about what is mapped there.
     ///
     /// # Errors
@@ -292,6 +298,12 @@ impl<'a> DomainRef<'a> {
         self.0.reach(address, len, fills)
     }
 
+    /// Whether an object of the host's lies at an address; see [`Space::is_foreign`].
+    #[must_use]
+    pub fn is_foreign(&self, address: u64) -> bool {
+        self.0.is_foreign(address)
+    }
+
     /// Copies a C string of at most `limit` bytes out of the domain, without the NUL.
     ///
     /// # Errors
@@ -299,9 +311,10 @@ impl<'a> DomainRef<'a> {
     pub fn read_c_string(&self, address: u64, limit: usize) -> Result<Vec<u8>, MemoryError> {
         let mut text = Vec::new();
         let mut at = address;
+        // Up to the page's end: what lies behind may not be mapped. Objects of the host's word by word: what lies behind may be others'.
+        let step = if self.is_foreign(address) { 4 } else { PAGE };
         while text.len() < limit {
-            // Up to the page's end: what lies behind may not be mapped.
-            let len = ((PAGE - at % PAGE) as usize).min(limit - text.len());
+            let len = ((step - at % step) as usize).min(limit - text.len());
             let old = text.len();
             text.resize(old + len, 0);
             self.read(at, &mut text[old..])?;

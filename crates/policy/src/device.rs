@@ -2,6 +2,7 @@
 
 use crate::memory::Memory;
 use crate::span::Span;
+use crate::stage::Stage;
 use crate::sys::{self, Outcome};
 
 /// A device that a domain may open by its usual name, whatever directories it was granted.
@@ -41,7 +42,12 @@ impl Device {
                 Ok(at)
             }
             Device::Random if wanted.len() == 0 => Ok(0),
-            Device::Random => sys::random(wanted, 0).map(|n| n as u64),
+            Device::Random => {
+                let stage = Stage::new(memory, &[wanted], true)?;
+                let n = sys::random(stage.spans()[0], 0)?;
+                stage.moved(n)?;
+                Ok(n as u64)
+            }
         }
     }
 

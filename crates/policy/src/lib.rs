@@ -23,6 +23,7 @@ mod processes;
 pub mod program;
 mod slices;
 mod span;
+mod stage;
 mod state;
 mod sys;
 mod table;

@@ -34,9 +34,21 @@ impl Memory<'_> {
             return Err(libc::EFAULT);
         }
         let address = self.0.translate(pointer);
+        if self.0.is_foreign(address) {
+            // How far the rights reach is looked up when it is copied.
+            return Ok(Span::foreign(address, len));
+        }
         match self.0.reach(address, len, fills) {
             0 if len > 0 => Err(libc::EFAULT),
             reach => Ok(Span::checked(address, reach)),
+        }
+    }
+
+    /// The part of a span, of a slice at most, where the domain has rights.
+    pub fn reached(self, span: Span, fills: bool) -> Span {
+        match span.is_foreign() {
+            true => span.first(self.0.reach(span.address(), span.len(), fills)),
+            false => span,
         }
     }
 

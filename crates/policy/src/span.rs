@@ -5,12 +5,34 @@
 pub struct Span {
     address: u64,
     len: u64,
+    foreign: bool,
 }
 
 impl Span {
     /// The range of `len` bytes at `address`. For [`Memory`](crate::memory::Memory), which has checked it.
     pub(crate) fn checked(address: u64, len: u64) -> Span {
-        Span { address, len }
+        let foreign = false;
+        Span {
+            address,
+            len,
+            foreign,
+        }
+    }
+
+    /// The range of `len` bytes at `address`, where objects of the host's lie: a [`Stage`](crate::stage::Stage) copies them.
+    pub(crate) fn foreign(address: u64, len: u64) -> Span {
+        let foreign = true;
+        Span {
+            address,
+            len,
+            foreign,
+        }
+    }
+
+    /// Whether the kernel finds nothing at its address.
+    #[must_use]
+    pub fn is_foreign(self) -> bool {
+        self.foreign
     }
 
     /// The first byte.
@@ -41,6 +63,7 @@ impl Span {
         Span {
             address: self.address + n,
             len: self.len - n,
+            ..self
         }
     }
 }

@@ -1,7 +1,8 @@
 //! System calls, with the few ways in which the monitor makes them. All `unsafe` of this crate is here.
 //!
 //! Memory that the kernel reads or writes is either a buffer of ours, or a [`Span`]: a range that was checked to lie
-//! inside the domain's window. The kernel respects the window's page rights, and the host has no references into it.
+//! inside the domain's window, or a copy that a [`Stage`](crate::stage::Stage) keeps. The kernel respects the window's page rights, and
+//! the host has no references into it.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};

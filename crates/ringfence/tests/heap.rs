@@ -2,15 +2,18 @@
 
 mod support;
 
+use ringfence::policy::Policy;
 use ringfence::{Arena, CallError, Domain, FaultKind, Imports, LoadOptions, Rights};
 use support::{from_cxx_with, from_text_with};
 
 const SOURCE: &str = r#"
 #line 3
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct pair { int a; int unused; double b; };
 static char *kept;
@@ -89,6 +92,22 @@ long partly(void) { /* a copy, and a realloc, of what nobody has filled whole */
     long c = p[31];
     free(p);
     return c + q[0];
+}
+/* 0, or the line: system calls on blocks. */
+long piped(void)
+{
+    int ends[2], *both = malloc(2 * sizeof *both);
+    if (pipe(both)) return __LINE__;
+    ends[0] = both[0], ends[1] = both[1];
+    char *from = malloc(64), *to = malloc(64);
+    memset(from, 'x', 10);
+    if (write(ends[1], from, 12) != 12) return __LINE__; /* of a word that was not written as a whole */
+    if (read(ends[0], to, 64) != 12 || to[9] != 'x' || to[11]) return __LINE__;
+    if (write(ends[1], from + 32, 8) != -1 || errno != EFAULT) return __LINE__; /* never written */
+    if (write(ends[1], from, 10) != 10 || read(ends[0], to + 60, 10) != 4) return __LINE__; /* up to its end */
+    free(from);
+    if (write(ends[1], from, 10) != -1 || errno != EFAULT) return __LINE__;
+    return 0;
 }
 void fill(char *to, long n) { for (long i = 0; i < n; i++) to[i] = 7; }
 long copied(void) { char *p = malloc(64), q[64]; memcpy(q, p, 64); return q[0]; }
@@ -435,4 +454,14 @@ extern "C" long rightly()
             twos + ones + zeros + 107 + 1_000_000 * 7 * 9,
         );
     }
+}
+
+#[test]
+fn system_calls_take_blocks() {
+    needs!(Words);
+    let arena = Arena::new(4 << 20).expect("an arena");
+    arena.check_heaps();
+    let policy = Policy::new().start().expect("a policy");
+    let domain = Domain::new(&module(), Imports::new().arena(&arena).policy(policy)).expect("a domain");
+    assert_eq!(call(&domain, "piped", &[]).expect("no fault"), 0);
 }

@@ -488,10 +488,21 @@ fn the_host_is_no_way_around_the_tables() {
     let domain = domain(&arena);
     let at = arena.alloc(64).expect("an object");
     domain.give_words(at, 64, Rights::Write).expect("rights");
-    // What the host reads and writes for a domain, system calls' buffers among it, is memory of its window, and objects are not in it: neither
-    // by the host's address, nor where the lower half leads, nor in the view, nor in the table.
+    // What the host reads and writes for a domain is what the domain names: objects as far as its rights reach, and nothing of them by the
+    // host's address, in the view or in the table.
     let memory = domain.memory();
     let alias = memory.base() + (at & 0xFFFF_FFFF);
+    memory
+        .write::<u32>(Ptr::from_address(alias + 60), 1)
+        .expect("its word");
+    assert!(memory.write::<u32>(Ptr::from_address(alias + 62), 1).is_err());
+    domain.give_words(at, 64, Rights::Read).expect("rights");
+    assert!(memory.write::<u32>(Ptr::from_address(alias), 1).is_err());
+    let word = memory
+        .read::<u32>(Ptr::from_address(alias + 60))
+        .expect("its word");
+    assert_eq!(word.into_inner_unchecked(), 1);
+    domain.give_words(at, 64, Rights::None).expect("taken");
     for address in [at, alias, alias + 0x7FFF_0000, memory.base() + 0x7FFF_0000] {
         assert!(
             memory.read::<u32>(Ptr::from_address(address)).is_err(),

@@ -4,7 +4,7 @@ use ringfence_attack::code::Code;
 use ringfence_attack::elf::{Builder, TEXT};
 use ringfence_isa::words::{CMOV, HEAP_END, READ, TABLE, VIEW, WRITE, heap, test};
 use ringfence_isa::{note, window};
-use ringfence_policy::Policy;
+use ringfence_policy::{Captured, Policy, Stream};
 use ringfence_runtime::{
     Arena, Call, CallError, Domain, DomainOptions, FaultKind, Grantee, Imports, LoadOptions, Module, Party,
     Rights, WordsError,
@@ -173,23 +173,64 @@ fn the_table_and_the_arenas_addresses_are_nobodys_to_write() {
 }
 
 #[test]
-fn system_calls_find_nothing_in_an_arena() {
+fn system_calls_have_the_domains_rights() {
     let made = hostile();
     let module = module(&made.builder).expect("accepted");
     let arena = Arena::new(1 << 16).expect("an arena");
-    let domain = domain(&module, &arena);
+    let out = Captured::default();
+    let policy = Policy::new()
+        .randomness(true)
+        .stdin(Stream::Bytes(vec![0xEE; 1000]))
+        .stdout(Stream::Capture(out.clone()));
+    let imports = Imports::new()
+        .arena(&arena)
+        .policy(policy.start().expect("a policy"));
+    let domain = Domain::new(&[module], imports, &DomainOptions::default()).expect("a domain");
+    let ask = |number: i64, first: u64, second: u64, third: u64| {
+        let answer = call(&domain, "ask", &[number as u64, first, second, third]);
+        answer.expect("an answer") as i64
+    };
+    // Four words to be read, and a secret behind them; before and behind both what is nobody's.
     let object = arena.alloc(64).expect("an object");
-    domain.give_words(object, 64, Rights::Write).expect("words");
-    let calls = [
-        libc::SYS_write,
-        libc::SYS_read,
-        libc::SYS_uname,
-        libc::SYS_getrandom,
-    ];
-    for (number, first) in calls.iter().zip([1, 0, object, object]) {
-        let second = if first > 1 { 64 } else { object };
-        let answer = call(&domain, "ask", &[*number as u64, first, second, 64]).expect("an answer");
-        assert!((answer as i64) < 0, "{number}: {answer:#x}");
+    let secret = |at: u64| 0x5EC2_E700 + at as u32;
+    for at in (0..64).step_by(4) {
+        // SAFETY: in the object; no call is in progress.
+        unsafe { ((object + at) as *mut u32).write(secret(at)) };
+    }
+    domain.give_words(object, 16, Rights::Read).expect("words");
+    let fault = -i64::from(libc::EFAULT);
+    // By numbers of any upper half, up to the last byte and not further; and never from where the rights do not begin.
+    for upper in [0, 0xABCD << 48, u64::from(u32::MAX) << 32] {
+        let at = |by: u64| (object & 0xFFFF_FFFF | upper) + by;
+        assert_eq!(ask(libc::SYS_write, 1, at(2), 64), 14);
+        for by in [16, 60, 64, (1 << 16) - 4, 0u64.wrapping_sub(4)] {
+            assert_eq!(ask(libc::SYS_write, 1, at(0).wrapping_add(by), 64), fault, "{by}");
+        }
+        // A vector that begins in one's own words and goes on in others'.
+        assert_eq!(ask(libc::SYS_writev, 1, at(8), 2), fault);
+        // To be filled: nothing here.
+        assert_eq!(ask(libc::SYS_read, 0, at(0), 16), fault);
+        assert_eq!(ask(libc::SYS_getrandom, at(0), 16, 0), fault);
+        assert!(ask(libc::SYS_uname, at(0), 0, 0) < 0);
+        assert!(ask(libc::SYS_pipe, at(0), 0, 0) < 0);
+    }
+    // Half of a pair that the kernel's answer would fill: none of it is.
+    domain.give_words(object + 32, 4, Rights::Write).expect("a word");
+    assert_eq!(ask(libc::SYS_pipe, object + 32, 0, 0), fault);
+    assert_eq!(ask(libc::SYS_read, 0, object + 30, 16), fault);
+    assert_eq!(ask(libc::SYS_read, 0, object + 32, 1 << 40), fault);
+    assert_eq!(ask(libc::SYS_read, 0, object + 33, 64), 3);
+    let told = out.take();
+    assert_eq!(told.len(), 3 * 14);
+    let given: Vec<u8> = (0..16)
+        .step_by(4)
+        .flat_map(|at| secret(at).to_ne_bytes())
+        .collect();
+    assert!(told.chunks(14).all(|part| part == &given[2..]), "{told:x?}");
+    for at in (0..64).step_by(4) {
+        let now = word(object + at);
+        let filled = secret(at).to_ne_bytes()[0] as u32 | 0xEEEE_EE00;
+        assert_eq!(now, if at == 32 { filled } else { secret(at) }, "{at}");
     }
     // Neither may its places be mapped, moved or protected otherwise.
     for number in [libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap] {
@@ -205,7 +246,10 @@ fn system_calls_find_nothing_in_an_arena() {
             );
         }
     }
-    assert_eq!(call(&domain, "peek", &[object]).expect("still given"), 0);
+    assert_eq!(
+        call(&domain, "peek", &[object]).expect("still given") as u32,
+        secret(0)
+    );
 }
 
 #[test]

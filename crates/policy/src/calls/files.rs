@@ -195,7 +195,10 @@ pub(super) fn list(cx: Context<'_>) -> Outcome {
     match &*cx.open(0)? {
         Kind::Directory { fd, .. } => {
             let span = cx.memory.span(cx.args[1], cx.args[2], true)?;
-            sys::transfer(Transfer::Getdents, fd.fd()?, span.first(LISTING), 0)
+            let fd = fd.fd()?;
+            cx.staged(&[span.first(LISTING)], true, true, |part, _| {
+                sys::transfer(Transfer::Getdents, fd, part[0], 0)
+            })
         }
         _ => Err(libc::ENOTDIR),
     }

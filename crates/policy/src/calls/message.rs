@@ -7,6 +7,7 @@ use crate::calls::context::Context;
 use crate::calls::network::{address, granted, granted_name, put_name, socket_of};
 use crate::slices::{SLICE, Slices, total};
 use crate::span::Span;
+use crate::stage::Stage;
 use crate::sys::Outcome;
 use crate::sys::message::{self, Received};
 use crate::table::Kind;
@@ -78,7 +79,8 @@ pub(super) fn send(cx: Context<'_>, open: &Kind, spans: &[Span], to: Option<&[u8
     loop {
         // The kernel refuses what is too long for a datagram.
         let next = left.next(if stream { SLICE } else { u64::MAX });
-        match message::send(fd, &next, to, flags) {
+        let stage = Stage::new(cx.memory, &next, false)?;
+        match message::send(fd, stage.spans(), to, flags) {
             Err(libc::EAGAIN) if waits => match cx.ready(fd, libc::POLLOUT) {
                 Err(errno) if done == 0 => return Err(errno),
                 Err(_) => return Ok(done),
@@ -145,7 +147,8 @@ fn stream(cx: Context<'_>, open: &Kind, spans: &[Span], flags: i32) -> Outcome<R
     let mut left = Slices::new(spans);
     let mut all = Received::default();
     loop {
-        match message::receive(fd, &left.next(SLICE), flags) {
+        let stage = Stage::new(cx.memory, &left.next(SLICE), true)?;
+        match message::receive(fd, stage.spans(), flags) {
             Err(libc::EAGAIN) if waits => match cx.ready(fd, libc::POLLIN) {
                 Err(errno) if all.len == 0 => return Err(errno),
                 Err(_) => return Ok(all),
@@ -153,6 +156,7 @@ fn stream(cx: Context<'_>, open: &Kind, spans: &[Span], flags: i32) -> Outcome<R
             },
             Err(_) if all.len > 0 => return Ok(all),
             Ok(n) => {
+                stage.moved(n)?;
                 all.len += n;
                 left.done(n as u64);
                 if !whole || n == 0 || left.is_empty() || cx.going_on().is_err() {

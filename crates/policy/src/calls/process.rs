@@ -18,7 +18,8 @@ pub(super) fn random(cx: Context<'_>) -> Outcome {
     let all = cx.memory.span(pointer, len.min(1 << 25), true)?;
     let mut done = 0;
     loop {
-        match sys::random(all.skip(done).first(SLICE), flags & 3) {
+        let next = [all.skip(done).first(SLICE)];
+        match cx.staged(&next, true, true, |part, _| sys::random(part[0], flags & 3)) {
             Ok(n) => done += n as u64,
             Err(errno) if done == 0 => return Err(errno),
             Err(_) => return Ok(done as i64),

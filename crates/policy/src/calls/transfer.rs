@@ -32,7 +32,8 @@ pub(crate) fn fast(state: &State, memory: Memory<'_>, call: &Syscall) -> Option<
     }
     let span = memory
         .span(pointer, len, matches!(transfer, Transfer::Read | Transfer::Pread))
-        .ok()?;
+        .ok()
+        .filter(|span| !span.is_foreign())?;
     state.table.with(fd, |open| match (open, transfer) {
         (Kind::File(file), Transfer::Read | Transfer::Pread) => Some(
             file.fd
@@ -156,7 +157,7 @@ impl Context<'_> {
     }
 
     /// Moves all of `spans` in pieces, until one of them is not moved as a whole, or the call has to end.
-    fn sliced(&self, spans: &[Span], mut one: impl FnMut(&[Span], u64) -> Outcome) -> Outcome {
+    pub(crate) fn sliced(&self, spans: &[Span], mut one: impl FnMut(&[Span], u64) -> Outcome) -> Outcome {
         let mut left = Slices::new(spans);
         let mut done = 0;
         loop {
@@ -205,23 +206,26 @@ pub(super) fn transfer(cx: Context<'_>, number: libc::c_long) -> Outcome {
     let Some(fd) = open.host()? else {
         return cx.sliced(&spans, |part, _| within(cx, &open, write, part));
     };
-    let go = || match &*open {
-        Kind::File(file) if write => cx.sliced(&spans, |part, done| {
-            let at = at.map(|at| at.wrapping_add(done));
+    let one = |spans: &[Span], before: u64| match &*open {
+        Kind::File(file) if write => cx.sliced(spans, |part, done| {
+            let at = at.map(|at| at.wrapping_add(before + done));
             cx.write_to_disk(|| write_once(cx.state, file, part, at))
         }),
-        Kind::Standard { disk: true, .. } if write => cx.sliced(&spans, |part, _| {
+        Kind::Standard { disk: true, .. } if write => cx.sliced(spans, |part, _| {
             cx.write_to_disk(|| write_behind(cx.state, fd, part))
         }),
-        Kind::Event(..) | Kind::Timer(..) => events::count(cx, &open, fd, write, &spans),
+        Kind::Event(..) | Kind::Timer(..) => events::count(cx, &open, fd, write, spans),
+        _ if open.waits() && at.is_none() => cx.stream(write, fd, spans),
+        _ => cx.sliced(spans, |part, done| {
+            sys::vectored(write, fd, part, at.map(|at| at.wrapping_add(before + done)))
+        }),
+    };
+    let go = || match &*open {
         Kind::Set(_) => Err(libc::EINVAL),
         Kind::Datagram(..) if !write => message::receive(cx, &open, &spans, 0).map(|r| r.len),
         // One write is one datagram.
         Kind::Datagram(..) => message::send(cx, &open, &spans, None, 0),
-        _ if open.waits() && at.is_none() => cx.stream(write, fd, &spans),
-        _ => cx.sliced(&spans, |part, done| {
-            sys::vectored(write, fd, part, at.map(|at| at.wrapping_add(done)))
-        }),
+        _ => cx.staged(&spans, !write, !matches!(*open, Kind::File(_)), one),
     };
     if write && open.breaks() {
         sys::quietly(go)
@@ -245,8 +249,16 @@ fn write_behind(state: &State, fd: BorrowedFd<'_>, spans: &[Span]) -> Result<i64
 /// Streams that no descriptor of the host's stands behind. All of `spans` together are a slice at most.
 fn within(cx: Context<'_>, open: &Kind, write: bool, spans: &[Span]) -> Outcome {
     let mut done = 0;
-    for span in spans {
+    for whole in spans {
+        let span = &cx.memory.reached(*whole, !write);
         match (open, write) {
+            _ if span.len() == 0 && whole.len() > 0 => {
+                return if done > 0 {
+                    Ok(done as i64)
+                } else {
+                    Err(libc::EFAULT)
+                };
+            }
             (Kind::Null | Kind::Device(..), true) => done += span.len(),
             (Kind::Device(device, _), false) => done += device.read(cx.memory, *span)?,
             (Kind::Null, false) => {}

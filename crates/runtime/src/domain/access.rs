@@ -5,6 +5,7 @@ use crate::lanes::lane::Lane;
 use crate::lanes::{gate, signal, watchdog};
 use crate::os::guarded;
 use crate::place::memory::{self, Memory, SLICE};
+use crate::words::Attached;
 use ringfence_core::error::{CallError, MemoryError};
 use ringfence_core::{DomainRef, Ended, FileMap, LimitHit, Space, SpawnError, Syscall};
 use ringfence_isa::window;
@@ -37,6 +38,13 @@ impl Inner {
             (_, Some((wanted, used, limit))) if self.raise_memory(wanted, used, limit) => answer().0,
             (value, _) => value,
         }
+    }
+
+    /// The arena's place that an address in the window stands for, in the words mode.
+    fn object(&self, address: u64) -> Option<(&Attached, u32)> {
+        let words = self.words()?;
+        let offset = u32::try_from(address.wrapping_sub(self.base())).ok()?;
+        Some((words, words.place(offset)?))
     }
 
     /// One memory call.
@@ -85,8 +93,24 @@ impl Space for Inner {
         self.with_own_lane(Lane::resume);
     }
 
+    fn reach(&self, address: u64, len: u64, fills: bool) -> u64 {
+        match self.object(address) {
+            None => len,
+            Some((words, at)) => words.reach(at, len, fills),
+        }
+    }
+
+    fn is_foreign(&self, address: u64) -> bool {
+        self.object(address).is_some()
+    }
+
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         self.check(address, to.len() as u64)?;
+        if let Some((words, at)) = self.object(address) {
+            let len = to.len() as u64;
+            let done = words.copy_out(at, to);
+            return done.then_some(()).ok_or(MemoryError::Unmapped { address, len });
+        }
         signal::thread_ready();
         // SAFETY: `to` is ours, the other range lies in the window; faults become a result.
         match unsafe { guarded::copy(to.as_mut_ptr(), address as *const u8, to.len()) } {
@@ -100,6 +124,11 @@ impl Space for Inner {
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.check(address, from.len() as u64)?;
+        if let Some((words, at)) = self.object(address) {
+            let len = from.len() as u64;
+            let done = words.copy_in(at, from);
+            return done.then_some(()).ok_or(MemoryError::Unmapped { address, len });
+        }
         signal::thread_ready();
         // SAFETY: `from` is ours, the other range lies in the window; faults become a result.
         match unsafe { guarded::copy(address as *mut u8, from.as_ptr(), from.len()) } {

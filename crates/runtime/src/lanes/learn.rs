@@ -14,6 +14,8 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 const PLACES: usize = 1 << 16;
 /// How far one is looked for.
 const PROBES: usize = 64;
+/// Most bytes that are noted as one access, where many are copied.
+const COPIED: u32 = 64;
 
 /// What was noted: the window whose accesses are, and a set of them.
 struct Notes {
@@ -21,6 +23,21 @@ struct Notes {
     len: AtomicU64,
     seen: Box<[AtomicU64]>,
     lost: AtomicU64,
+}
+
+impl Notes {
+    fn note(&self, access: Access) {
+        let packed = access.packed();
+        let first = (packed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize;
+        let noted = (0..PROBES).any(|n| {
+            let place = &self.seen[(first + n) % PLACES];
+            let found = place.compare_exchange(0, packed, Ordering::AcqRel, Ordering::Acquire);
+            found.is_ok() || found == Err(packed)
+        });
+        if !noted {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 static NOTES: OnceLock<Notes> = OnceLock::new();
@@ -121,22 +138,30 @@ pub(crate) fn goes_on(lane: &Lane, registers: &[u64; 16], rip: u64, address: u64
     if u64::from(at) + u64::from(found.len) > notes.len.load(Ordering::Relaxed) {
         return None;
     }
-    let packed = Access {
+    notes.note(Access {
         at,
         len: found.len,
         write: found.write,
-    }
-    .packed();
-    let first = (packed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize;
-    let noted = (0..PROBES).any(|n| {
-        let place = &notes.seen[(first + n) % PLACES];
-        let found = place.compare_exchange(0, packed, Ordering::AcqRel, Ordering::Acquire);
-        found.is_ok() || found == Err(packed)
     });
-    if !noted {
-        notes.lost.fetch_add(1, Ordering::Relaxed);
-    }
     Some(offset)
+}
+
+/// Whether the domain of the window at `base` learns.
+pub(crate) fn learns(base: u64) -> bool {
+    let notes = NOTES.get();
+    notes.is_some_and(|notes| notes.base.load(Ordering::Acquire) == base)
+}
+
+/// What the runtime copies for the domain of the window at `base`, if that learns: `len` bytes at an offset in the arena.
+pub(crate) fn copied(base: u64, at: u32, len: u32, write: bool) {
+    let Some(notes) = NOTES.get().filter(|_| learns(base)) else {
+        return;
+    };
+    for from in (at..at + len).step_by(COPIED as usize) {
+        let len = COPIED.min(at + len - from) as u8;
+        let at = from;
+        notes.note(Access { at, len, write });
+    }
 }
 
 #[cfg(test)]

@@ -162,6 +162,20 @@ impl Table {
         }
     }
 
+    /// Where of these words the domain's rights end: what it may write, or read. Fresh ones it may write, and read among others that were
+    /// written.
+    pub(super) fn reach(&self, words: Range<u32>, write: bool) -> u32 {
+        let wanted = if write { Rights::Write } else { Rights::Read };
+        let held = self.fresh().map(Unwritten::hold);
+        let fresh = |word: u32| held.as_ref().is_some_and(|held| held.is(word));
+        let lacks = |word: &u32| self.rights(*word) < wanted && !fresh(*word);
+        let end = words.clone().find(lacks).unwrap_or(words.end);
+        match write || (words.start..end).any(|word| !fresh(word)) {
+            true => end,
+            false => words.start,
+        }
+    }
+
     /// How many of the words are fresh.
     pub(super) fn unwritten(&self, words: Range<u32>) -> u32 {
         let mut count = 0;
@@ -214,6 +228,10 @@ mod tests {
         assert!(table.touch(17, 1, true) && table.rights(4) == Rights::Write);
         assert!(table.touch(16, 8, false) && table.rights(5) == Rights::Write);
         assert_eq!(table.unwritten(4..12), 6);
+        // More at once: up to the end of what may be written; and read, but not if none of it was written.
+        assert_eq!((table.reach(4..20, true), table.reach(4..20, false)), (12, 12));
+        assert_eq!((table.reach(6..20, true), table.reach(6..20, false)), (12, 6));
+        assert_eq!((table.reach(3..12, true), table.reach(12..12, false)), (3, 12));
         // Over the end, in front of the beginning, behind the arena.
         assert!(!table.touch(44, 8, true) && !table.touch(12, 8, true) && !table.touch(4092, 32, true));
         assert_eq!(table.rights(11), Rights::None);

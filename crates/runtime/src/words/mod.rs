@@ -3,6 +3,7 @@
 //! Who may do what is decided in one place, the supervisor (`ringfence_words`); the tables that accesses are tested by are told.
 
 mod calls;
+mod copies;
 mod fresh;
 pub(crate) mod heap;
 mod learn;
