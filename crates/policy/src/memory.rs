@@ -16,6 +16,13 @@ pub const PATH_MAX: usize = 4096;
 /// Most bytes of one copy for a call: a slice of a transfer, or the sets and vectors of 65,536 descriptors.
 const MOST: u64 = 1 << 20;
 
+/// A buffer for a copy.
+pub fn zeroed(len: usize) -> Outcome<Vec<u8>> {
+    let mut bytes = Budget::new(0, MOST).vec(len).map_err(|_| libc::ENOMEM)?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
 /// Access to a domain's memory with the errors that system calls give.
 #[derive(Clone, Copy)]
 pub struct Memory<'a>(pub DomainRef<'a>);
@@ -63,8 +70,7 @@ impl Memory<'_> {
 
     /// Copies `len` bytes out of the domain, once.
     pub fn get_bytes(self, pointer: u64, len: usize) -> Outcome<Vec<u8>> {
-        let mut bytes = Budget::new(0, MOST).vec(len).map_err(|_| libc::ENOMEM)?;
-        bytes.resize(len, 0);
+        let mut bytes = zeroed(len)?;
         self.0
             .read(self.0.translate(pointer), &mut bytes)
             .map_err(|_| libc::EFAULT)?;

@@ -1,7 +1,7 @@
 //! Objects of the host's, for the kernel to read or fill: copies, since it does not know the domain's rights to words.
 
 use crate::calls::context::Context;
-use crate::memory::Memory;
+use crate::memory::{Memory, zeroed};
 use crate::slices::{SLICE, Slices, total};
 use crate::span::Span;
 use crate::sys::Outcome;
@@ -33,7 +33,7 @@ impl<'a> Stage<'a> {
             left = left.checked_sub(span.len()).ok_or(libc::EMSGSIZE)?;
             let part = memory.reached(*span, fills);
             let mut bytes = match fills {
-                true => vec![0; part.len() as usize],
+                true => zeroed(part.len() as usize)?,
                 false => memory.get_bytes(part.address(), part.len() as usize)?,
             };
             stage
