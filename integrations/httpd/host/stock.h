@@ -102,6 +102,7 @@ typedef struct mf_stock_request {
     request_rec *r;
     apr_uint64_t number;
     int failed;           /* a module has failed where it could not say so: the answer is 500 */
+    mf_stock *idle;       /* the module that has made it within its request, and may run or end it: nothing else has it in hand */
     struct mf_stock_request *account; /* on which `charged` is; NULL: nothing is */
     apr_size_t charged, kept;         /* bytes that modules have made the server keep: of this one; of all on its account */
     struct mf_stock_spare *spares;    /* brigades that nobody uses */

@@ -125,6 +125,7 @@ void mf_stock_op_SUBREQUEST(mf_stock_question *a)
     }
     next = !filtered ? NULL : a->call->filter ? a->call->filter->next : r->output_filters;
     sub = by_file ? ap_sub_req_lookup_file(name, r, next) : ap_sub_req_lookup_uri(name, r, next);
+    mf_stock_request_of(sub)->idle = a->m;
     if (!mf_stock_charge(sub, SUBREQUEST + strlen(name)))
         a->refused = MF_STOCK_HOARDS;
     view = *a->call;
@@ -133,12 +134,13 @@ void mf_stock_op_SUBREQUEST(mf_stock_question *a)
         a->refused = "there is no room for another request";
 }
 
-/* One that was made for the request of the call. */
+/* One that the module has made for the request of the call. Not while the server looks it up or runs it, which may lead to a filter of the request
+ * itself, nor once that has taken its place and lives of its memory. */
 static request_rec *asked_subrequest(mf_stock_question *a)
 {
     request_rec *sub = mf_stock_asked_request(a);
 
-    if (sub && (sub == a->call->r || sub->main != a->call->r))
+    if (sub && (sub == a->call->r || sub->main != a->call->r || mf_stock_request_of(sub)->idle != a->m))
         a->refused = "it names a request that is none within its own";
     return a->refused ? NULL : sub;
 }
@@ -160,7 +162,9 @@ void mf_stock_op_RUN_SUBREQUEST(mf_stock_question *a)
         f = f->next;
     if (f && f->r == sub && !a->call->filter)
         f->next = a->call->r->output_filters;
+    mf_stock_request_of(sub)->idle = NULL;
     stock_put(&a->out, (apr_uint64_t)ap_run_sub_req(sub));
+    mf_stock_request_of(sub)->idle = a->m;
 }
 
 void mf_stock_op_END_SUBREQUEST(mf_stock_question *a)
@@ -210,6 +214,7 @@ void mf_stock_op_FAST_REDIRECT(mf_stock_question *a)
     /* mod_negotiation hands the query on; another one would be of a request that nobody has decided on. */
     if (!sub->args && args && r->args && strcmp(args, r->args) == 0)
         sub->args = r->args;
+    mf_stock_request_of(sub)->idle = NULL;
     ap_internal_fast_redirect(sub, r);
 }
 
