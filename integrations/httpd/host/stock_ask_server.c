@@ -190,6 +190,12 @@ static int call(request_rec *r, stock_provide what, const void *provider, const 
     }
 }
 
+/* Who authorizes relies on there being a line, and on what it has made of that. */
+static int has_line(const authz_provider *provider, const char *text, apr_uint64_t line)
+{
+    return text && (line || !provider->parse_require_line);
+}
+
 void mf_stock_op_CALL_PROVIDER(mf_stock_question *a)
 {
     request_rec *r = mf_stock_own_request(a);
@@ -204,7 +210,7 @@ void mf_stock_op_CALL_PROVIDER(mf_stock_question *a)
 
     if (!r)
         return;
-    if (!provider || (what == STOCK_CHECK_AUTHORIZATION) != authorizes || (config && !more) ||
+    if (!provider || (what == STOCK_CHECK_AUTHORIZATION) != authorizes || (config && !more) || (authorizes && !has_line(provider, one, line)) ||
         (line && !mf_stock_find_line(a->m, line, provider, r, &made))) {
         a->refused = "it asks a provider that is not there, or about a line that is not its own";
         return;

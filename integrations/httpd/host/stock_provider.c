@@ -280,13 +280,11 @@ static apr_status_t forget_line(void *line)
     return APR_SUCCESS;
 }
 
-/* A number for it; 0, which is good for those that make nothing. */
+/* A number for it, which is never 0: who parses lines need not do without. */
 apr_uint64_t mf_stock_keep_line(mf_stock *m, const void *provider, const void *made, apr_pool_t *pool)
 {
-    struct mf_stock_line *line = made ? apr_pcalloc(pool, sizeof *line) : NULL;
+    struct mf_stock_line *line = apr_pcalloc(pool, sizeof *line);
 
-    if (!line)
-        return 0;
     *line = (struct mf_stock_line){ NULL, m, 0, provider, made, pool, !m->ready };
     pthread_mutex_lock(&m->lock);
     line->number = ++m->last_line;
