@@ -259,7 +259,8 @@ static void next_piece(mf_request *q)
     if (status == APR_SUCCESS)
         status = apr_brigade_flatten(q->in, q->ahead, &length);
     apr_brigade_cleanup(q->in);
-    if (status != APR_SUCCESS) {
+    /* A filter that waits for bytes and brings none would do so for ever. */
+    if (status != APR_SUCCESS || (length == 0 && q->body == MF_BODY_READING)) {
         q->body = MF_BODY_BROKEN;
         r->connection->keepalive = AP_CONN_CLOSE;
         return;
