@@ -220,13 +220,15 @@ static apr_bucket_brigade *passed(mf_stock_question *a, apr_uint64_t whole, stru
 
 /* --------------------------------------------------------------------------------------------------------- registration */
 
+/* Those of connections are called for no request. A name that is there already stands for another's filter, which the server would change. */
 void mf_stock_op_REGISTER_FILTER(mf_stock_question *a)
 {
     mf_stock *m = a->m;
     const char *name = stock_get_text(&a->in);
     apr_uint64_t type = stock_get(&a->in), record = stock_get(&a->in), begins = stock_get(&a->in), is_input = stock_get(&a->in);
 
-    if (!a->call || !a->call->hooking || !name || m->filter_count == MF_STOCK_FILTERS || type > AP_FTYPE_NETWORK) {
+    if (!a->call || !a->call->hooking || !name || m->filter_count == MF_STOCK_FILTERS || type >= AP_FTYPE_CONNECTION ||
+        (is_input ? ap_get_input_filter_handle(name) : ap_get_output_filter_handle(name))) {
         a->refused = "it registers a filter that cannot be";
         return;
     }
@@ -237,7 +239,7 @@ void mf_stock_op_REGISTER_FILTER(mf_stock_question *a)
                  : ap_register_output_filter(name, mf_stock_filter, begins ? mf_stock_filter_begin : NULL, (ap_filter_type)type);
 }
 
-/* Of the server's own, and of others: they get nothing from this module. */
+/* Of the server's own, and of others: they get nothing from this module, which those of connections rely on. */
 void mf_stock_op_ADD_FILTER(mf_stock_question *a)
 {
     request_rec *r = mf_stock_own_request(a);
@@ -245,16 +247,17 @@ void mf_stock_op_ADD_FILTER(mf_stock_question *a)
     ap_filter_rec_t *rec = name ? ap_get_output_filter_handle(name) : NULL;
 
     if (r)
-        stock_put(&a->out, rec && ap_add_output_filter_handle(rec, NULL, r, r->connection));
+        stock_put(&a->out, rec && rec->ftype < AP_FTYPE_CONNECTION && ap_add_output_filter_handle(rec, NULL, r, r->connection));
 }
 
 void mf_stock_op_ADD_INPUT_FILTER(mf_stock_question *a)
 {
     request_rec *r = mf_stock_own_request(a);
     const char *name = stock_get_text(&a->in);
+    ap_filter_rec_t *rec = name ? ap_get_input_filter_handle(name) : NULL;
 
     if (r)
-        stock_put(&a->out, name && ap_get_input_filter_handle(name) && ap_add_input_filter(name, NULL, r, r->connection));
+        stock_put(&a->out, rec && rec->ftype < AP_FTYPE_CONNECTION && ap_add_input_filter_handle(rec, NULL, r, r->connection));
 }
 
 /* A record for filters that modules make themselves: the server tells them apart by their type alone. NULL: that cannot be. */
@@ -279,7 +282,8 @@ static ap_filter_rec_t *record_of(mf_stock *m, int type, int begins)
     return rec;
 }
 
-/* Adds one of the module's own filters to the request. 0: it has none of that name. */
+/* Adds one of the module's own filters to the request. 0: it has none of that name, or another has taken the name since and would rely on what
+ * the module says. */
 int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t context)
 {
     mf_stock *m = call->m;
@@ -289,7 +293,7 @@ int mf_stock_add_filter(mf_stock_call *call, const char *name, apr_uint64_t cont
     k->address = context;
     k->generation = m->generation;
     for (unsigned i = 0; i < m->filter_count; i++)
-        if (m->filters[i] == rec) {
+        if (m->filters[i] == rec && rec->filter_func.out_func == mf_stock_filter) {
             k->record = m->filter_records[i];
             return ap_add_output_filter_handle(m->filters[i], k, call->r, call->r->connection) != NULL;
         }
