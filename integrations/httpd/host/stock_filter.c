@@ -25,6 +25,7 @@ struct mf_stock_brigade {
     apr_uint64_t first;          /* the number of the first */
     apr_bucket **all;
     unsigned count, room;
+    apr_size_t held; /* bytes that it has got by GET_BRIGADE */
 };
 
 static int add_bucket(mf_stock_brigade *b, apr_bucket *e)
@@ -47,7 +48,7 @@ static mf_stock_brigade make_brigade(apr_bucket_brigade *brigade)
     static apr_uint64_t last = 1;
 
     /* More than a brigade ever has: numbers of other calls name nothing. */
-    return (mf_stock_brigade){ brigade, __atomic_fetch_add(&last, (apr_uint64_t)1 << 32, __ATOMIC_RELAXED), NULL, 0, 0 };
+    return (mf_stock_brigade){ brigade, __atomic_fetch_add(&last, (apr_uint64_t)1 << 32, __ATOMIC_RELAXED), NULL, 0, 0, 0 };
 }
 
 static void end_brigade(mf_stock_brigade *b)
@@ -507,10 +508,15 @@ void mf_stock_op_GET_BRIGADE(mf_stock_question *a)
     status = ap_get_brigade(a->call->filter->next, got, mode, block, wanted);
     stock_put(&a->out, (apr_uint64_t)status);
     first = APR_BRIGADE_EMPTY(got) ? NULL : APR_BRIGADE_FIRST(got);
+    for (apr_bucket *e = APR_BRIGADE_FIRST(got); e != APR_BRIGADE_SENTINEL(got); e = APR_BUCKET_NEXT(e))
+        b->held += sizeof *e + (e->length == (apr_size_t)-1 ? 0 : e->length);
     APR_BRIGADE_CONCAT(b->brigade, got);
     give_spare(a->call->r, spare);
     if (!pack_buckets(b, first ? first : APR_BRIGADE_SENTINEL(b->brigade), &a->out))
         a->refused = "the server has no memory";
+    /* All of it is there until the call ends. */
+    if (b->held > MF_STOCK_KEPT)
+        a->refused = MF_STOCK_HOARDS;
 }
 
 /* Bytes of a file, without the bucket's own way, which would keep them in memory as long as the request. */
