@@ -5,6 +5,7 @@
 """
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import http.client
@@ -335,7 +336,7 @@ def calls_of_hooks_that_decline_are_spared(pair):
 @test
 def a_module_that_fails_costs_its_request(pair):
     crashes = "crash stack status op from length hook memory scribble image entries filter-crash insert-crash"
-    forgeries = "filter-bucket filter-part bucket pass input begin line vector section"
+    forgeries = "filter-bucket filter-part bucket pass input begin line unparsed vector section inner-running inner-joined"
     for query in f"{crashes} {forgeries}".split():
         status, _, body = ask(pair.fenced, "GET", f"/a.txt?{query}", {})
         assert status == 500 and b"text\n" not in body, (query, status, pair.fenced.log()[-2000:])
@@ -356,6 +357,27 @@ def what_the_server_keeps_of_a_request_is_bounded(pair):
         # The image of requests has up to 48 MiB.
         assert grown < 128 << 10, (what, f"{grown} KiB more")
         pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+
+
+@test
+def bodies_are_not_hoarded_by_a_filter(pair):
+    """What a module reads ahead of a body is there until its call ends, which it may put off."""
+    before, seen = most_memory(pair.fenced.children()), len(pair.fenced.log())
+    connection = http.client.HTTPConnection("127.0.0.1", pair.fenced.port, timeout=60)
+    with contextlib.suppress(OSError, http.client.HTTPException):  # the server need not read it all
+        connection.request("POST", "/a.txt?input-all", body=bytes(64 << 20))
+        assert connection.getresponse().status >= 400
+    connection.close()
+    logged(pair.fenced, "more of the request than the server keeps", since=seen)
+    grown = most_memory(pair.fenced.children()) - before
+    assert grown < 32 << 10, f"{grown} KiB more"
+    pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
+
+
+@test
+def filters_of_connections_are_the_servers(pair):
+    assert ask(pair.fenced, "GET", "/a.txt?filter-of-connection", {})[0] == 200
+    pair.compare("GET", "/a.txt", {"User-Agent": "Probe/1.0"})
 
 
 @test
@@ -463,6 +485,18 @@ def failures_of_the_start(files):
         assert status != 0 and said in log and "a hook of the server's start has failed" in log and unsaid not in log, (what, status, log)
 
 
+def filters_that_cannot_be(files):
+    """Those of connections, and under the names of others'."""
+    hostile = next(path for path in files if path.stem == "mod_hostile")
+    for what in ("HOSTILE_CONNECTION", "HOSTILE_NAME"):
+        server = Server("start", "event", "", more=["hostile"], fenced={"hostile": hostile})
+        server.port = free_port()
+        server.write()
+        status, text = server.apache("-D", what, "-k", "start")
+        log = text + server.log()
+        assert status != 0 and "it registers a filter that cannot be" in log, (what, status, log)
+
+
 def main():
     modules, words = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
     os.environ |= {"STOCK_PASSED": "told", "STOCK_SECRET": "untold"}
@@ -481,7 +515,7 @@ def main():
     def wanted(name):
         return not words or any(word in name for word in words)
 
-    for one in (configuration_errors, failures_of_the_start):
+    for one in (configuration_errors, failures_of_the_start, filters_that_cannot_be):
         if wanted(one.__name__):
             run(one, one.__name__, files)
     for mpm in ("event", "prefork"):

@@ -49,8 +49,13 @@ static int asks(request_rec *r, const char *what)
     return r->args && strcmp(r->args, what) == 0;
 }
 
+/* A request within the request, which others have in hand. */
+static request_rec *inner;
+
 static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
+    if (asks(f->r, "inner-running"))
+        ap_destroy_sub_req(inner);
     if (asks(f->r, "filter-crash"))
         *(volatile int *)8 = 1;
     if (asks(f->r, "filter-bucket"))
@@ -67,6 +72,14 @@ static apr_status_t filter(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
+/* Reads all of a body at once, and passes nothing on; or finds nothing, without end. */
+static apr_status_t input_filter(ap_filter_t *f, apr_bucket_brigade *brigade, ap_input_mode_t mode, apr_read_type_e block, apr_off_t wanted)
+{
+    while (asks(f->r, "input-all"))
+        forge(STOCK_ASK_GET_BRIGADE, f->r, 3, (apr_uint64_t[]){ AP_MODE_READBYTES, APR_BLOCK_READ, 8192 });
+    return APR_SUCCESS;
+}
+
 /* The request's end, which the server tells if it matters. */
 static apr_status_t end(void *number)
 {
@@ -80,6 +93,8 @@ static void insert(request_rec *r)
         *(volatile int *)8 = 1;
     if (r->args && strncmp(r->args, "filter-", 7) == 0)
         ap_add_output_filter("HOSTILE", NULL, r, r->connection);
+    if (r->args && strncmp(r->args, "input-", 6) == 0)
+        ap_add_input_filter("HOSTILE_IN", NULL, r, r->connection);
 }
 
 /* Looks at nothing of the request, so the server spares itself the call: until another hook has changed its mind. */
@@ -166,10 +181,30 @@ static void hoard(request_rec *r, const char *what)
         hoard_once(r, what, strcmp(what, "merge") == 0 && i % 100 ? "0123456789" : text);
 }
 
+/* Ends requests within the request at the wrong time. */
+static void end_inner(request_rec *r, const char *when)
+{
+    if (strcmp(when, "running") == 0)
+        ap_add_output_filter("HOSTILE", NULL, r, r->connection);
+    inner = ap_sub_req_lookup_uri("/page.html", r, r->output_filters);
+    if (strcmp(when, "running") == 0)
+        ap_run_sub_req(inner); /* the filter ends it */
+    else
+        ap_internal_fast_redirect(inner, r);
+    ap_destroy_sub_req(inner);
+}
+
 static int fixups(request_rec *r)
 {
     static char all[100];
 
+    if (r->args && strncmp(r->args, "inner-", 6) == 0)
+        end_inner(r, r->args + 6);
+    if (asks(r, "filter-of-connection")) {
+        /* The server's own are added with what they need. */
+        if (ap_add_input_filter("CORE_IN", NULL, r, r->connection) || ap_add_output_filter("CORE", NULL, r, r->connection))
+            return HTTP_INTERNAL_SERVER_ERROR;
+    }
     if (r->args && strncmp(r->args, "hoard-", 6) == 0)
         hoard(r, r->args + 6);
     if (asks(r, "refuse"))
@@ -219,6 +254,8 @@ static int fixups(request_rec *r)
         forge(STOCK_ASK_BEGIN_FILTER, r, 1, (apr_uint64_t[]){ 0 });
     if (asks(r, "line"))
         forge(STOCK_ASK_CALL_PROVIDER, r, 2, (apr_uint64_t[]){ 1, 0 });
+    if (asks(r, "unparsed"))
+        forge(STOCK_ASK_CALL_PROVIDER, r, 2, (apr_uint64_t[]){ 0, 0 });
     if (asks(r, "vector"))
         forge(STOCK_ASK_CALL_PROVIDER, r, 2, (apr_uint64_t[]){ 0, 77 });
     if (asks(r, "section"))
@@ -280,6 +317,11 @@ static void hooks(apr_pool_t *pool)
     ap_hook_fixups(fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_filter(insert, NULL, NULL, APR_HOOK_MIDDLE);
     ap_register_output_filter("HOSTILE", filter, NULL, AP_FTYPE_RESOURCE);
+    ap_register_input_filter("HOSTILE_IN", input_filter, NULL, AP_FTYPE_RESOURCE);
+    if (ap_exists_config_define("HOSTILE_CONNECTION"))
+        ap_register_output_filter("CONNECTION", filter, NULL, AP_FTYPE_CONNECTION);
+    if (ap_exists_config_define("HOSTILE_NAME"))
+        ap_register_output_filter("Content_Length", filter, NULL, AP_FTYPE_RESOURCE);
 }
 
 AP_DECLARE_MODULE(hostile) = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, commands, hooks };
