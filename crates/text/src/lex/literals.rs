@@ -88,6 +88,8 @@ impl Lexer<'_> {
         let exponent = if exponent.starts_with('-') { -size } else { size };
         let mut digits = [whole, part].concat().into_bytes();
         let mut power = exponent - part.len() as i32;
+        let zeroes = digits.iter().take_while(|&&c| c == b'0').count();
+        digits.drain(..zeroes);
         // Of the digits behind these only whether they are all 0 counts.
         if digits.len() > DIGITS {
             let rest = digits.split_off(DIGITS - 1);
@@ -296,7 +298,17 @@ fn hex_float(text: &str, single: bool) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::hex_float;
+    use super::{DIGITS, hex_float};
+    use crate::error::Notes;
+    use crate::extended::Extended;
+    use crate::lex::{Number, lex};
+
+    #[test]
+    fn zeroes_before_a_number_are_no_digits_of_it() {
+        let text = format!("0.{}5e{}L", "0".repeat(DIGITS), DIGITS + 1);
+        let tokens = lex(text.as_bytes(), &mut Notes::default());
+        assert!(matches!(tokens.floats[..], [Number::Long(x)] if x == Extended::from_int(5)));
+    }
 
     #[test]
     fn hexadecimal_floats_are_rounded_once() {
