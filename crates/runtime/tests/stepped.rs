@@ -2,11 +2,11 @@
 
 mod support;
 
-use ringfence_runtime::domain::last_call;
+use ringfence_runtime::domain::{last_call, restore_call, save_call};
 use ringfence_runtime::{Code, Domain, FaultKind, LastCall, Signature};
 use std::arch::asm;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use support::{call, domain, entry, imports, module};
 
 /// What a function pointer takes and returns here.
@@ -69,12 +69,29 @@ struct Scene {
     change: fn(&Domain),
     /// Whether a call may end so.
     fine: fn(&LastCall) -> bool,
+    /// Whether a signal comes behind the change, whose handler calls another function of the domain.
+    interrupted: bool,
+}
+
+/// What the handler calls.
+static OWN: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn handler(_signal: i32) {
+    // SAFETY: a function pointer of that type.
+    let plain: extern "C" fn(u64, u64) -> u64 =
+        unsafe { std::mem::transmute(OWN.load(SeqCst) as *const c_void) };
+    let saved = save_call();
+    plain(1, 2);
+    restore_call(saved);
 }
 
 /// The child: round after round the caller calls what `change` takes away when the parent says so.
 fn child(turns: &'static Turns, scene: Scene) -> ! {
     let d = domain();
     let other = d.clone();
+    OWN.store(own(&d) as u64, SeqCst);
+    // SAFETY: the handler may run at any moment.
+    unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
     std::thread::spawn(move || {
         for round in 1.. {
             while turns.asked.load(SeqCst) < round {
@@ -170,6 +187,10 @@ fn at_each_step(scene: Scene) {
         while turns.changed.load(SeqCst) <= steps {
             std::thread::yield_now();
         }
+        if scene.interrupted {
+            // SAFETY: the child is this thread's, stopped, and not yet waited for.
+            assert_eq!(unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) }, 0);
+        }
         // To the breakpoint behind the call, and to that of the next round.
         status = go(libc::PTRACE_CONT);
         assert!(stopped(status), "{status:#x} behind {steps} steps");
@@ -241,6 +262,7 @@ at_each_step! {
             }
         },
         fine: was_removed,
+        interrupted: false,
     };
     removed_code_stays_removed_for_who_stands_in_the_gate: Scene {
         function: added,
@@ -250,6 +272,7 @@ at_each_step! {
             }
         },
         fine: was_removed,
+        interrupted: false,
     };
     a_reset_behind_a_removal_lets_nobody_in_to_what_was_removed: Scene {
         function: added,
@@ -259,6 +282,7 @@ at_each_step! {
             }
         },
         fine: was_removed,
+        interrupted: false,
     };
     a_reset_is_not_seen_by_who_stands_in_the_gate: Scene {
         function: own,
@@ -266,6 +290,7 @@ at_each_step! {
             let _ = d.reset();
         },
         fine: never,
+        interrupted: false,
     };
     a_checkpoint_is_not_seen_by_who_stands_in_the_gate: Scene {
         function: own,
@@ -273,6 +298,7 @@ at_each_step! {
             let _ = d.checkpoint().is_ok() && d.reset().is_ok();
         },
         fine: never,
+        interrupted: false,
     };
     who_stands_in_the_gate_loses_a_lane_and_gets_another: Scene {
         function: own,
@@ -280,6 +306,7 @@ at_each_step! {
             d.trim().expect("trimmed");
         },
         fine: never,
+        interrupted: false,
     };
     a_fault_elsewhere_ends_or_refuses_the_call_of_who_stands_in_the_gate: Scene {
         function: own,
@@ -287,5 +314,34 @@ at_each_step! {
             let _ = call(d, "illegal", &[]);
         },
         fine: |last| matches!(last, LastCall::Faulted | LastCall::Fault(FaultKind::Elsewhere)),
+        interrupted: false,
+    };
+    a_handlers_call_does_not_see_a_removal_for_whom_it_interrupted: Scene {
+        function: added,
+        change: |d| {
+            if d.remove_code("sum").is_ok() {
+                add_other(d);
+            }
+        },
+        fine: was_removed,
+        interrupted: true,
+    };
+    nor_a_reset: Scene {
+        function: added,
+        change: |d| {
+            if d.reset().is_ok() {
+                add_other(d);
+            }
+        },
+        fine: was_removed,
+        interrupted: true,
+    };
+    nor_a_lane_that_was_lost: Scene {
+        function: own,
+        change: |d| {
+            d.trim().expect("trimmed");
+        },
+        fine: never,
+        interrupted: true,
     };
 }

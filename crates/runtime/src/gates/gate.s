@@ -147,6 +147,13 @@ __rf_gate_begin:
     cmpl $0, {l_attention}(%r12)
     jne .Lin_attention_\name
 .Lin_counted_\name:
+    // Since they were read, a handler's call may have answered the bit that told of a change: whoever makes one from here on sees the call.
+    movq {e_index}(%r11), %r14
+    movq %fs:{t_lanes}(%rbx), %r15
+    cmpq %r12, (%r15,%r14)
+    jne .Lin_changed_\name
+    cmpq %r13, {l_top}(%r12)
+    jne .Lin_changed_\name
     movq $0, {l_top}(%r12)
     movq %r12, %fs:{t_current}(%rbx)    // from here on no handler can enter a domain
     movq %r12, {y_lane}-{y_size}(%r13)
@@ -262,6 +269,7 @@ __rf_gate_begin:
     jmp .Lin_left_\name
 .Lin_foreign_gs_\name:    // gs holds what this thread's gates have not put there
     movq %r13, {l_top}(%r12)
+.Lin_changed_\name:        // another target or lane than it was
     movq {n_host_sp}(%rsp), %rbp
     testl ${w_counted}, {l_attention}(%r12)
     jz .Lin_undo_\name
