@@ -1,13 +1,14 @@
 //! What stands for other instructions: those that are written as bytes, for assemblers that did not know their names, and those that
-//! ask the processor what a module may not know from it, for which a function of the sysroot answers.
+//! ask the processor what a module may not know from it, for which a function of the sysroot answers. And single stores by string
+//! instructions, which gcc writes for size: in the words mode those reach the module's own memory only.
 
 use std::borrow::Cow;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction};
 
-use crate::Options;
 use crate::parse::{Kind, Stmt, directive, number, statements};
 use crate::sections::Sections;
+use crate::{Isolation, Options};
 
 /// Instructions that a function of the same effect stands for. It changes the registers that the instruction writes, and the flags.
 const CALLED: &[(&str, &str)] = &[
@@ -24,11 +25,20 @@ const CONTROL: &str = "fldcw";
 /// Extended precision, rounding to nearest, no exceptions.
 const CONTROL_WORD: u16 = 0x37F;
 
+/// What gcc clears a few bytes by with `-Os`, and the same by a move. gcc's code finds the direction flag clear, and both leave the flags alone.
+const STORES: &[(&str, &str)] = &[
+    ("stosb", "movb %al, (%rdi); leaq 1(%rdi), %rdi"),
+    ("stosw", "movw %ax, (%rdi); leaq 2(%rdi), %rdi"),
+    ("stosl", "movl %eax, (%rdi); leaq 4(%rdi), %rdi"),
+    ("stosq", "movq %rax, (%rdi); leaq 8(%rdi), %rdi"),
+];
+
 /// The text with all of them replaced, line by line. What cannot be replaced stays, and is refused where it is met.
 pub(crate) fn expand<'i>(input: &'i str, options: &Options) -> Cow<'i, str> {
     let bytes = options.handwritten || input.contains("#APP");
     let called = CALLED.iter().any(|(name, _)| input.contains(name));
-    if !(called || bytes && (input.contains(".byte") || input.contains(CONTROL))) {
+    let stores = options.isolation == Isolation::Words && input.contains("\tstos");
+    if !(called || stores || bytes && (input.contains(".byte") || input.contains(CONTROL))) {
         return Cow::Borrowed(input);
     }
     let Ok(stmts) = statements(input) else {
@@ -54,6 +64,14 @@ pub(crate) fn expand<'i>(input: &'i str, options: &Options) -> Cow<'i, str> {
             && let Some(function) = called_for(s.text, options)
         {
             replace(s, &format!("call {function}"));
+            continue;
+        }
+        if s.kind == Kind::Insn
+            && stores
+            && !(s.app || options.handwritten)
+            && let Some((_, moves)) = STORES.iter().find(|(name, _)| *name == s.text)
+        {
+            replace(s, moves);
             continue;
         }
         if s.kind == Kind::Insn
@@ -159,6 +177,16 @@ mod tests {
         let text = "#APP\n\tfldcw 12(%rsp)\n#NO_APP\n\tfldcw 2(%rsp)\n";
         let want = "#APP\n\tcmpw $0x37f, 12(%rsp); je 99f; ud2; 99:\n#NO_APP\n\tfldcw 2(%rsp)\n";
         assert_eq!(expand(text, &Options::default()), want);
+    }
+
+    #[test]
+    fn single_stores_are_moves_where_words_have_rights() {
+        let mut options = Options::default();
+        let text = "\tstosq\t# 5\n\trep stosl\n\tstosb\n#APP\n\tstosb\n#NO_APP\n";
+        assert_eq!(expand(text, &options), text);
+        options.isolation = Isolation::Words;
+        let want = "\tmovq %rax, (%rdi); leaq 8(%rdi), %rdi\t# 5\n\trep stosl\n\tmovb %al, (%rdi); leaq 1(%rdi), %rdi\n#APP\n\tstosb\n#NO_APP\n";
+        assert_eq!(expand(text, &options), want);
     }
 
     fn handwritten(text: &str, clock: bool) -> String {
