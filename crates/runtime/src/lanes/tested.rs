@@ -75,25 +75,50 @@ pub(crate) fn access(before: &[u8], here: &[u8]) -> Option<Tested> {
     })
 }
 
+/// Where `cmpl $LOCAL, %r11d; jge` begins that the code ends with.
+fn compare(code: &[u8]) -> Option<usize> {
+    const COMPARE: [u8; 3] = [0x41, 0x81, 0xFB];
+    [2, 6].into_iter().find_map(|jump| {
+        let start = code.len().checked_sub(jump + 7)?;
+        let found = code[start..].starts_with(&COMPARE) && matches!(code[start + 7], 0x7D | 0x0F);
+        found.then_some(start)
+    })
+}
+
 /// The address that the `leal` computed that stands in front of the tests.
 pub(crate) fn effective(before: &[u8], registers: &[u64; 16]) -> Option<u32> {
-    // `cmpl $LOCAL, %r11d; jge` in front of the tests.
-    const COMPARE: [u8; 3] = [0x41, 0x81, 0xFB];
+    let mut registers = *registers;
     let mut end = before.len();
-    for jump in [2, 6] {
-        let start = end.checked_sub(jump + 7)?;
-        if before[start..].starts_with(&COMPARE) && matches!(before[start + 7], 0x7D | 0x0F) {
-            end = start;
-            break;
-        }
+    // `xchgb %al, %ah` and its like, where a register's second byte is stored.
+    if let [code @ .., 0x86, modrm] = before
+        && *modrm >= 0xC0
+        && compare(code).is_some()
+    {
+        let value = &mut registers[usize::from(modrm & 3)];
+        *value = *value & !0xFFFF | u64::from((*value as u16).swap_bytes());
+        end = code.len();
     }
-    // `pushq %rax; lahf; seto %al` if the flags wait: then rax has changed.
+    end = compare(&before[..end]).unwrap_or(end);
+    // `pushq %rax; lahf; seto %al` if the flags wait: then rax is on the stack. In front of that `pushq %rcx`, and `movq %rax, %rcx` or
+    // `set.. %cl`, if what is stored waits in rcx.
     const WAIT: [u8; 5] = [0x50, 0x9F, 0x0F, 0x90, 0xC0];
-    let waits = before[..end].ends_with(&WAIT);
-    if waits {
+    let mut stored = false;
+    if before[..end].ends_with(&WAIT) {
         end -= WAIT.len();
+        let mut word = [0; 8];
+        let pushed = read(registers[4], &mut word).then_some(u64::from_le_bytes(word))?;
+        // `lahf` and `seto` have left all but 16 bits of it. Who only pretends learns nothing of what else stands there.
+        if (pushed ^ registers[0]) >> 16 != 0 {
+            return None;
+        }
+        registers[0] = pushed;
+        stored = matches!(
+            before[..end],
+            [.., 0x51, 0x48, 0x89, 0xC1] | [.., 0x51, 0x0F, 0x90..=0x9F, 0xC1]
+        );
+        end -= if stored { 4 } else { 0 };
     }
-    let changed = |r: usize| r == 11 || waits && r == 0;
+    let changed = |r: usize| r == 11 || stored && r == 1;
     (3..=9).find_map(|len| {
         let lea = &before[end.checked_sub(len)?..end];
         let [rex @ 0x44..=0x47, 0x8D, modrm, rest @ ..] = lea else {
@@ -157,6 +182,45 @@ pub(crate) fn read(at: u64, to: &mut [u8]) -> bool {
 mod tests {
     use super::*;
     use crate::os::sys;
+
+    #[test]
+    fn addresses_are_found_where_registers_wait_or_are_swapped() {
+        const LOOK: [u8; 9] = [0x41, 0x81, 0xFB, 0, 0, 0, 0xC0, 0x7D, 0x18];
+        const WAIT: [u8; 5] = [0x50, 0x9F, 0x0F, 0x90, 0xC0];
+        let code = |parts: &[&[u8]]| parts.concat();
+        let mut registers = [0; 16];
+        let (rax, rcx) = (0xABCD_8010_1234, 0x10);
+        registers[0] = rax;
+        registers[1] = rcx;
+        let lea = [0x44, 0x8D, 0x5C, 0x08, 0x04]; // leal 4(%rax,%rcx), %r11d
+        let plain = code(&[&lea, &LOOK]);
+        assert_eq!(effective(&plain, &registers), Some(0x8010_1248));
+        assert_eq!(effective(&lea, &registers), Some(0x8010_1248));
+        // Another register's second byte is stored, and rax's.
+        let other = code(&[&lea, &LOOK, &[0x86, 0xF2]]);
+        assert_eq!(effective(&other, &registers), Some(0x8010_1248));
+        let swapped = code(&[&lea, &LOOK, &[0x86, 0xE0]]);
+        registers[0] = 0xABCD_8010_3412;
+        assert_eq!(effective(&swapped, &registers), Some(0x8010_1248));
+        // The flags wait in rax.
+        let stack = [rax, 0xFFFF_0000_1111];
+        registers[0] = rax & !0xFFFF | 0x4601;
+        registers[4] = stack.as_ptr() as u64;
+        let waits = code(&[&lea, &WAIT, &LOOK]);
+        assert_eq!(effective(&waits, &registers), Some(0x8010_1248));
+        // And what is stored in rcx, which is not known then.
+        for store in [[0x51, 0x48, 0x89, 0xC1], [0x51, 0x0F, 0x94, 0xC1]] {
+            assert_eq!(effective(&code(&[&lea, &store, &WAIT, &LOOK]), &registers), None);
+            let lea = [0x44, 0x8D, 0x18]; // leal (%rax), %r11d
+            let waits = code(&[&lea, &store, &WAIT, &LOOK]);
+            assert_eq!(effective(&waits, &registers), Some(0x8010_1234));
+        }
+        // No `pushq %rax` was executed: what stands on the stack is not told.
+        registers[0] = 0x4601;
+        assert_eq!(effective(&waits, &registers), None);
+        registers[4] = 8;
+        assert_eq!(effective(&waits, &registers), None);
+    }
 
     #[test]
     fn code_is_read_as_far_as_it_is_there() {
