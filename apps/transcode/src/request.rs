@@ -13,6 +13,9 @@ const MOST_STEPS: usize = 16;
 /// Most arguments of a function.
 const MOST_ARGUMENTS: usize = 16;
 
+/// The quality of pictures that are encoded, if none is given.
+const QUALITY: u32 = 80;
+
 /// What pictures are encoded in; the numbers are those of `module/codec.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -68,7 +71,8 @@ pub(crate) struct Wanted {
     pub height: u32,
     /// That in which it came, if none is given.
     pub format: Option<Format>,
-    pub quality: u32,
+    /// Of JPEG and WebP.
+    pub quality: Option<u32>,
 }
 
 fn bad(message: impl Into<String>) -> Failure {
@@ -88,14 +92,14 @@ impl Wanted {
             width: 0,
             height: 0,
             format: None,
-            quality: 80,
+            quality: None,
         };
         for (key, text) in form_urlencoded::parse(query.as_bytes()) {
             match &*key {
                 "through" => wanted.through = steps(&text)?,
                 "width" => wanted.width = number("width", &text, 65535)?,
                 "height" => wanted.height = number("height", &text, 65535)?,
-                "quality" => wanted.quality = number("quality", &text, 100)?,
+                "quality" => wanted.quality = Some(number("quality", &text, 100)?),
                 "format" => {
                     let format = Format::of_name(&text);
                     let format = format.ok_or_else(|| bad("format has to be jpeg, png, webp or pnm"))?;
@@ -115,14 +119,23 @@ impl Wanted {
         !self.through.is_empty()
             || self.width > 0
             || self.height > 0
+            || self.quality.is_some()
             || self.format.is_some_and(|to| Some(to) != from)
+    }
+
+    /// The quality to encode with, if the format has any.
+    pub fn quality(&self) -> u32 {
+        self.quality.unwrap_or(QUALITY)
     }
 
     /// The same text for all requests that ask for the same.
     pub fn canonical(&self) -> String {
         let mut text = format!(
             "{}x{} {:?} {}",
-            self.width, self.height, self.format, self.quality
+            self.width,
+            self.height,
+            self.format,
+            self.quality()
         );
         for step in &self.through {
             let _ = write!(text, " {}{:?}", step.name, step.arguments);
@@ -209,11 +222,12 @@ mod tests {
         assert_eq!((&*crop.name, &*grey.name), ("crop", "grey"));
         let (int, float) = (Value::Int, Value::Float(40.5));
         assert_eq!(crop.arguments, [int(1), int(-2), int(30), float]);
-        assert_eq!((wanted.width, wanted.height, wanted.quality), (500, 0, 80));
+        assert_eq!((wanted.width, wanted.height, wanted.quality()), (500, 0, 80));
         assert_eq!(wanted.format, Some(Format::Webp));
         assert!(wanted.changes(Some(Format::Webp)));
         assert!(!Wanted::parse("format=png").unwrap().changes(Some(Format::Png)));
         assert!(Wanted::parse("format=png").unwrap().changes(Some(Format::Jpeg)));
+        assert!(Wanted::parse("quality=30").unwrap().changes(Some(Format::Jpeg)));
     }
 
     #[test]

@@ -87,6 +87,6 @@ impl Workshop {
         }
         let format = wanted.format.unwrap_or(came);
         pass.with_way(|way| way.output.begin(format, &times.header()));
-        times.stage("encode", || pass.encode(format, wanted.quality))
+        times.stage("encode", || pass.encode(format, wanted.quality()))
     }
 }
