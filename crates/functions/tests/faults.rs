@@ -70,6 +70,54 @@ fn faults_tell_function_and_line() {
     assert_eq!(place(&fault(&outer, 3).backtrace()[0]), ("inner", 5));
 }
 
+#[test]
+fn what_is_read_as_an_operand_is_told_where_it_is_read() {
+    let r = runtime();
+    let text = "static long read(long at) { return *(long *)at; }
+long sum(long n)
+{
+	return n +
+		read(n);
+}
+long test(long n)
+{
+	if (read(n) == 7)
+		return 1;
+	return 0;
+}
+";
+    r.create("sum", text).unwrap();
+    for name in ["sum", "test"] {
+        let fault = fault(&r.lookup(name).unwrap(), 8);
+        assert_eq!(place(&fault.backtrace()[0]), ("read", 1), "{name}: {fault}");
+        r.reset().unwrap();
+    }
+}
+
+#[test]
+fn initialisers_have_lines_of_their_own() {
+    let r = runtime();
+    let text = "struct pair { long a, b; };
+long one(long n)
+{
+	long v = *(long *)n;
+	return v / 3 * v;
+}
+long two(long n)
+{
+	struct pair p = { n,
+		*(long *)n };
+	return p.a / 3 * p.b;
+}
+";
+    r.create("one", text).unwrap();
+    for (name, line) in [("one", 4), ("two", 10)] {
+        let fault = fault(&r.lookup(name).unwrap(), 8);
+        assert_eq!(place(&fault.backtrace()[0]), (name, line), "{fault}");
+        r.reset().unwrap();
+    }
+}
+
 /// The texts of bad input that are no calls: each is an error that tells a line, and nothing is left of it.
 #[test]
 fn texts_that_are_too_much_are_errors() {

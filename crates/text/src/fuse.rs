@@ -92,7 +92,7 @@ fn into_memory(out: &mut [Ins]) {
     }
 }
 
-/// Arithmetic with what was just loaded.
+/// Arithmetic with what was just loaded. What can fail of both is the load: its place counts.
 fn operand(out: &mut [Ins], ins: &mut Ins, once: &impl Fn(Val) -> bool) {
     use Op::*;
     let load = match ins.op {
@@ -113,10 +113,11 @@ fn operand(out: &mut [Ins], ins: &mut Ins, once: &impl Fn(Val) -> bool) {
     } else {
         return;
     }
+    ins.at = load.at;
     into_memory(out);
 }
 
-/// A comparison with what was just loaded.
+/// A comparison with what was just loaded, whose place counts here too.
 fn compare(out: &mut [Ins], ins: &mut Ins, once: &impl Fn(Val) -> bool) {
     let Some(load) = load_of(out, Op::Load, once) else {
         return;
@@ -146,6 +147,7 @@ fn compare(out: &mut [Ins], ins: &mut Ins, once: &impl Fn(Val) -> bool) {
     } else {
         return;
     }
+    ins.at = load.at;
     into_memory(out);
 }
 

@@ -215,6 +215,7 @@ impl Lower<'_> {
         let offset = match self.places[(local - self.first_local) as usize] {
             Place::Value(place) => {
                 for fill in fills {
+                    self.at = unit.node(fill.value).at;
                     let val = self.value(fill.value)?;
                     self.set(place, val, ty.is_float())?;
                 }
@@ -261,6 +262,7 @@ impl Lower<'_> {
         }
         for fill in fills {
             let fill = &self.unit.fills[fill as usize];
+            self.at = self.unit.node(fill.value).at;
             let val = self.value(fill.value)?;
             let place = (first..first + count).find(|&i| self.parts[i as usize].0 == fill.offset);
             if let Some(place) = place {
