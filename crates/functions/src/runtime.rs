@@ -233,11 +233,12 @@ impl Runtime {
         for trampoline in state.functions.values().chain(&state.deleted) {
             trampoline.renew(trampolines.place(domain, trampoline.number)?.entry, life);
         }
-        for unit in state.units.values_mut() {
+        for (name, unit) in &mut state.units {
             state.next += 1;
             unit.piece = Piece::link(
                 domain,
                 &self.0.places,
+                name,
                 state.next,
                 &unit.piece.compiled,
                 &unit.imports,
@@ -379,7 +380,14 @@ impl State {
         let imports: Vec<Import> = imports.collect::<Result<_, _>>()?;
         self.next += 1;
         let compiled = Arc::new(compiled);
-        let piece = Piece::link(&shared.domain, &shared.places, self.next, &compiled, &imports)?;
+        let piece = Piece::link(
+            &shared.domain,
+            &shared.places,
+            name,
+            self.next,
+            &compiled,
+            &imports,
+        )?;
         let trampolines = match self.trampolines_for(shared, &compiled, &by_name) {
             Ok(trampolines) => trampolines,
             Err(e) => {

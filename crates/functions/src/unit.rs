@@ -51,10 +51,11 @@ impl Import {
 }
 
 impl Piece {
-    /// Brings a compiled text to the domain, as number `number`.
+    /// Brings the compiled text of `function` to the domain, as number `number`.
     pub(crate) fn link(
         domain: &Domain,
         places: &Places,
+        function: &str,
         number: u64,
         compiled: &Arc<Compiled>,
         imports: &[Import],
@@ -74,7 +75,9 @@ impl Piece {
                 continue;
             };
             let entry = compiled.exports.first().map_or(0, |e| e.offset);
-            let added = domain.add_code_dynamic(&name, &Code { bytes: &bytes, entry })?;
+            let added = domain
+                .add_code_dynamic(&name, &Code { bytes: &bytes, entry })
+                .map_err(|e| given_for(function, e))?;
             let code = added.address() - u64::from(entry);
             if room.is_some() {
                 // Data without addresses are copied once.
@@ -95,7 +98,9 @@ impl Piece {
                 compiled: compiled.clone(),
             });
         }
-        Err(FunctionError::Place { name })
+        Err(FunctionError::Place {
+            name: function.to_owned(),
+        })
     }
 
     /// Takes it away, if nobody is in it.
@@ -112,4 +117,16 @@ impl Piece {
         }
         Ok(())
     }
+}
+
+/// The error with the name that the host gave, in place of the one that the domain has the code under.
+fn given_for(function: &str, mut error: CodeError) -> CodeError {
+    if let CodeError::Rejected { name, .. }
+    | CodeError::Empty { name }
+    | CodeError::Registers { name, .. }
+    | CodeError::Features { name, .. } = &mut error
+    {
+        function.clone_into(name);
+    }
+    error
 }

@@ -231,6 +231,7 @@ fn long_double_takes_an_option_and_stays_among_texts() {
     let text = "long double third(long double x) { return x / 3; }";
     match runtime().create("third", text) {
         Err(FunctionError::Code(e @ CodeError::Registers { what: "x87", .. })) => {
+            assert!(e.to_string().starts_with("third: "), "{e}");
             assert!(e.to_string().contains("DomainOptions::x87"), "{e}");
         }
         other => panic!("{other:?}"),
