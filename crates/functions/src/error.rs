@@ -74,7 +74,7 @@ pub enum FunctionError {
         wanted: String,
     },
     /// The wrong number of arguments.
-    #[error("{name} takes {wanted} arguments, not {given}")]
+    #[error("{name} takes {wanted} argument{}, not {given}", if *wanted == 1 { "" } else { "s" })]
     Count {
         /// The function.
         name: String,

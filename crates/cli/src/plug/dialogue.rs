@@ -177,7 +177,8 @@ fn is_declaration(text: &str) -> bool {
         word,
         Some("delete" | "list" | "reset" | "help" | "quit" | "exit" | "")
     );
-    text.starts_with('#') || !command && !rest.is_empty() && !rest.starts_with('(')
+    let named = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    text.starts_with('#') || named && !command && !rest.is_empty() && !rest.starts_with('(')
 }
 
 /// Does one thing; whether to go on.
@@ -195,7 +196,7 @@ fn one(plug: &Plug, text: &str) -> Result<bool, ()> {
             Ok(())
         }
         ("reset", "") => plug.runtime.reset(),
-        ("delete", name) if !name.contains('(') => plug.runtime.delete(name),
+        ("delete", name) if !name.is_empty() && !name.contains('(') => plug.runtime.delete(name),
         _ if !text.contains('{') && !is_declaration(text) => return call(plug, text).map(|()| true),
         _ => plug.bring(text).map(|(func, came)| {
             let verb = match came {
@@ -356,6 +357,9 @@ mod tests {
             "f(\"{\")",
             "f(\"",
             "nonsense",
+            "1 + 1",
+            "-3",
+            "delete",
         ] {
             assert!(is_complete(text), "{text}");
         }
