@@ -41,8 +41,8 @@ fn functions_are_called_from_the_command_line() {
         let ran = plug(&dir, words).ok();
         assert_eq!((&*ran.out, &*ran.err), (out, ""), "{words:?}");
     }
-    plug(&dir, &["twice"]).fails(2, &["twice takes 1 arguments, not 0"]);
-    plug(&dir, &["twice", "1", "2"]).fails(2, &["twice takes 1 arguments, not 2"]);
+    plug(&dir, &["twice"]).fails(2, &["twice takes 1 argument, not 0"]);
+    plug(&dir, &["twice", "1", "2"]).fails(2, &["twice takes 1 argument, not 2"]);
     plug(&dir, &["twice", "x"]).fails(2, &["argument 1 of twice has to be long"]);
     plug(&dir, &["scale", "1", "1", "128"]).fails(2, &["argument 3", "from -128 to 127"]);
     let help = dir.rf(&["plug", "--help"]).ok().out;
@@ -189,7 +189,7 @@ fn a_dialogue_goes_on_after_mistakes_and_tells_them_in_the_end() {
         "1:25: error: unknown name `m`",
         "division",
         "the data of all functions are as they were at first again",
-        "f takes 1 arguments, not 2",
+        "f takes 1 argument, not 2",
         "x is no number and no string; try help",
         "there is no function g",
         "f has the type long(long), not int(long)",

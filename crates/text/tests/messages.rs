@@ -95,7 +95,7 @@ fn what_is_not_taken_is_an_error() {
         ("int f(void) { return 08; }", "this is no number"),
         ("int x = 1; int x = 2;", "cannot have an initialiser"),
         ("int f(void); long f(void);", "declared differently"),
-        ("int f(int a) { return f(a, 1); }", "takes 1 arguments, not 2"),
+        ("int f(int a) { return f(a, 1); }", "takes 1 argument, not 2"),
         ("int f(int *p) { return p; }", "a pointer is no integer"),
         ("int *f(void) { return 5; }", "an integer is no pointer"),
         ("int *f(double *p) { return p; }", "points to another type"),

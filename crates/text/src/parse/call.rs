@@ -34,7 +34,8 @@ impl Parser<'_> {
         };
         let (wanted, given) = (sig.params.len(), args.len());
         if given < wanted || (given > wanted && !sig.variadic) {
-            let message = format!("this function takes {wanted} arguments, not {given}");
+            let s = if wanted == 1 { "" } else { "s" };
+            let message = format!("this function takes {wanted} argument{s}, not {given}");
             return Err(self.wrong(at, message, None));
         }
         for (i, arg) in args.iter_mut().enumerate() {
