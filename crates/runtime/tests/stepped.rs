@@ -189,10 +189,8 @@ fn at_each_step(scene: Scene) {
         }
         if scene.interrupted {
             // SAFETY: the child is this thread's, stopped, and not yet waited for.
-            assert_eq!(
-                unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) },
-                0
-            );
+            let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) };
+            assert_eq!(sent, 0);
         }
         // To the breakpoint behind the call, and to that of the next round.
         status = go(libc::PTRACE_CONT);
