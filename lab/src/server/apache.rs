@@ -70,7 +70,10 @@ fn configuration(place: &Place, program: &Path, directory: &Path, way: Way, port
 fn start(place: &Place, program: &Path, directory: &Path, way: Way) -> Result<(Child, u16), String> {
     let error = |e: std::io::Error| format!("{}: {e}", directory.display());
     let log = directory.join("error.log");
-    for _ in 0..10 {
+    let mut last = String::new();
+    for attempt in 0..10 {
+        // What keeps it from starting may pass.
+        std::thread::sleep(Duration::from_millis(100 * attempt));
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|l| l.local_addr())
             .map_err(error)?
@@ -100,8 +103,16 @@ fn start(place: &Place, program: &Path, directory: &Path, way: Way) -> Result<(C
         if !said.contains("could not bind") && !said.is_empty() {
             return Err(said);
         }
+        let status = child.wait().map_err(error)?;
+        last = format!(
+            "{status}, {}",
+            if said.is_empty() { "without a word" } else { &said }
+        );
     }
-    Err(format!("{}: the server does not start", directory.display()))
+    Err(format!(
+        "{}: the server does not start: {last}",
+        directory.display()
+    ))
 }
 
 /// The status and the body of an answer; none if the connection ends without one.
