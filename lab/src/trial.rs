@@ -5,7 +5,7 @@ use crate::kinds::Mutation;
 use crate::pause::steady;
 use crate::server::Desk;
 use crate::subject::Subject;
-use crate::told::{Outcome, Told, bound, serve};
+use crate::told::{ENDED, Outcome, PROCESSOR, Told, bound, serve};
 use crate::way::{WAYS, Way};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -82,10 +82,14 @@ fn ask(
     }
     let directory = desk.directory().to_path_buf();
     let mut command = subject.command(program, &directory, way, fault)?;
-    if way == Way::Native {
-        bound(&mut command);
-    }
-    let told = serve(&mut command)?;
+    let seconds = match way {
+        Way::Native => {
+            bound(&mut command);
+            PROCESSOR
+        }
+        Way::Fenced | Way::Words => PROCESSOR + ENDED,
+    };
+    let told = serve(&mut command, seconds)?;
     let whole = subject.whole(&directory);
     Ok(Told { whole, ..told })
 }
