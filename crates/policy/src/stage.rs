@@ -1,8 +1,7 @@
 //! Objects of the host's, for the kernel to read or fill: copies, since it does not know the domain's rights to words.
 
-use crate::calls::context::Context;
 use crate::memory::{Memory, zeroed};
-use crate::slices::{SLICE, Slices, total};
+use crate::slices::{SLICE, total};
 use crate::span::Span;
 use crate::sys::Outcome;
 
@@ -71,31 +70,5 @@ impl<'a> Stage<'a> {
             }
         }
         Ok(())
-    }
-}
-
-impl Context<'_> {
-    /// Moves `spans` by `one`, which is told how many bytes were moved before; by way of copies, if some are foreign. Of a stream (`stream`)
-    /// no more is read than is there at once.
-    pub(super) fn staged(
-        &self,
-        spans: &[Span],
-        fills: bool,
-        stream: bool,
-        mut one: impl FnMut(&[Span], u64) -> Outcome,
-    ) -> Outcome {
-        if !spans.iter().any(|span| span.is_foreign()) {
-            return one(spans, 0);
-        }
-        let mut step = |part: &[Span], done: u64| {
-            let stage = Stage::new(self.memory, part, fills)?;
-            let n = one(stage.spans(), done)?;
-            stage.moved(n)?;
-            Ok(n)
-        };
-        match fills && stream {
-            true => step(&Slices::new(spans).next(SLICE), 0),
-            false => self.sliced(spans, step),
-        }
     }
 }

@@ -12,6 +12,7 @@ use crate::disk::BLOCK;
 use crate::memory::Memory;
 use crate::slices::{SLICE, Slices, total};
 use crate::span::Span;
+use crate::stage::Stage;
 use crate::state::State;
 use crate::sys::{self, Outcome, Plain, Transfer};
 use crate::table::{File, Kind, Place};
@@ -157,7 +158,7 @@ impl Context<'_> {
     }
 
     /// Moves all of `spans` in pieces, until one of them is not moved as a whole, or the call has to end.
-    pub(crate) fn sliced(&self, spans: &[Span], mut one: impl FnMut(&[Span], u64) -> Outcome) -> Outcome {
+    fn sliced(&self, spans: &[Span], mut one: impl FnMut(&[Span], u64) -> Outcome) -> Outcome {
         let mut left = Slices::new(spans);
         let mut done = 0;
         loop {
@@ -174,6 +175,30 @@ impl Context<'_> {
                 Err(errno) if done == 0 => return Err(errno),
                 Err(_) => return Ok(done),
             }
+        }
+    }
+
+    /// Moves `spans` by `one`, which is told how many bytes were moved before; by way of copies, if some are foreign. Of a stream (`stream`)
+    /// no more is read than is there at once.
+    pub(super) fn staged(
+        &self,
+        spans: &[Span],
+        fills: bool,
+        stream: bool,
+        mut one: impl FnMut(&[Span], u64) -> Outcome,
+    ) -> Outcome {
+        if !spans.iter().any(|span| span.is_foreign()) {
+            return one(spans, 0);
+        }
+        let mut step = |part: &[Span], done: u64| {
+            let stage = Stage::new(self.memory, part, fills)?;
+            let n = one(stage.spans(), done)?;
+            stage.moved(n)?;
+            Ok(n)
+        };
+        match fills && stream {
+            true => step(&Slices::new(spans).next(SLICE), 0),
+            false => self.sliced(spans, step),
         }
     }
 }
