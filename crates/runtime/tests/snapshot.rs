@@ -412,10 +412,10 @@ fn bent_words_are_wrong_values_of_the_modules_own() {
         );
         assert_eq!(mine.as_ref().base() % (1 << 32), 0);
     }
-    // One that no two windows' bases explain is refused.
+    // One that no two windows' bases explain is refused: they are less than 2²⁰ windows apart.
     let count = AtomicU64::new(0);
     let refused = Snapshot::new(make, |d| {
-        let more = count.fetch_add(1, Ordering::Relaxed);
+        let more = count.fetch_add(1 << 20, Ordering::Relaxed);
         call(d, "keep", &[(upper(d) + more) << 32]).map(drop)
     });
     assert!(
