@@ -43,7 +43,7 @@ impl Device {
             }
             Device::Random if wanted.len() == 0 => Ok(0),
             Device::Random => {
-                let stage = Stage::new(memory, &[wanted], true)?;
+                let stage = Stage::new(memory, vec![wanted], true)?;
                 let n = sys::random(stage.spans()[0], 0)?;
                 stage.moved(n)?;
                 Ok(n as u64)

@@ -16,21 +16,25 @@ pub struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Copies what is foreign, up to where the domain's rights end. All of it together is a slice at most.
-    pub fn new(memory: Memory<'a>, spans: &[Span], fills: bool) -> Outcome<Stage<'a>> {
+    pub fn new(memory: Memory<'a>, spans: Vec<Span>, fills: bool) -> Outcome<Stage<'a>> {
         let mut stage = Stage {
             memory,
-            spans: Vec::with_capacity(spans.len()),
+            spans: Vec::new(),
             copies: Vec::new(),
             fills,
         };
-        let mut left = SLICE;
+        if !spans.iter().any(|span| span.is_foreign()) {
+            stage.spans = spans;
+            return Ok(stage);
+        }
+        let (mut left, wanted) = (SLICE, total(&spans));
         for span in spans {
             if !span.is_foreign() {
-                stage.spans.push(*span);
+                stage.spans.push(span);
                 continue;
             }
             left = left.checked_sub(span.len()).ok_or(libc::EMSGSIZE)?;
-            let part = memory.reached(*span, fills);
+            let part = memory.reached(span, fills);
             let mut bytes = match fills {
                 true => zeroed(part.len() as usize)?,
                 false => memory.get_bytes(part.address(), part.len() as usize)?,
@@ -43,7 +47,7 @@ impl<'a> Stage<'a> {
                 break;
             }
         }
-        if total(spans) > 0 && total(&stage.spans) == 0 {
+        if wanted > 0 && total(&stage.spans) == 0 {
             return Err(libc::EFAULT);
         }
         Ok(stage)

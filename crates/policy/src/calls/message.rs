@@ -79,7 +79,7 @@ pub(super) fn send(cx: Context<'_>, open: &Kind, spans: &[Span], to: Option<&[u8
     loop {
         // The kernel refuses what is too long for a datagram.
         let next = left.next(if stream { SLICE } else { u64::MAX });
-        let stage = Stage::new(cx.memory, &next, false)?;
+        let stage = Stage::new(cx.memory, next, false)?;
         match message::send(fd, stage.spans(), to, flags) {
             Err(libc::EAGAIN) if waits => match cx.ready(fd, libc::POLLOUT) {
                 Err(errno) if done == 0 => return Err(errno),
@@ -147,7 +147,7 @@ fn stream(cx: Context<'_>, open: &Kind, spans: &[Span], flags: i32) -> Outcome<R
     let mut left = Slices::new(spans);
     let mut all = Received::default();
     loop {
-        let stage = Stage::new(cx.memory, &left.next(SLICE), true)?;
+        let stage = Stage::new(cx.memory, left.next(SLICE), true)?;
         match message::receive(fd, stage.spans(), flags) {
             Err(libc::EAGAIN) if waits => match cx.ready(fd, libc::POLLIN) {
                 Err(errno) if all.len == 0 => return Err(errno),

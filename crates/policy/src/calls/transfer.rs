@@ -191,7 +191,7 @@ impl Context<'_> {
             return one(spans, 0);
         }
         let mut step = |part: &[Span], done: u64| {
-            let stage = Stage::new(self.memory, part, fills)?;
+            let stage = Stage::new(self.memory, part.to_vec(), fills)?;
             let n = one(stage.spans(), done)?;
             stage.moved(n)?;
             Ok(n)
