@@ -13,6 +13,7 @@ use crate::late::declared_foreign;
 use crate::out::Out;
 use crate::parse::{self, Kind, Stmt, directive};
 use crate::sections::Sections;
+use crate::small_loops;
 use crate::tables::Arrays;
 use crate::walk::{At, walk};
 
@@ -270,8 +271,10 @@ impl<'a, 'o> File<'a, 'o> {
             next,
             handwritten: self.options.handwritten,
         };
+        let from = self.out.buf.len();
         let result = walk(&b.f, self.options.handwritten)
             .and_then(|w| emit::emit(&b.f, &w, &place, &mut self.out, &mut self.debug));
+        small_loops::settle(&mut self.out.buf, from);
         if let Err(At(i, fail)) = result {
             let name = b.f.name;
             let stmt = match b.f.codes.get(i as usize) {

@@ -26,6 +26,7 @@ mod parse;
 mod regs;
 mod sections;
 mod sink;
+mod small_loops;
 mod stack;
 mod state;
 mod step;
