@@ -66,13 +66,20 @@ pub struct Options {
     pub max_age: Duration,
 }
 
-/// The module where an installation has it, from the program's own place; where `build.sh` leaves it if there is none.
+/// The module where an installation has it, or where `build.sh` leaves it, from the program's own place.
 fn installed_module() -> PathBuf {
     let program = std::env::current_exe().and_then(std::fs::canonicalize);
     let beside = program.ok().and_then(|p| p.parent().map(PathBuf::from));
     beside
         .iter()
-        .flat_map(|d| [d.join("pictures.rf"), d.join("../lib/ringfence/pictures.rf")])
+        .flat_map(|d| {
+            [
+                "pictures.rf",
+                "../lib/ringfence/pictures.rf",
+                "../../build/transcode/pictures.rf",
+            ]
+            .map(|p| d.join(p))
+        })
         .find(|p| p.exists())
         .unwrap_or_else(|| PathBuf::from("build/transcode/pictures.rf"))
 }

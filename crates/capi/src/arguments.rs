@@ -8,11 +8,11 @@ use crate::status::{Failure, Status};
 
 pub(crate) fn bad_handle(what: &str, handle: *const c_void) -> Failure {
     let reason = if handle.is_null() {
-        "NULL is"
+        ""
     } else {
-        "it was closed, or never was"
+        "; it was closed, or never was one"
     };
-    Failure::new(Status::ERROR_HANDLE, format!("{handle:?}: {reason} no {what}"))
+    Failure::new(Status::ERROR_HANDLE, format!("{handle:?} is no {what}{reason}"))
 }
 
 pub(crate) fn full(what: &str) -> Failure {

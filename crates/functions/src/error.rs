@@ -32,7 +32,7 @@ pub enum FunctionError {
         name: String,
     },
     /// The runtime has no such function.
-    #[error("there is no function {name}")]
+    #[error("there is no function {name}; a static one is known to its own text only")]
     Unknown {
         /// What was asked for.
         name: String,

@@ -29,6 +29,9 @@ pub enum CaptureError {
         /// What is wrong.
         what: String,
     },
+    /// Not even a header is in it.
+    #[error("it is empty: whoever captured wrote nothing, not even a header")]
+    Empty,
     /// It ends in the middle.
     #[error("it is cut off in the middle, after {packets} packets")]
     Cut {
@@ -155,7 +158,8 @@ impl Capture {
         let ng = magic == [0x0A, 0x0D, 0x0D, 0x0A];
         let all: Box<dyn Read> = Box::new(std::io::Cursor::new(magic).take(read as u64).chain(from));
         let failed = |e| match read {
-            0..4 => CaptureError::Cut { packets: 0 },
+            0 => CaptureError::Empty,
+            1..4 => CaptureError::Cut { packets: 0 },
             _ => wrong(e, 0),
         };
         let reader = match ng {

@@ -219,7 +219,7 @@ fn files_that_are_cut_or_damaged_are_told() {
     for (name, whole, first) in [("pcap", &whole, 24), ("pcapng", &pcapng(&packets), 28)] {
         let file = format!("cut.{name}");
         let mut lines = 0;
-        for len in (0..whole.len()).step_by(23) {
+        for len in (1..whole.len()).step_by(23) {
             dir.file(&file, &whole[..len]);
             let output = dir.run(&["-r", &file, "-f", "any.c"]);
             let errors = String::from_utf8_lossy(&output.stderr);
@@ -241,6 +241,10 @@ fn files_that_are_cut_or_damaged_are_told() {
             lines = printed;
         }
     }
+    dir.file("empty", b"");
+    let output = dir.run(&["-r", "empty"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("empty: it is empty"));
     dir.file(
         "text",
         b"this is no capture at all, but a text that is long enough",
