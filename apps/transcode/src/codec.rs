@@ -93,12 +93,16 @@ pub(crate) struct Limits {
 /// Stacks for decoders, encoders and functions: none needs more, and there is one for each thread that has come by.
 const DATA_STACK: u32 = 1 << 20;
 
+/// Heap that a domain keeps for its next picture: one of 2000 × 1333, decoded at half its size, takes 3.2 MB.
+const IDLE_HEAP: u64 = 8 << 20;
+
 /// The options of domains that do a client's work.
 pub(crate) fn domain_options(limits: &Limits) -> DomainOptions {
     let mut options = DomainOptions::default();
     options.time_limit = Some(limits.time);
     options.memory_limit = limits.memory;
     options.data_stack = DATA_STACK;
+    options.idle_heap = IDLE_HEAP;
     options
 }
 

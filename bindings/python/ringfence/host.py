@@ -52,7 +52,7 @@ class Import(ctypes.Structure):
 # The fields of rf_domain_options that are numbers: what `open` takes by name.
 LIMITS = (
     "time_limit processor_time call_limit fault_limit memory_limit code_limit module_limit max_lanes data_stack control_stack "
-    "thread_local_reserve processors extensible backend addressing x87"
+    "thread_local_reserve processors extensible backend addressing x87 idle_heap"
 ).split()
 
 

@@ -11,8 +11,8 @@ use crate::{Domain, DomainError, Imports, Snapshot, SnapshotError};
 /// A domain that comes back is made like new before anybody else gets it: a [reset](Domain::reset) takes memory,
 /// allocations, stacks, thread-local data and faults of the last user away, and with them go rights to
 /// [regions](crate::Region), regions and groups of its own, functions [granted](Domain::grant) to it and by it, and its
-/// time limit. Heap of up to 1 MiB that was zeroed may stay accessible for the next user, who has not asked for it yet: it is not in use,
-/// counts against the limit of memory, and [`Domain::trim`] takes it back. If resetting fails, or if somebody kept a handle to it (a clone
+/// time limit. Heap of up to [`DomainOptions::idle_heap`](crate::DomainOptions::idle_heap) bytes that was zeroed stays accessible for the
+/// next user, who has not asked for it yet: it is not in use, counts against the limit of memory, and [`Domain::trim`] takes it back. If resetting fails, or if somebody kept a handle to it (a clone
 /// of the [`Domain`], a [`Func`](crate::Func)), it is dropped instead of being handed out again.
 ///
 /// # Examples

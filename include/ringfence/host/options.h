@@ -62,6 +62,8 @@ typedef struct rf_domain_options {
                                       others is RF_ERROR_REJECTED */
     uint64_t x87;                  /* 1: code and modules that come later may use the x87 unit (long double)
                                       even if the module does not; calls take some ten ns longer */
+    uint64_t idle_heap;            /* bytes of heap that stay with the domain, zeroed, when it goes back to its
+                                      pool; if more was in use, all of it is given back */
     /* While it is not 0, calls end with RF_FAULT_INTERRUPT within some milliseconds; NULL: there is none. A
      * signal handler may set it; whoever set it puts it back. It stays for as long as the domain. */
     const volatile int *cancel;
@@ -71,7 +73,7 @@ typedef struct rf_domain_options {
 
 #ifdef __cplusplus
 #define RF_DOMAIN_OPTIONS_INIT \
-    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr }
+    { sizeof(rf_domain_options), nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, nullptr }
 #else
 #define RF_DOMAIN_OPTIONS_INIT { .size = sizeof(rf_domain_options) }
 #endif

@@ -261,7 +261,7 @@ pub(super) fn restore(inner: &Inner, looks: &mut Looks, pooled: bool) -> Result<
         }
     }
     if pooled {
-        return inner.memory().recycle();
+        return inner.memory().recycle(inner.options.idle_heap);
     }
     inner.memory().clear()
 }

@@ -10,8 +10,7 @@ use ringfence_core::error::HostError;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Areas with more pages of their own than this are dropped: copying would take longer than it saves, and domains that nobody uses
-/// would hold much memory.
+/// Areas with more pages of their own than this are dropped: domains that nobody uses would hold much memory.
 pub(crate) const KEEP: usize = 64;
 
 /// Ranges that one look may find; an area that is more scattered is dropped.
@@ -175,6 +174,11 @@ impl Ranges {
 
 /// The pages of `start..end` that are not as they were mapped, in `ranges`, if there are at most [`KEEP`] and the kernel can tell.
 pub(crate) fn own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> {
+    own_at_most(start, end, KEEP as u64, ranges)
+}
+
+/// The same, of at most so many pages.
+pub(crate) fn own_at_most(start: u64, end: u64, most: u64, ranges: &mut Ranges) -> Option<&Ranges> {
     // Nothing is a page's own where another process has it too.
     if crate::os::backed::covers(start) {
         return None;
@@ -187,7 +191,7 @@ pub(crate) fn own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> 
         vec: ranges.found.as_mut_ptr() as u64,
         vec_len: RANGES as u64,
         // One more than are kept: more tells that there are too many.
-        max_pages: KEEP as u64 + 1,
+        max_pages: most + 1,
         category_inverted: FILE | ZERO_PAGE,
         category_mask: FILE | ZERO_PAGE,
         category_anyof_mask: PRESENT | SWAPPED,
@@ -202,16 +206,20 @@ pub(crate) fn own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> 
     };
     ranges.len = len;
     let bytes: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-    (scan.walk_end == end && bytes <= (KEEP * sys::PAGE) as u64).then_some(ranges)
+    (scan.walk_end == end && bytes <= most * sys::PAGE as u64).then_some(ranges)
 }
 
-/// Zeroes private anonymous memory, in place if that is the shorter way.
+/// Zeroes private anonymous memory that is kept, where it is if the kernel can tell which pages were written.
 ///
 /// # Safety
 /// The range is mapped writable, and nobody relies on the contents.
 pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), HostError> {
     // SAFETY: the caller's promise.
-    unsafe { zero_own(start, len, |ranges| own(start, start + len, ranges)) }
+    unsafe {
+        zero_own(start, len, |ranges| {
+            own_at_most(start, start + len, len / sys::PAGE as u64, ranges)
+        })
+    }
 }
 
 /// The same, by whoever tells which pages are not as they were mapped.

@@ -9,9 +9,6 @@ use super::{CHUNK, FEW, Memory, Source};
 use crate::os::{pages, sys};
 use ringfence_core::error::HostError;
 
-/// So many bytes are kept at most.
-const MOST: u64 = 1 << 20;
-
 pub(super) const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
@@ -56,15 +53,15 @@ impl Memory {
         Ok(())
     }
 
-    /// As [`clear`](Self::clear), but memory that is zeroed quickly stays accessible. Nobody is in the domain.
-    pub(crate) fn recycle(&mut self) -> Result<(), HostError> {
+    /// As [`clear`](Self::clear), but heap of at most so many bytes is zeroed and stays accessible. Nobody is in the domain.
+    pub(crate) fn recycle(&mut self, most: u64) -> Result<(), HostError> {
         let few = self.pieces.len() + self.spare.len() <= FEW;
         let plain = self
             .pieces
             .values()
             .all(|p| p.source == Source::Zeroes && p.rights.0 == READ_WRITE);
         // The limit may have been lower before the host raised it.
-        if !few || !plain || self.used + self.kept() > self.share().min(MOST) {
+        if !few || !plain || self.used + self.kept() > self.share().min(most) {
             return self.clear();
         }
         let mut all = self.spare.clone();
@@ -79,7 +76,8 @@ impl Memory {
         for &(at, len) in &joined {
             let start = self.base + u64::from(at);
             let mut ranges = pages::Ranges::none();
-            let Some(own) = pages::own(start, start + u64::from(len), &mut ranges) else {
+            let (end, pages) = (start + u64::from(len), most / sys::PAGE as u64);
+            let Some(own) = pages::own_at_most(start, end, pages, &mut ranges) else {
                 return self.clear();
             };
             for (from, to) in own.iter() {

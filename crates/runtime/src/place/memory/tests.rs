@@ -262,11 +262,11 @@ fn the_next_user_finds_zeroes_within_its_limit() {
                 assert!((0..AREA).all(|page| byte(at(page)).is_none()), "as new");
             }
             1 => {
-                memory.recycle().expect("recycled");
+                memory.recycle(1 << 20).expect("recycled");
                 memory.give_up_kept().expect("given up");
                 assert!((0..AREA).all(|page| byte(at(page)).is_none()), "trimmed");
             }
-            _ => memory.recycle().expect("recycled"),
+            _ => memory.recycle(1 << 20).expect("recycled"),
         }
         assert_eq!(memory.used(), 0);
         kept_before += u32::from(memory.kept() > 0);
@@ -275,6 +275,38 @@ fn the_next_user_finds_zeroes_within_its_limit() {
         kept_before > 50,
         "{kept_before} of 600 users left something accessible"
     );
+}
+
+/// A heap within what may be kept stays where it is, zeroed, and the next user's writes fault no more; a larger one goes.
+#[test]
+fn as_much_heap_is_kept_as_may_be() {
+    crate::lanes::signal::install().expect("handlers");
+    const PAGES: u32 = 512;
+    let len = u64::from(PAGES) * PAGE;
+    let window = Window::new(1, &[]).expect("window");
+    let base = window.base();
+    let mut memory = Memory::new(base, 2 * len, 0);
+    let start = base + 0x8000_0000;
+    let present = || {
+        let mut pages = [0u8; PAGES as usize];
+        // SAFETY: as many pages of our window as there are bytes.
+        let asked = unsafe { libc::mincore(start as *mut _, len as usize, pages.as_mut_ptr()) };
+        assert_eq!(asked, 0);
+        pages.iter().filter(|&&p| p & 1 != 0).count() as u32
+    };
+    for most in [len, len, len - 1, 4 * len] {
+        memory.map(Some(0x8000_0000), len, RW).expect("room");
+        for page in 0..PAGES {
+            let at = start + u64::from(page) * PAGE;
+            assert_eq!(byte(at), Some(0), "page {page}: the last one's");
+            assert!(put(at, 1));
+        }
+        memory.recycle(most).expect("recycled");
+        let kept = most >= len;
+        assert_eq!(memory.kept(), if kept { len } else { 0 });
+        assert_eq!(present(), if kept { PAGES } else { 0 });
+        assert_eq!(byte(start), kept.then_some(0));
+    }
 }
 
 /// What gives back the pages of a large range is many calls, which cover it and nothing else.
