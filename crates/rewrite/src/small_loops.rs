@@ -39,7 +39,11 @@ pub(crate) fn settle(buf: &mut String, from: usize) {
             // The narrower one of the same loop, or that of something inside a loop.
             open = None;
         } else if let Some(label) = line.strip_suffix(":\n") {
-            if let Some(at) = wide.take() {
+            // Debug information has labels of its own (`.LVL7`), which must not make a difference.
+            let jumped_to = label
+                .strip_prefix(".L")
+                .is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+            if jumped_to && let Some(at) = wide.take() {
                 open = Some(Loop {
                     label,
                     at,
@@ -255,6 +259,15 @@ mod tests {
             let text = settled(&body);
             assert!(text.starts_with("\t.p2align\t6,,31\n"), "{text}");
         }
+    }
+
+    #[test]
+    fn debug_information_makes_no_difference() {
+        let mut text = format!(
+            "\t.p2align\t6,,31\n\t.p2align\t5,,15\n.LVL3:\n.L6:\n.LBB7:\n\t.loc 1 2 3\n{TURN}.LVL4:\n\tjb\t.L6\n"
+        );
+        settle(&mut text, 0);
+        assert!(text.starts_with("\t.p2align\t6\n"), "{text}");
     }
 
     #[test]
