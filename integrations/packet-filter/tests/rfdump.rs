@@ -241,6 +241,24 @@ fn files_that_are_cut_or_damaged_are_told() {
             lines = printed;
         }
     }
+    // What cannot be read empties no other file, and no file is copied over itself.
+    let kept = std::fs::read(&path).unwrap();
+    dir.fails(&["-r", "all.pcap", "-w", "all.pcap"], "write to another file");
+    dir.fails(
+        &["-r", "./all.pcap", "-w", "all.pcap", "tcp"],
+        "all.pcap is what is read",
+    );
+    dir.fails(&["-r", "nofile", "-w", "all.pcap"], "nofile");
+    dir.fails(&["-r", "any.c", "-w", "all.pcap"], "any.c");
+    assert_eq!(std::fs::read(&path).unwrap(), kept);
+    dir.file(
+        "endless.c",
+        b"int filter(unsigned char *p, unsigned n, unsigned w) { for (;;); }",
+    );
+    dir.fails(
+        &["-r", "all.pcap", "--time-limit", "20ms", "-f", "endless.c"],
+        "time limit",
+    );
     dir.file("empty", b"");
     let output = dir.run(&["-r", "empty"]);
     assert!(!output.status.success());

@@ -6,6 +6,7 @@ mod line;
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
+use ringfence::{DomainOptions, OptionUnit};
 use ringfence_packet_filter::capture::{Capture, CaptureError, Packet, Writer};
 use ringfence_packet_filter::live::{Live, LiveError};
 use ringfence_packet_filter::{Batch, Engine, Filter, FilterError};
@@ -43,13 +45,22 @@ struct Args {
     /// wants that, unsigned long time, in nanoseconds since 1970
     #[arg(short, long, value_name = "FILE", conflicts_with = "expression")]
     function: Option<PathBuf>,
+    /// How long a function may take for a batch of packets, 4,096 at most
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, requires = "function")]
+    time_limit: Duration,
     /// Which packets, as pcap-filter(7) tells; without it all
     #[arg(trailing_var_arg = true)]
     expression: Vec<String>,
 }
 
+fn time(text: &str) -> Result<Duration, String> {
+    OptionUnit::Time.read(text).map(Duration::from_nanos)
+}
+
 #[derive(Debug, thiserror::Error)]
 enum Error {
+    #[error("{0} is what is read; write to another file")]
+    Same(String),
     #[error("{0}: {1}")]
     Capture(String, CaptureError),
     #[error("{0}")]
@@ -71,6 +82,45 @@ fn main() -> ExitCode {
             eprintln!("rfdump: error: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Where packets come from.
+enum Input<'a> {
+    Interface(&'a str, Live),
+    File(&'a Path, Capture),
+}
+
+impl<'a> Input<'a> {
+    fn open(args: &'a Args) -> Result<Option<Self>, Error> {
+        Ok(match (&args.interface, &args.read) {
+            (Some(name), _) => Some(Input::Interface(
+                name,
+                Live::open(name, !args.no_promiscuous_mode)?,
+            )),
+            (None, Some(file)) => {
+                let capture = Capture::open(file).map_err(|e| broken(file, e))?;
+                Some(Input::File(file, capture))
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+fn broken(file: &Path, error: CaptureError) -> Error {
+    Error::Capture(file.display().to_string(), error)
+}
+
+/// Whether two names are of one file; `-` is standard input.
+fn same(read: &Path, write: &Path) -> bool {
+    let read = if read.as_os_str() == "-" {
+        Path::new("/dev/stdin")
+    } else {
+        read
+    };
+    match (std::fs::metadata(read), std::fs::metadata(write)) {
+        (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
     }
 }
 
@@ -117,17 +167,25 @@ fn run(args: &Args) -> Result<(), Error> {
         }
         None => None,
     };
+    let mut options = DomainOptions::default();
+    // Expressions come to an end.
+    options.time_limit = function.as_ref().map(|_| args.time_limit);
     let mut filters = Filters {
-        engine: Engine::new(&Default::default())?,
+        engine: Engine::new(&options)?,
         expression: args.expression.join(" "),
         function,
         by_link: HashMap::new(),
     };
     // What is wrong with it is told also of a capture without packets.
     filters.of(ringfence_packet_filter::ETHERNET)?;
+    // Nothing is written before there is something to read.
+    let input = Input::open(args)?;
     let output = match &args.write {
         _ if args.count => Output::Count(0),
         Some(file) => {
+            if args.read.as_ref().is_some_and(|read| same(read, file)) {
+                return Err(Error::Same(file.display().to_string()));
+            }
             let name = file.display().to_string();
             let writer = Writer::create(file).map_err(|e| Error::Capture(name.clone(), e))?;
             Output::File(name, writer)
@@ -143,10 +201,10 @@ fn run(args: &Args) -> Result<(), Error> {
         left: args.packets.unwrap_or(u64::MAX),
         selected: 0,
     };
-    let read = match (&args.interface, &args.read) {
-        (Some(interface), _) => listen(interface, !args.no_promiscuous_mode, &mut sift),
-        (None, Some(file)) => read(file, &mut sift),
-        (None, None) => Ok(()),
+    let read = match input {
+        Some(Input::Interface(name, live)) => listen(name, live, &mut sift),
+        Some(Input::File(file, capture)) => read(file, capture, &mut sift),
+        None => Ok(()),
     };
     match sift.output {
         Output::Lines(mut lines) => lines.flush()?,
@@ -158,27 +216,24 @@ fn run(args: &Args) -> Result<(), Error> {
 }
 
 /// What comes before a place of the file that is wrong is shown.
-fn read(file: &Path, sift: &mut Sift) -> Result<(), Error> {
-    let broken = |e| Error::Capture(file.display().to_string(), e);
-    let mut capture = Capture::open(file).map_err(broken)?;
+fn read(file: &Path, mut capture: Capture, sift: &mut Sift) -> Result<(), Error> {
     while sift.left > 0 {
         match capture.next_packet() {
             Ok(Some(packet)) => sift.add(&packet)?,
             end => {
                 sift.through()?;
-                return end.map(|_| ()).map_err(broken);
+                return end.map(|_| ()).map_err(|e| broken(file, e));
             }
         }
     }
     Ok(())
 }
 
-fn listen(interface: &str, promiscuous: bool, sift: &mut Sift) -> Result<(), Error> {
+fn listen(interface: &str, mut live: Live, sift: &mut Sift) -> Result<(), Error> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let mut live = Live::open(interface, promiscuous)?;
     let link = live.link();
     sift.filters.of(link)?;
     eprintln!("rfdump: listening on {interface}, link type {link}");
