@@ -5,3 +5,6 @@ struct picture {
 	int width, height;           /* in pixels */
 	int channels;                /* bytes of a pixel: 1 grey, 3 red, green, blue, 4 with opacity */
 };
+void *room(unsigned long length);   /* memory that goes with the picture */
+void *malloc(unsigned long length); /* memory that stays */
+void free(void *memory);

@@ -221,6 +221,42 @@ impl Client {
         Ok(())
     }
 
+    /// Takes all functions of the client's own away. Memory and static data are as they were at first.
+    pub fn begin_again(&self) -> Result<(), Failure> {
+        let _alone = self.calls.write().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = self.texts();
+        for name in std::mem::take(&mut texts.all).keys() {
+            self.runtime
+                .delete(name)
+                .map_err(|e| Failure::of_function(name, &e))?;
+        }
+        let reset = self.runtime.reset();
+        texts.changed();
+        reset.map_err(|e| Failure::internal(&e))?;
+        for (name, text) in STANDARD {
+            let made = self.runtime.create(name, &with_prelude(text));
+            made.map_err(|e| Failure::internal(&e))?;
+            texts.all.insert(name.to_owned(), text.to_owned());
+        }
+        texts.changed();
+        Ok(())
+    }
+
+    /// Whether all functions are there and take so many arguments.
+    pub fn check(&self, steps: &[Step]) -> Result<(), Failure> {
+        for step in steps {
+            let told = |e: FunctionError| Failure::of_function(&step.name, &e);
+            let function = self.runtime.lookup(&step.name).map_err(told)?;
+            // The picture comes first.
+            let (wanted, given) = (function.prototype().params.len(), 1 + step.arguments.len());
+            if wanted != given {
+                let name = step.name.clone();
+                return Err(told(FunctionError::Count { name, wanted, given }));
+            }
+        }
+        Ok(())
+    }
+
     /// Leads a picture through functions.
     pub fn apply(&self, steps: &[Step], picture: Picture) -> Result<Picture, Failure> {
         let mut tries = TRIES;
@@ -266,7 +302,10 @@ impl Client {
         let full = |e: ringfence::MemoryError| {
             Stopped::Answered(Failure::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the picture is too large for the functions: {e}"),
+                format!(
+                    "the picture does not fit into what is left of the functions' memory: {e}; if functions keep it, DELETE /functions \
+                     takes all away"
+                ),
             ))
         };
         let pixels = memory.put_slice(&picture.pixels).map_err(full)?;
@@ -335,12 +374,16 @@ fn with_prelude(text: &str) -> String {
     [PRELUDE, text].concat()
 }
 
+/// How many lines stand before a client's own.
+pub(crate) fn prelude_lines() -> u32 {
+    PRELUDE.lines().count() as u32
+}
+
 /// Compiles a client's text; places in errors are those of the text itself.
 fn compiled(text: &str) -> Result<Compiled, Failure> {
     compile(&with_prelude(text)).map_err(|mut errors| {
-        let before = PRELUDE.lines().count() as u32;
         for error in &mut errors.0 {
-            error.line = error.line.saturating_sub(before);
+            error.line = error.line.saturating_sub(prelude_lines());
         }
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, errors.to_string())
     })
@@ -357,10 +400,10 @@ fn check_type(name: &str, compiled: &Compiled) -> Result<(), Failure> {
     let fits = match &function.params[..] {
         [Kind::Pointer, others @ ..] => others
             .iter()
-            .all(|k| matches!(k, Kind::Int(..) | Kind::Float(4 | 8))),
+            .all(|k| matches!(k, Kind::Bool | Kind::Int(..) | Kind::Float(4 | 8))),
         _ => false,
     };
-    if fits && matches!(function.result, Kind::Void | Kind::Int(..)) {
+    if fits && matches!(function.result, Kind::Void | Kind::Bool | Kind::Int(..)) {
         return Ok(());
     }
     let message = format!(

@@ -106,12 +106,31 @@ pub(crate) fn domain_options(limits: &Limits) -> DomainOptions {
     options
 }
 
+/// What the server uses of the module.
+const EXPORTS: [&str; 7] = [
+    "transcode_decode",
+    "transcode_format",
+    "transcode_encode",
+    "transcode_picture",
+    "transcode_room",
+    "transcode_message",
+    "transcode_clear",
+];
+
 /// The module cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// The file is no module.
     #[error("{0}; apps/transcode/build.sh builds the module, --module names it")]
     Load(#[from] LoadError),
+    /// It is somebody else's module.
+    #[error("{module} is no module of apps/transcode/build.sh: it has no {name}")]
+    Foreign {
+        /// The file.
+        module: String,
+        /// What it does not export.
+        name: &'static str,
+    },
     /// No domain can be made of it.
     #[error(transparent)]
     Domain(#[from] DomainError),
@@ -129,6 +148,11 @@ impl Codec {
         let mut load = LoadOptions::default();
         load.backend = backend;
         let loaded = Module::open_with(module, &load)?;
+        let missing = |name: &&&str| !loaded.exports().iter().any(|e| e.name == **name);
+        if let Some(name) = EXPORTS.iter().find(missing) {
+            let module = module.display().to_string();
+            return Err(CodecError::Foreign { module, name });
+        }
         let mut options = match backend {
             // It has no limits.
             Backend::None => DomainOptions::default(),

@@ -1,7 +1,7 @@
 //! What a client is told when its request fails.
 
 use hyper::StatusCode;
-use ringfence::{CallError, FaultKind};
+use ringfence::{CallError, Fault, FaultKind};
 use ringfence_functions::FunctionError;
 
 /// A status, and a text for a person. Nothing in it is of other clients or of the host.
@@ -9,6 +9,8 @@ use ringfence_functions::FunctionError;
 pub(crate) struct Failure {
     pub status: StatusCode,
     pub message: String,
+    /// Of 405: the methods that there are.
+    pub allow: &'static str,
 }
 
 impl Failure {
@@ -16,6 +18,7 @@ impl Failure {
         Failure {
             status,
             message: message.into(),
+            allow: "",
         }
     }
 
@@ -36,7 +39,7 @@ impl Failure {
                 // It begins with the name of the domain's first module, and a runtime has none.
                 let public = fault.public().to_string();
                 let how = public.split_once(": ").map_or(&*public, |(_, how)| how);
-                Failure::new(status, format!("{what}: {how}"))
+                Failure::new(status, format!("{what}: {how}{}", line_of(fault)))
             }
             other => Failure::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{what}: {other}")),
         }
@@ -66,6 +69,32 @@ impl Failure {
             FunctionError::Domain(_) => return Failure::internal(error),
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        Failure::new(status, error.to_string())
+        // The picture that a function takes before its arguments is none of the client's.
+        let message = match error {
+            FunctionError::Count { name, wanted, given } if *wanted > 0 => {
+                let wanted = wanted - 1;
+                let plural = if wanted == 1 { "" } else { "s" };
+                format!(
+                    "{name} takes {wanted} argument{plural}, not {}",
+                    given.saturating_sub(1)
+                )
+            }
+            FunctionError::Unknown { name } => format!("there is no function {name}"),
+            FunctionError::Argument { name, number, wanted } if *number > 1 => {
+                format!("argument {} of {name} has to be {wanted}", number - 1)
+            }
+            error => error.to_string(),
+        };
+        Failure::new(status, message)
     }
+}
+
+/// Where in a client's own text a function failed, if debug information tells: ` (line 7)`.
+fn line_of(fault: &Fault) -> String {
+    let frame = fault.backtrace().into_iter().next();
+    let line = frame
+        .filter(|f| f.file.as_deref() == Some(ringfence_functions::TEXT_FILE))
+        .and_then(|f| f.line);
+    let own = line.and_then(|line| line.checked_sub(crate::clients::prelude_lines()));
+    own.map_or_else(String::new, |line| format!(" (line {line})"))
 }

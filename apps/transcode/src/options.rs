@@ -124,6 +124,14 @@ impl Options {
                 }
             }
         }
+        for (at, (name, key)) in all.iter().enumerate() {
+            if all[..at].iter().any(|(other, _)| other == name) {
+                return Err(format!("there are two clients of the name {name}"));
+            }
+            if let Some((other, _)) = all[..at].iter().find(|(_, known)| known == key) {
+                return Err(format!("{other} and {name} have the same key"));
+            }
+        }
         Ok(all)
     }
 

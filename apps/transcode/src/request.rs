@@ -94,7 +94,11 @@ impl Wanted {
             format: None,
             quality: None,
         };
+        let mut known = Vec::new();
         for (key, text) in form_urlencoded::parse(query.as_bytes()) {
+            if known.contains(&key) {
+                return Err(bad(format!("{key} is given twice")));
+            }
             match &*key {
                 "through" => wanted.through = steps(&text)?,
                 "width" => wanted.width = number("width", &text, 65535)?,
@@ -110,6 +114,7 @@ impl Wanted {
                     return Err(bad(format!("there is no parameter {key:?}; there are {known}")));
                 }
             }
+            known.push(key);
         }
         Ok(wanted)
     }
@@ -238,6 +243,7 @@ mod tests {
             ("width=-1", "1 to 65535"),
             ("quality=101", "1 to 100"),
             ("format=gif", "jpeg, png"),
+            ("width=50&width=60", "width is given twice"),
             ("with=500", "no parameter \"with\""),
             ("through=crop(1,2", "a ) is missing"),
             ("through=crop(1,x)", "\"x\" is no number"),

@@ -104,6 +104,13 @@ impl Server {
         };
         let (processors, requests) = (options.processors(), usize::from(options.requests));
         let codec = Codec::new(&options.module, options.backend, &limits, processors, requests)?;
+        let store = Store::new(options.pictures.clone()).map_err(|source| StartError::System {
+            what: format!(
+                "--pictures {}",
+                options.pictures.clone().unwrap_or_default().display()
+            ),
+            source,
+        })?;
         let keys = options.all_clients().map_err(StartError::Clients)?;
         let clients = Clients::new(&keys, &limits, options.text_limit, options.functions_limit)?;
         let version = Sha256::new()
@@ -118,7 +125,7 @@ impl Server {
                 metrics: Metrics::new(),
             }),
             clients,
-            store: Store::new(options.pictures.clone()),
+            store,
             places: Arc::new(Semaphore::new(requests)),
             limits: RequestLimits {
                 requests,
@@ -254,6 +261,9 @@ fn failed(failure: Failure) -> Response<Reply> {
         StatusCode::UNAUTHORIZED => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            headers.insert(header::ALLOW, HeaderValue::from_static(failure.allow));
+        }
         StatusCode::SERVICE_UNAVAILABLE => {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
@@ -273,8 +283,12 @@ fn not_found() -> Failure {
     )
 }
 
-fn not_allowed(allowed: &str) -> Failure {
-    Failure::new(StatusCode::METHOD_NOT_ALLOWED, format!("here are {allowed} only"))
+fn not_allowed(allow: &'static str) -> Failure {
+    let message = format!("the methods here are {allow}");
+    Failure {
+        allow,
+        ..Failure::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
 }
 
 impl Shared {
@@ -327,12 +341,18 @@ impl Shared {
                     &serde_json::json!({ "client": client.name(), "functions": all }),
                 ))
             }
+            (&Method::DELETE, ["functions"]) => {
+                self.may_change(&client)?;
+                client.begin_again()?;
+                Ok(text(StatusCode::NO_CONTENT, PLAIN, ""))
+            }
             (_, ["functions", name]) => {
                 let name = (*name).to_owned();
                 self.function(&client, &name, request).await
             }
-            (_, [""] | ["metrics"] | ["functions"] | ["pictures", _]) => Err(not_allowed("GET and HEAD")),
-            (_, ["pictures"]) => Err(not_allowed("GET, HEAD and POST")),
+            (_, [""] | ["metrics"] | ["pictures", _]) => Err(not_allowed("GET, HEAD")),
+            (_, ["functions"]) => Err(not_allowed("GET, HEAD, DELETE")),
+            (_, ["pictures"]) => Err(not_allowed("GET, HEAD, POST")),
             _ => Err(not_found()),
         }
     }
@@ -354,6 +374,20 @@ impl Shared {
         })
     }
 
+    /// Whether functions of the client can be made and taken away.
+    fn may_change(&self, client: &Arc<Client>) -> Result<(), Failure> {
+        if Arc::ptr_eq(client, &self.clients.nobody) {
+            let message =
+                "functions are a client's own: send `Authorization: Bearer KEY` (--client NAME:KEY)";
+            return Err(Failure::new(StatusCode::UNAUTHORIZED, message));
+        }
+        if !self.workshop.codec.takes_text() {
+            let message = "functions come as text with --backend window only";
+            return Err(Failure::new(StatusCode::NOT_IMPLEMENTED, message));
+        }
+        Ok(())
+    }
+
     async fn function(
         &self,
         client: &Arc<Client>,
@@ -366,17 +400,9 @@ impl Shared {
             return Ok(text(StatusCode::OK, PLAIN, found));
         }
         if !matches!(*request.method(), Method::PUT | Method::DELETE) {
-            return Err(not_allowed("GET, HEAD, PUT and DELETE"));
+            return Err(not_allowed("GET, HEAD, PUT, DELETE"));
         }
-        if Arc::ptr_eq(client, &self.clients.nobody) {
-            let message =
-                "functions are a client's own: send `Authorization: Bearer KEY` (--client NAME:KEY)";
-            return Err(Failure::new(StatusCode::UNAUTHORIZED, message));
-        }
-        if !self.workshop.codec.takes_text() {
-            let message = "functions come as text with --backend window only";
-            return Err(Failure::new(StatusCode::NOT_IMPLEMENTED, message));
-        }
+        self.may_change(client)?;
         if request.method() == Method::DELETE {
             client.delete(name)?;
             return Ok(text(StatusCode::NO_CONTENT, PLAIN, ""));
@@ -460,6 +486,9 @@ impl Shared {
         if told.is_some_and(|n| n > self.limits.size) {
             return Err(too_large(self.limits.size));
         }
+        if self.workshop.codec.takes_text() {
+            client.check(&wanted.through)?;
+        }
         let input = Input::body(request.into_body(), self.limits.size, self.limits.time);
         let mut response = Self::made(self.make(client, input, wanted).await?);
         let headers = response.headers_mut();
@@ -475,6 +504,10 @@ impl Shared {
     ) -> Result<Response<Reply>, Failure> {
         let wanted = Wanted::parse(request.uri().query().unwrap_or_default())?;
         let stored = self.store.open(name)?;
+        // What is wrong with the request is so for HEAD, and for who has the picture, too.
+        if self.workshop.codec.takes_text() {
+            client.check(&wanted.through)?;
+        }
         let changes = wanted.changes(Format::of_extension(name));
         let tag = self.tag(client, &stored, changes.then_some(&wanted));
         let modified = stored.modified;

@@ -29,8 +29,14 @@ pub(crate) struct Stored {
 const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 impl Store {
-    pub fn new(directory: Option<PathBuf>) -> Self {
-        Store { directory }
+    /// The pictures of a directory, which has to be there; of none, if none is given.
+    pub fn new(directory: Option<PathBuf>) -> io::Result<Self> {
+        if let Some(directory) = &directory
+            && !std::fs::metadata(directory)?.is_dir()
+        {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Store { directory })
     }
 
     /// Opens a picture.
@@ -70,7 +76,9 @@ impl Store {
         };
         let mut names = Vec::new();
         for entry in std::fs::read_dir(directory)? {
-            if let Ok(name) = entry?.file_name().into_string()
+            let entry = entry?;
+            if entry.file_type().is_ok_and(|kind| kind.is_file())
+                && let Ok(name) = entry.file_name().into_string()
                 && !name.starts_with('.')
                 && Format::of_extension(&name).is_some()
             {

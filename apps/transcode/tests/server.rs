@@ -6,6 +6,7 @@ mod support;
 use std::io::{Read, Write};
 
 use image::{DynamicImage, ImageFormat, RgbaImage};
+use ringfence_transcode::{Options, Server};
 use support::*;
 
 const FORMATS: [(&str, ImageFormat); 4] = [
@@ -185,8 +186,8 @@ fn pictures_go_through_functions() {
         (50, 50, 1)
     );
     through("scale(0,5)").told(422, "function scale refused the picture");
-    through("scale(5)").told(400, "scale takes 3 arguments, not 2");
-    through("crop(1.5,0,5,5)").told(400, "argument 2 of crop");
+    through("scale(5)").told(400, "scale takes 2 arguments, not 1");
+    through("crop(1.5,0,5,5)").told(400, "argument 1 of crop");
     through("nothing").told(404, "no function nothing");
 }
 
@@ -262,6 +263,65 @@ fn clients_give_functions_and_each_has_its_own() {
 
 #[test]
 #[ignore = "needs the module: apps/transcode/test/run.sh"]
+fn a_client_begins_again() {
+    let directory = Directory::new();
+    let server = start(&options(&directory));
+    directory.put("a.png", &encode(gradient(400, 300), ImageFormat::Png));
+    let put = |name: &str, text: &str| {
+        let path = format!("/functions/{name}");
+        send(&server, "PUT", &path, ONE, text.as_bytes()).told(201, "");
+    };
+    let through = |name: &str| get(&server, &format!("/pictures/a.png?through={name}"), ONE);
+    put(
+        "hoard",
+        "int hoard(struct picture *p) { for (long n = 1 << 24; n > 4096; n /= 2) while (malloc(n)); return 7; }",
+    );
+    put(
+        "wild",
+        "int wild(struct picture *p)\n{\n\t*(int *)5 = 1;\n\treturn 0;\n}",
+    );
+    through("wild").told(500, "bad write in wild (line 3)");
+    through("hoard").told(422, "it returned 7");
+    // A larger one than that for which there was room.
+    directory.put("b.png", &encode(gradient(800, 600), ImageFormat::Png));
+    let larger = || get(&server, "/pictures/b.png?through=grey", ONE);
+    larger().told(413, "DELETE /functions takes all away");
+    send(&server, "DELETE", "/functions", "", b"").told(401, "a client's own");
+    assert_eq!(send(&server, "DELETE", "/functions", ONE, b"").status, 204);
+    through("hoard").told(404, "no function hoard");
+    assert_eq!(larger().status, 200);
+    assert!(!get(&server, "/functions", ONE).text().contains("wild"));
+}
+
+#[test]
+#[ignore = "needs the module: apps/transcode/test/run.sh"]
+fn what_is_missing_is_told_at_the_start() {
+    let directory = Directory::new();
+    directory.put("a.png", b"");
+    let fails = |change: &dyn Fn(&mut Options), part: &str| {
+        let mut options = options(&directory);
+        change(&mut options);
+        let told = match Server::start(&options) {
+            Ok(_) => panic!("it has started, without {part}"),
+            Err(e) => e.to_string(),
+        };
+        assert!(told.contains(part), "no {part:?} in {told}");
+    };
+    fails(&|o| o.pictures = Some("/nowhere".into()), "--pictures /nowhere");
+    fails(&|o| o.pictures = Some(directory.0.join("a.png")), "--pictures");
+    fails(
+        &|o| o.module = module(&directory, "other"),
+        "it has no transcode_decode",
+    );
+    fails(
+        &|o| o.clients.push(("one".into(), "another-key".into())),
+        "two clients of the name one",
+    );
+    fails(&|o| o.clients.push(("three".into(), ONE.into())), "the same key");
+}
+
+#[test]
+#[ignore = "needs the module: apps/transcode/test/run.sh"]
 fn who_has_a_picture_is_told_so() {
     let directory = Directory::new();
     let server = start(&options(&directory));
@@ -311,6 +371,15 @@ fn who_has_a_picture_is_told_so() {
         (answer.status, answer.body.len(), answer.header("content-type")),
         (200, 0, "image/jpeg")
     );
+    // What is wrong is so for those, too, who want no body or have the picture.
+    for (wrong, status) in [("through=nobody", 404), ("through=grey(1)", 400)] {
+        let mut stream = connect(&server);
+        let request = head("HEAD", &format!("/pictures/a.jpg?{wrong}"), "", "");
+        stream.write_all(request.as_bytes()).unwrap();
+        assert_eq!(receive(stream).status, status);
+        let path = format!("/pictures/a.jpg?{wrong}");
+        assert_eq!(with(&server, &path, "", "If-None-Match: *\r\n").status, status);
+    }
 }
 
 #[test]
@@ -344,12 +413,20 @@ fn only_plain_pictures_of_the_directory_are_served() {
     assert_eq!(get(&server, "/pictures/%61.png", "").status, 200);
     let list = get(&server, "/pictures", "").text();
     assert!(
-        list.contains("a.png") && !list.contains("hidden") && !list.contains("secret"),
+        list.contains("a.png")
+            && !list.contains("hidden")
+            && !list.contains("secret")
+            && !list.contains("link")
+            && !list.contains("d.png"),
         "{list}"
     );
     get(&server, "/pictures/%ff", "").told(400, "UTF-8");
     get(&server, "/nowhere", "").told(404, "/functions");
     send(&server, "POST", "/metrics", "", b"").told(405, "GET");
+    assert_eq!(
+        send(&server, "POST", "/metrics", "", b"").header("allow"),
+        "GET, HEAD"
+    );
     get(&server, "/pictures/a.png?wide=5", "").told(400, "no parameter");
 }
 

@@ -36,6 +36,7 @@ mod value;
 pub use built_in::BuiltIns;
 pub use error::FunctionError;
 pub use func::{Func, TypedFunc};
+pub use places::FILE as TEXT_FILE;
 pub use ringfence_text::{Compiled, Errors, Export, Kind, NoObject, compile};
 pub use runtime::Runtime;
 pub use value::{Prototype, Value};

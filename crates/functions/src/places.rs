@@ -7,7 +7,7 @@ use ringfence::{Fault, Frame, Trace};
 use ringfence_text::Compiled;
 
 /// What frames of a text have as their file.
-const FILE: &str = "text";
+pub const FILE: &str = "text";
 
 /// Texts by the addresses of their code.
 #[derive(Clone, Default)]

@@ -47,6 +47,7 @@ impl fmt::Display for Value {
 pub(crate) fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Void => "void",
+        Kind::Bool => "_Bool",
         Kind::Int(1, true) => "signed char",
         Kind::Int(1, false) => "unsigned char",
         Kind::Int(2, true) => "short",
@@ -81,7 +82,7 @@ fn kind(element: Element) -> Kind {
 /// integers have to agree in width only, since a gate passes the bits.
 fn agrees(host: Kind, text: Kind) -> bool {
     match (host, text) {
-        (Kind::Int(8, _), Kind::Pointer) => true,
+        (Kind::Int(8, _), Kind::Pointer) | (Kind::Int(1, _), Kind::Bool) => true,
         (Kind::Int(a, _), Kind::Int(b, _)) => a == b,
         (a, b) => a == b,
     }
@@ -164,6 +165,7 @@ impl fmt::Display for Prototype {
 /// What an argument of this type may be, for a person.
 pub(crate) fn range(kind: Kind) -> String {
     match kind {
+        Kind::Bool => "_Bool: 0 or 1".into(),
         Kind::Int(size @ 1..8, true) => {
             let most = 1_i64 << (8 * u32::from(size) - 1);
             format!("{}: an integer from {} to {}", name(kind), -most, most - 1)
@@ -198,6 +200,7 @@ pub(crate) fn argument(kind: Kind, value: Value) -> Option<Argument> {
         Value::Void => return None,
     };
     match kind {
+        Kind::Bool => matches!(number, 0 | 1).then_some(Argument::Int(number as u64)),
         Kind::Int(size, signed) if !matches!(value, Value::Pointer(_)) => {
             let bits = 8 * u32::from(size);
             let (least, most) = match signed {
@@ -219,6 +222,7 @@ pub(crate) fn result(kind: Kind, results: Results) -> Value {
     let bits = results.int;
     match kind {
         Kind::Void | Kind::Record => Value::Void,
+        Kind::Bool => Value::Unsigned(bits & 0xFF),
         Kind::Int(1, true) => Value::Int(i64::from(bits as i8)),
         Kind::Int(2, true) => Value::Int(i64::from(bits as i16)),
         Kind::Int(4, true) => Value::Int(i64::from(bits as i32)),

@@ -36,7 +36,9 @@ pub struct Import {
 pub enum Kind {
     /// Nothing; of results only.
     Void,
-    /// An integer: bytes, and whether it has a sign. `bool` is one of 1 byte without.
+    /// `_Bool`: 0 or 1, in a byte. Code relies on it, so whoever calls passes nothing else.
+    Bool,
+    /// An integer: bytes, and whether it has a sign.
     Int(u8, bool),
     /// `float`, `double` or `long double`: 4, 8 or 16 bytes.
     Float(u8),

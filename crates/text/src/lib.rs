@@ -170,6 +170,7 @@ fn kind(unit: &Unit, ty: Ty) -> Kind {
     let size = unit.types.size(ty) as u8;
     match () {
         () if ty.is_void() => Kind::Void,
+        () if ty == Ty::BOOL => Kind::Bool,
         () if ty.is_int() => Kind::Int(size, ty.signed()),
         () if ty.is_float() => Kind::Float(size),
         () if unit.types.is_record(ty) => Kind::Record,

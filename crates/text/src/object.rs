@@ -55,6 +55,7 @@ impl Writer {
             Kind::Void => 0,
             Kind::Pointer => 1,
             Kind::Record => 2,
+            Kind::Bool => 3,
             Kind::Float(size) => 0x20 | size,
             Kind::Int(size, signed) => 0x40 | u8::from(signed) << 7 | size,
         });
@@ -134,6 +135,7 @@ impl<'a> Reader<'a> {
             0 => Kind::Void,
             1 => Kind::Pointer,
             2 => Kind::Record,
+            3 => Kind::Bool,
             b @ (0x24 | 0x28 | 0x30) => Kind::Float(b & 31),
             b if b & 0x60 == 0x40 && matches!(b & 31, 1 | 2 | 4 | 8) => Kind::Int(b & 31, b & 0x80 != 0),
             _ => return self.wrong("an unknown type"),

@@ -17,6 +17,10 @@ fn exports_and_imports_have_their_types() {
     assert_eq!(compiled.exports[0].name, "g");
     assert_eq!(compiled.exports[0].params, [Kind::Float(4), Kind::Pointer]);
     assert_eq!(compiled.exports[0].result, Kind::Int(1, false));
+    assert_eq!(
+        compile("_Bool b(bool x) { return !x; }").unwrap().exports[0].params,
+        [Kind::Bool]
+    );
     let imports: Vec<_> = compiled
         .imports
         .iter()

@@ -64,7 +64,7 @@ unsigned long NAME(const struct rf_packet_ *rf_p, unsigned long rf_n, unsigned *
 {
 	unsigned long rf_base = (unsigned long)rf_p & ~0xffffffffUL;
 	for (unsigned rf_i = 0; rf_i < rf_n; rf_i++)
-		if (filter((const unsigned char *)(rf_base + rf_p[rf_i].at), rf_p[rf_i].length, rf_p[rf_i].wireTIME))
+		if (filter((void *)(rf_base + rf_p[rf_i].at), rf_p[rf_i].length, rf_p[rf_i].wireTIME))
 			*rf_to++ = rf_i;
 	return (unsigned long)rf_to;
 }
@@ -135,7 +135,7 @@ impl Engine {
             Kind::Int(8, false),
         ];
         let timed = filter.params == wanted;
-        if !timed && filter.params != wanted[..3] || !matches!(filter.result, Kind::Int(..)) {
+        if !timed && filter.params != wanted[..3] || !matches!(filter.result, Kind::Int(..) | Kind::Bool) {
             let has = Prototype {
                 params: filter.params.clone(),
                 result: filter.result,
