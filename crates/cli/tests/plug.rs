@@ -200,6 +200,20 @@ fn a_dialogue_goes_on_after_mistakes_and_tells_them_in_the_end() {
 }
 
 #[test]
+fn a_slip_of_a_command_takes_no_more_lines() {
+    let dir = Dir::new();
+    dir.write("lines", "lokup twice\nlong twice(long n)\n{ return 2 * n; }\ntwice 4\ntwice(2)\n_Bool on(_Bool b) { return b; }\non(1)\non(2)\nquit\n");
+    let ran = dir.sh("\"$RF\" plug <lines").fails(
+        1,
+        &["this is no call", "argument 1 of on has to be _Bool: 0 or 1"],
+    );
+    assert_eq!(
+        ran.out,
+        "created twice: long(long)\n4\ncreated on: _Bool(_Bool)\n1\n"
+    );
+}
+
+#[test]
 fn a_text_is_loaded_before_a_dialogue() {
     let dir = Dir::new();
     dir.write("f.c", TEXT);

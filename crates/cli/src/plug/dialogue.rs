@@ -178,8 +178,15 @@ fn is_declaration(text: &str) -> bool {
         Some("delete" | "list" | "reset" | "help" | "quit" | "exit" | "")
     );
     let named = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    text.starts_with('#') || named && !command && !rest.is_empty() && !rest.starts_with('(')
+    let begun = word.is_some_and(|word| KEYWORDS.contains(&word)) || rest.contains(['(', '*', '=', ';']);
+    text.starts_with('#') || named && begun && !command && !rest.is_empty() && !rest.starts_with('(')
 }
+
+/// What a definition may begin with, besides a type that has got a name.
+const KEYWORDS: [&str; 20] = [
+    "_Bool", "bool", "char", "const", "double", "enum", "extern", "float", "inline", "int", "long",
+    "register", "short", "signed", "static", "struct", "typedef", "union", "unsigned", "void",
+];
 
 /// Does one thing; whether to go on.
 fn one(plug: &Plug, text: &str) -> Result<bool, ()> {
