@@ -344,7 +344,7 @@ options! {
     x87: bool = false, OptionUnit::Flag, 0..=1, 1, "code and modules that come later may use the x87 unit";
     /// Heap that stays with the domain when it goes back to its pool, for the next user: what was written is zeroed where it is, which
     /// takes a tenth of the time that the page faults of fresh memory take. It counts against `memory_limit`. If more was in use,
-    /// all of it is given back, as it is by a reset.
+    /// all of it is given back, as it is by a reset; so is what one user has left unused of the last one's, if that is more than 256 KiB.
     idle_heap: u64 = 1 << 20, OptionUnit::Bytes, 0..=u64::MAX, 1, "heap that a pool keeps for a domain's next user";
 }
 

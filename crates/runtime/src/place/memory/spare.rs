@@ -9,6 +9,9 @@ use super::{CHUNK, FEW, Memory, Source};
 use crate::os::{pages, sys};
 use ringfence_core::error::HostError;
 
+/// What a user has not asked for is kept for the next one up to so many bytes: it has to be zeroed again, since it could be written.
+const UNUSED: u64 = (pages::KEEP * sys::PAGE) as u64;
+
 pub(super) const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
@@ -55,6 +58,9 @@ impl Memory {
 
     /// As [`clear`](Self::clear), but heap of at most so many bytes is zeroed and stays accessible. Nobody is in the domain.
     pub(crate) fn recycle(&mut self, most: u64) -> Result<(), HostError> {
+        if self.kept() > UNUSED {
+            self.give_up_kept()?;
+        }
         let few = self.pieces.len() + self.spare.len() <= FEW;
         let plain = self
             .pieces

@@ -307,6 +307,10 @@ fn as_much_heap_is_kept_as_may_be() {
         assert_eq!(present(), if kept { PAGES } else { 0 });
         assert_eq!(byte(start), kept.then_some(0));
     }
+    // Whoever needs little does not pay for what others needed.
+    memory.map(Some(0x8000_0000), PAGE, RW).expect("room");
+    memory.recycle(4 * len).expect("recycled");
+    assert_eq!((memory.kept(), present()), (PAGE, 1));
 }
 
 /// What gives back the pages of a large range is many calls, which cover it and nothing else.
