@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::codec::{Limits, domain_options};
 use crate::failure::Failure;
 use crate::picture::Picture;
+use crate::prelude;
 use crate::request::{Step, is_name};
 
 /// The functions that every client has at first, by their names.
@@ -22,9 +23,6 @@ pub(crate) const STANDARD: [(&str, &str); 5] = [
     ("scale", include_str!("../functions/scale.c")),
     ("watermark", include_str!("../functions/watermark.c")),
 ];
-
-/// Stands in front of each text.
-const PRELUDE: &str = include_str!("../functions/picture.h");
 
 /// How often a picture is begun again because another one of the same client has ended the runtime's calls.
 const TRIES: usize = 3;
@@ -102,7 +100,7 @@ impl Client {
         options.x87 = true;
         let runtime = Runtime::new(built_ins(), &options)?;
         for (name, text) in STANDARD {
-            runtime.create(name, &with_prelude(text))?;
+            runtime.create(name, &prelude::with(text))?;
             texts.all.insert(name.to_owned(), text.to_owned());
         }
         texts.changed();
@@ -196,8 +194,8 @@ impl Client {
     fn exchange(&self, name: &str, old: &str, text: &str) -> Result<ringfence_functions::Func, Failure> {
         let told = |e: FunctionError| Failure::of_function(name, &e);
         self.runtime.delete(name).map_err(told)?;
-        self.runtime.create(name, &with_prelude(text)).map_err(|e| {
-            if let Err(e) = self.runtime.create(name, &with_prelude(old)) {
+        self.runtime.create(name, &prelude::with(text)).map_err(|e| {
+            if let Err(e) = self.runtime.create(name, &prelude::with(old)) {
                 Failure::internal(&format_args!("client {}: {name} is gone: {e}", self.name));
             }
             told(e)
@@ -234,7 +232,7 @@ impl Client {
         texts.changed();
         reset.map_err(|e| Failure::internal(&e))?;
         for (name, text) in STANDARD {
-            let made = self.runtime.create(name, &with_prelude(text));
+            let made = self.runtime.create(name, &prelude::with(text));
             made.map_err(|e| Failure::internal(&e))?;
             texts.all.insert(name.to_owned(), text.to_owned());
         }
@@ -370,20 +368,11 @@ impl Drop for Rooms<'_> {
     }
 }
 
-fn with_prelude(text: &str) -> String {
-    [PRELUDE, text].concat()
-}
-
-/// How many lines stand before a client's own.
-pub(crate) fn prelude_lines() -> u32 {
-    PRELUDE.lines().count() as u32
-}
-
 /// Compiles a client's text; places in errors are those of the text itself.
 fn compiled(text: &str) -> Result<Compiled, Failure> {
-    compile(&with_prelude(text)).map_err(|mut errors| {
+    compile(&prelude::with(text)).map_err(|mut errors| {
         for error in &mut errors.0 {
-            error.line = error.line.saturating_sub(prelude_lines());
+            error.line = error.line.saturating_sub(prelude::lines());
         }
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, errors.to_string())
     })

@@ -4,6 +4,8 @@ use hyper::StatusCode;
 use ringfence::{CallError, Fault, FaultKind};
 use ringfence_functions::FunctionError;
 
+use crate::prelude;
+
 /// A status, and a text for a person. Nothing in it is of other clients or of the host.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -95,6 +97,6 @@ fn line_of(fault: &Fault) -> String {
     let line = frame
         .filter(|f| f.file.as_deref() == Some(ringfence_functions::TEXT_FILE))
         .and_then(|f| f.line);
-    let own = line.and_then(|line| line.checked_sub(crate::clients::prelude_lines()));
+    let own = line.and_then(|line| line.checked_sub(prelude::lines()));
     own.map_or_else(String::new, |line| format!(" (line {line})"))
 }

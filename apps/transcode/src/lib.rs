@@ -13,6 +13,7 @@ mod metrics;
 mod options;
 mod output;
 mod picture;
+mod prelude;
 mod request;
 mod server;
 mod store;

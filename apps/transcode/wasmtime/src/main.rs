@@ -23,6 +23,8 @@ mod options;
 mod output;
 #[path = "../../src/picture.rs"]
 mod picture;
+#[path = "../../src/prelude.rs"]
+mod prelude;
 #[path = "../../src/request.rs"]
 mod request;
 #[path = "../../src/server.rs"]
