@@ -214,6 +214,8 @@ check_one() { # RECIPE
 bench_one() { # RECIPE
 	(
 		set -e
+		load "$1"
+		declare -F bench >/dev/null || { echo "$recipe has no benchmark" >&2 && exit; }
 		build "$1"
 		load "$1"
 		prepare
