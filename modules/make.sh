@@ -214,10 +214,9 @@ check_one() { # RECIPE
 bench_one() { # RECIPE
 	(
 		set -e
-		load "$1"
-		declare -F bench >/dev/null || { echo "$recipe has no benchmark" >&2 && exit; }
 		build "$1"
 		load "$1"
+		declare -F bench >/dev/null || { echo "$recipe has no benchmark" >&2 && exit; }
 		prepare
 		rm -f "$out/$recipe"/times.*
 		for ((i = 0; i < rounds; i++)); do

@@ -66,6 +66,16 @@ struct Texts {
 }
 
 impl Texts {
+    /// The standard functions, in a runtime that has none.
+    fn begin(&mut self, runtime: &Runtime) -> Result<(), FunctionError> {
+        for (name, text) in STANDARD {
+            runtime.create(name, &prelude::with(text))?;
+            self.all.insert(name.to_owned(), text.to_owned());
+        }
+        self.changed();
+        Ok(())
+    }
+
     fn changed(&mut self) {
         let mut sum = Sha256::new();
         for (name, text) in &self.all {
@@ -99,11 +109,7 @@ impl Client {
         // A client cannot ask for it, and what it costs to enter is little beside a picture.
         options.x87 = true;
         let runtime = Runtime::new(built_ins(), &options)?;
-        for (name, text) in STANDARD {
-            runtime.create(name, &prelude::with(text))?;
-            texts.all.insert(name.to_owned(), text.to_owned());
-        }
-        texts.changed();
+        texts.begin(&runtime)?;
         Ok(Client {
             number,
             name: name.to_owned(),
@@ -228,29 +234,16 @@ impl Client {
                 .delete(name)
                 .map_err(|e| Failure::of_function(name, &e))?;
         }
-        let reset = self.runtime.reset();
-        texts.changed();
-        reset.map_err(|e| Failure::internal(&e))?;
-        for (name, text) in STANDARD {
-            let made = self.runtime.create(name, &prelude::with(text));
-            made.map_err(|e| Failure::internal(&e))?;
-            texts.all.insert(name.to_owned(), text.to_owned());
-        }
-        texts.changed();
-        Ok(())
+        let begun = self.runtime.reset().and_then(|()| texts.begin(&self.runtime));
+        begun.map_err(|e| Failure::internal(&e))
     }
 
-    /// Whether all functions are there and take so many arguments.
+    /// Whether all functions are there and take these arguments.
     pub fn check(&self, steps: &[Step]) -> Result<(), Failure> {
         for step in steps {
             let told = |e: FunctionError| Failure::of_function(&step.name, &e);
             let function = self.runtime.lookup(&step.name).map_err(told)?;
-            // The picture comes first.
-            let (wanted, given) = (function.prototype().params.len(), 1 + step.arguments.len());
-            if wanted != given {
-                let name = step.name.clone();
-                return Err(told(FunctionError::Count { name, wanted, given }));
-            }
+            function.check(&arguments(step, 0)).map_err(told)?;
         }
         Ok(())
     }
@@ -315,9 +308,8 @@ impl Client {
                 e => Stopped::Answered(Failure::of_function(name, &e)),
             };
             let function = self.runtime.lookup(name).map_err(failed)?;
-            let mut arguments = vec![Value::Pointer(raw.ptr().address())];
-            arguments.extend(&step.arguments);
-            let result = match function.call(&arguments).map_err(failed)? {
+            let given = arguments(step, raw.ptr().address());
+            let result = match function.call(&given).map_err(failed)? {
                 Value::Int(n) => n,
                 Value::Unsigned(n) => n as i64,
                 _ => 0,
@@ -343,6 +335,13 @@ impl Client {
             answered(StatusCode::INTERNAL_SERVER_ERROR, &why)
         })
     }
+}
+
+/// What a function is called with: the picture comes first.
+fn arguments(step: &Step, picture: u64) -> Vec<Value> {
+    let mut all = vec![Value::Pointer(picture)];
+    all.extend(&step.arguments);
+    all
 }
 
 /// Why there is no picture.

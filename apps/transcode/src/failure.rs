@@ -73,18 +73,19 @@ impl Failure {
         };
         // The picture that a function takes before its arguments is none of the client's.
         let message = match error {
-            FunctionError::Count { name, wanted, given } if *wanted > 0 => {
-                let wanted = wanted - 1;
-                let plural = if wanted == 1 { "" } else { "s" };
-                format!(
-                    "{name} takes {wanted} argument{plural}, not {}",
-                    given.saturating_sub(1)
-                )
+            FunctionError::Count { name, wanted, given } if *wanted > 0 => FunctionError::Count {
+                name: name.clone(),
+                wanted: wanted - 1,
+                given: given.saturating_sub(1),
             }
+            .to_string(),
             FunctionError::Unknown { name } => format!("there is no function {name}"),
-            FunctionError::Argument { name, number, wanted } if *number > 1 => {
-                format!("argument {} of {name} has to be {wanted}", number - 1)
+            FunctionError::Argument { name, number, wanted } if *number > 1 => FunctionError::Argument {
+                name: name.clone(),
+                number: number - 1,
+                wanted: wanted.clone(),
             }
+            .to_string(),
             error => error.to_string(),
         };
         Failure::new(status, message)

@@ -181,8 +181,8 @@ fn steps(text: &str) -> Result<Vec<Step>, Failure> {
                     "the arguments of {name} have no end: a ) is missing"
                 )));
             };
-            let words = inside.split(',').map(str::trim);
-            for word in words.take_while(|_| !inside.trim().is_empty()) {
+            let none = inside.trim().is_empty();
+            for word in inside.split(',').map(str::trim).filter(|_| !none) {
                 arguments.push(value(word).ok_or_else(|| bad(format!("{word:?} is no number")))?);
             }
             if arguments.len() > MOST_ARGUMENTS {

@@ -374,6 +374,15 @@ impl Shared {
         })
     }
 
+    /// Whether the functions that a picture is to go through are the client's, before anything is done for it. Those of a module
+    /// are looked up in it.
+    fn check(&self, client: &Client, wanted: &Wanted) -> Result<(), Failure> {
+        match self.workshop.codec.takes_text() {
+            true => client.check(&wanted.through),
+            false => Ok(()),
+        }
+    }
+
     /// Whether functions of the client can be made and taken away.
     fn may_change(&self, client: &Arc<Client>) -> Result<(), Failure> {
         if Arc::ptr_eq(client, &self.clients.nobody) {
@@ -486,9 +495,7 @@ impl Shared {
         if told.is_some_and(|n| n > self.limits.size) {
             return Err(too_large(self.limits.size));
         }
-        if self.workshop.codec.takes_text() {
-            client.check(&wanted.through)?;
-        }
+        self.check(client, &wanted)?;
         let input = Input::body(request.into_body(), self.limits.size, self.limits.time);
         let mut response = Self::made(self.make(client, input, wanted).await?);
         let headers = response.headers_mut();
@@ -505,9 +512,7 @@ impl Shared {
         let wanted = Wanted::parse(request.uri().query().unwrap_or_default())?;
         let stored = self.store.open(name)?;
         // What is wrong with the request is so for HEAD, and for who has the picture, too.
-        if self.workshop.codec.takes_text() {
-            client.check(&wanted.through)?;
-        }
+        self.check(client, &wanted)?;
         let changes = wanted.changes(Format::of_extension(name));
         let tag = self.tag(client, &stored, changes.then_some(&wanted));
         let modified = stored.modified;

@@ -372,7 +372,11 @@ fn who_has_a_picture_is_told_so() {
         (200, 0, "image/jpeg")
     );
     // What is wrong is so for those, too, who want no body or have the picture.
-    for (wrong, status) in [("through=nobody", 404), ("through=grey(1)", 400)] {
+    for (wrong, status) in [
+        ("through=nobody", 404),
+        ("through=grey(1)", 400),
+        ("through=crop(1.5,0,5,5)", 400),
+    ] {
         let mut stream = connect(&server);
         let request = head("HEAD", &format!("/pictures/a.jpg?{wrong}"), "", "");
         stream.write_all(request.as_bytes()).unwrap();

@@ -58,6 +58,21 @@ impl Func {
     /// [`FunctionError::Call`]; [`FunctionError::Type`] if it takes or returns structures or `long double`.
     pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
         self.trampoline.state()?;
+        let bits = self.passed(arguments)?;
+        let results = self.trampoline.entry().call(bits).map_err(|e| self.failed(e))?;
+        Ok(value::result(self.trampoline.prototype.result, results))
+    }
+
+    /// Whether a [`call`](Self::call) would take these arguments.
+    ///
+    /// # Errors
+    /// [`FunctionError::Count`], [`FunctionError::Argument`], [`FunctionError::Type`], as of a call.
+    pub fn check(&self, arguments: &[Value]) -> Result<(), FunctionError> {
+        self.passed(arguments).map(drop)
+    }
+
+    /// Arguments as they are passed.
+    fn passed(&self, arguments: &[Value]) -> Result<Vec<Argument>, FunctionError> {
         let prototype = &self.trampoline.prototype;
         if prototype.has_records() || prototype.has_long_doubles() {
             let wanted = "one without structures and long double, which only functions pass to each other";
@@ -70,7 +85,7 @@ impl Func {
                 given: arguments.len(),
             });
         }
-        let bits: Vec<Argument> = prototype
+        prototype
             .params
             .iter()
             .zip(arguments)
@@ -82,9 +97,7 @@ impl Func {
                     wanted: value::range(kind),
                 })
             })
-            .collect::<Result<_, _>>()?;
-        let results = self.trampoline.entry().call(bits).map_err(|e| self.failed(e))?;
-        Ok(value::result(prototype.result, results))
+            .collect()
     }
 
     /// The same with its Rust type, for calls that take nanoseconds.

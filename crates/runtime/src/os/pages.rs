@@ -177,8 +177,12 @@ pub(crate) fn own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> 
     own_at_most(start, end, KEEP as u64, ranges)
 }
 
-/// The same, of at most so many pages.
-pub(crate) fn own_at_most(start: u64, end: u64, most: u64, ranges: &mut Ranges) -> Option<&Ranges> {
+/// The same, however many there are.
+pub(crate) fn all_own(start: u64, end: u64, ranges: &mut Ranges) -> Option<&Ranges> {
+    own_at_most(start, end, (end - start) / sys::PAGE as u64, ranges)
+}
+
+fn own_at_most(start: u64, end: u64, most: u64, ranges: &mut Ranges) -> Option<&Ranges> {
     // Nothing is a page's own where another process has it too.
     if crate::os::backed::covers(start) {
         return None;
@@ -215,11 +219,7 @@ pub(crate) fn own_at_most(start: u64, end: u64, most: u64, ranges: &mut Ranges) 
 /// The range is mapped writable, and nobody relies on the contents.
 pub(crate) unsafe fn zero(start: u64, len: u64) -> Result<(), HostError> {
     // SAFETY: the caller's promise.
-    unsafe {
-        zero_own(start, len, |ranges| {
-            own_at_most(start, start + len, len / sys::PAGE as u64, ranges)
-        })
-    }
+    unsafe { zero_own(start, len, |ranges| all_own(start, start + len, ranges)) }
 }
 
 /// The same, by whoever tells which pages are not as they were mapped.

@@ -82,8 +82,7 @@ impl Memory {
         for &(at, len) in &joined {
             let start = self.base + u64::from(at);
             let mut ranges = pages::Ranges::none();
-            let (end, pages) = (start + u64::from(len), most / sys::PAGE as u64);
-            let Some(own) = pages::own_at_most(start, end, pages, &mut ranges) else {
+            let Some(own) = pages::all_own(start, start + u64::from(len), &mut ranges) else {
                 return self.clear();
             };
             for (from, to) in own.iter() {
