@@ -38,7 +38,7 @@ mod why;
 
 use bitmap::Bitmap;
 use check::Check;
-use notes::{Facts, NoMemory, reserved};
+use notes::{Facts, NoMemory, filled, reserved};
 use pass::Pass;
 use rejections::Rejections;
 use rules::rule_3_depth::Walker;
@@ -48,8 +48,12 @@ use rules::{rule_0_text, rule_1_held, rule_4_direct, rule_5_tables, rule_6_ident
 pub use decode::{Access, Flow, Instruction, Memory, decode};
 pub use identifiers::{IdKind, IdPlace, identifiers};
 pub use image::{Image, Rules, Segment, SegmentKind};
+pub use notes::MARGIN;
 pub use reason::{Reason, Rule};
 pub use report::{CodeBytes, Function, Pad, RegSet, Rejected, Rejection, Report};
+
+/// What is said of a text.
+pub type Verdict = Result<Report, Rejected>;
 
 /// Checks `image.text` against the rules.
 ///
@@ -62,9 +66,19 @@ pub use report::{CodeBytes, Function, Pad, RegSet, Rejected, Rejection, Report};
 /// # Errors
 ///
 /// [`Rejected`] with at least one and at most [`Rejected::LIMIT`] violations; [`Reason::NoMemory`] if an allocation failed.
-pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, Rejected> {
+pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Verdict {
+    let mut notes = filled(image.text.len() + MARGIN, 0).unwrap_or_default();
+    verify_in(&mut notes, image, entries, rules)
+}
+
+/// The same, with the larger half of its memory from the caller: a byte for each of the text's and [`MARGIN`] more, whatever is in them.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub fn verify_in(notes: &mut [u8], image: &Image, entries: &[u32], rules: &Rules) -> Verdict {
     let mut rejections = Rejections::default();
-    match check(image, entries, rules, &mut rejections) {
+    match check(notes, image, entries, rules, &mut rejections) {
         Ok(verdict) => verdict,
         Err(NoMemory) => {
             rejections.clear();
@@ -76,11 +90,12 @@ pub fn verify(image: &Image, entries: &[u32], rules: &Rules) -> Result<Report, R
 
 /// The rules in their order, but that all about single instructions are looked at in one pass.
 fn check(
+    notes: &mut [u8],
     image: &Image,
     given: &[u32],
     rules: &Rules,
     rejections: &mut Rejections,
-) -> Result<Result<Report, Rejected>, NoMemory> {
+) -> Result<Verdict, NoMemory> {
     // Rule 0: where the text lies, and what lies around it.
     rule_0_text::place(image, rejections);
     if let Err(rejected) = rejections.verdict() {
@@ -90,7 +105,7 @@ fn check(
 
     // Each instruction by itself: rules 1 and 2, 4 for calls, and 5 to 9.
     let len = image.text.len();
-    let mut facts = Facts::new(len)?;
+    let mut facts = Facts::new(len, notes)?;
     let mut pass = Pass {
         image,
         rules,

@@ -91,9 +91,9 @@ pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>, NoMemory> {
 }
 
 /// What is known of the text. All offsets are from its start.
-pub(crate) struct Facts {
-    /// A [`Note`] for each byte, and [`Facts::MARGIN`] more, so that eight can be looked at anywhere.
-    pub notes: Vec<u8>,
+pub(crate) struct Facts<'a> {
+    /// A [`Note`] for each byte, and [`MARGIN`] more, so that eight can be looked at anywhere.
+    pub notes: &'a mut [u8],
     /// From behind a move to `r11d` up to and including the last operand through `r14` that relies on it: no place to jump to.
     pub held: Bitmap,
     /// Where functions begin.
@@ -112,13 +112,15 @@ pub(crate) struct Facts {
     pub instructions: u64,
 }
 
-impl Facts {
-    /// So that whole words can be looked at.
-    const MARGIN: usize = 8;
+/// How many notes there are more than bytes of text, so that whole words can be looked at.
+pub const MARGIN: usize = 8;
 
-    pub fn new(len: usize) -> Result<Facts, NoMemory> {
+impl<'a> Facts<'a> {
+    pub fn new(len: usize, notes: &'a mut [u8]) -> Result<Facts<'a>, NoMemory> {
+        let notes = notes.get_mut(..len + MARGIN).ok_or(NoMemory)?;
+        notes.fill(0);
         Ok(Facts {
-            notes: filled(len + Facts::MARGIN, 0)?,
+            notes,
             held: Bitmap::new(len)?,
             entries: Bitmap::new(len)?,
             leaders: Bitmap::new(len)?,
@@ -140,11 +142,6 @@ impl Facts {
         self.leaders.clear();
         self.tables.clear();
         (self.features, self.vector, self.x87, self.instructions) = (0, false, false, 0);
-    }
-
-    /// Frees all but the leaders.
-    pub fn into_leaders(self) -> Bitmap {
-        self.leaders
     }
 
     #[inline(always)]
@@ -198,7 +195,7 @@ impl Facts {
 
     /// What stands between `start`, if that is in the text, and where the next function begins.
     pub fn function_from(&self, start: usize) -> Option<Range<usize>> {
-        let text = self.notes.len() - Facts::MARGIN;
+        let text = self.notes.len() - MARGIN;
         (start < text).then(|| start..self.entries.next(start + 1).unwrap_or(text))
     }
 }

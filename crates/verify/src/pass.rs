@@ -8,18 +8,18 @@ use crate::rejections::Rejections;
 use crate::rules::rule_1_held::Line;
 
 /// What all parts of the text share.
-pub(crate) struct Pass<'a> {
+pub(crate) struct Pass<'a, 'n> {
     pub image: &'a Image<'a>,
     pub rules: &'a Rules,
     /// Sorted by start, none empty.
     pub segments: &'a [Segment],
-    pub facts: &'a mut Facts,
+    pub facts: &'a mut Facts<'n>,
     pub rejections: &'a mut Rejections,
     /// Whether there were bytes that do not decode, so that nothing is known of what follows them.
     pub lost: bool,
 }
 
-impl Pass<'_> {
+impl Pass<'_, '_> {
     pub fn reject(&mut self, at: usize, i: &Instruction, reason: Reason) {
         self.rejections.add(self.image, at, usize::from(i.len), reason);
     }

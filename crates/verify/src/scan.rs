@@ -130,7 +130,7 @@ struct Usual<'a> {
 fn usual<const FREE: bool>(pass: &mut Pass, first: &mut Part, second: &mut Part) -> bool {
     let mut usual = Usual {
         text: pass.image.text,
-        notes: &mut pass.facts.notes,
+        notes: pass.facts.notes,
         entries: &mut pass.facts.entries,
         held: &mut pass.facts.held,
         instructions: 0,

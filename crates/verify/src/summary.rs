@@ -27,6 +27,13 @@ pub(crate) fn complete(
     Ok(report)
 }
 
+impl Facts<'_> {
+    /// Frees all sets but the leaders.
+    pub fn into_leaders(self) -> Bitmap {
+        self.leaders
+    }
+}
+
 impl Labels {
     /// All numbers that occur, ascending.
     pub fn numbers(&self) -> Result<Vec<u16>, NoMemory> {

@@ -1,7 +1,9 @@
 //! How much memory the verifier takes, and that it says so where there is none.
 
 use ringfence_isa::{identifier, pad, sequence};
-use ringfence_verify::{Image, Reason, Rejected, Report, Rules, Segment, SegmentKind, identifiers, verify};
+use ringfence_verify::{
+    Image, MARGIN, Reason, Rejected, Report, Rules, Segment, SegmentKind, identifiers, verify, verify_in,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -165,6 +167,21 @@ fn memory_is_bounded_by_the_text() {
         let peak = PEAK.get() - before;
         assert!(peak < bound(&text), "{name}: {peak} bytes to find identifiers");
     }
+}
+
+#[test]
+fn notes_of_the_caller_serve_whatever_is_in_them() {
+    let mut text = vec![0x53, 0x74, 0x00, 0x5B, 0xC3];
+    text.resize(0x2000, 0xCC);
+    let image = image(&text, &[]);
+    let known = verify(&image, &[0x1000], &Rules::default());
+    let mut notes = vec![0xFF; text.len() + MARGIN + 3];
+    for _ in 0..2 {
+        let again = verify_in(&mut notes, &image, &[0x1000], &Rules::default());
+        assert_eq!(known, again);
+    }
+    let few = verify_in(&mut notes[4..], &image, &[0x1000], &Rules::default());
+    assert_eq!(few.expect_err("too few").rejections[0].reason, Reason::NoMemory);
 }
 
 #[test]

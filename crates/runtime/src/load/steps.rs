@@ -11,7 +11,7 @@ use crate::load::options::LoadOptions;
 use crate::load::stubs;
 use crate::load::symbols::{Export, ExportKind, Import};
 use crate::os::host;
-use crate::os::sys::{self, View};
+use crate::os::sys::{self, Scratch, View};
 use object::elf as e;
 use ringfence_core::KeptFile;
 use ringfence_core::error::LoadError;
@@ -225,8 +225,11 @@ impl Steps<'_> {
             image_offset: None,
         };
         let entries = self.bounded(|b| entries(parsed, b))?;
-        ringfence_verify::verify(&image, &entries, &rules)
-            .map_err(|r| self.rejected(describe(&r, &parsed.symbols, self.bytes)))
+        let verdict = match Scratch::new(text.bytes().len() + ringfence_verify::MARGIN) {
+            Some(mut notes) => ringfence_verify::verify_in(notes.bytes(), &image, &entries, &rules),
+            None => ringfence_verify::verify(&image, &entries, &rules),
+        };
+        verdict.map_err(|r| self.rejected(describe(&r, &parsed.symbols, self.bytes)))
     }
 }
 

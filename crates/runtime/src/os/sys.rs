@@ -257,6 +257,61 @@ pub(crate) fn populate(memory: &mut [MaybeUninit<u8>]) {
     }
 }
 
+/// Much memory for a short time: zeroes, of which the kernel makes huge pages if it has any. A page fault for each small one, and giving
+/// it back, takes several times as long as filling it.
+pub(crate) struct Scratch {
+    at: *mut libc::c_void,
+    mapped: usize,
+    start: usize,
+    len: usize,
+}
+
+impl Scratch {
+    const HUGE: usize = 2 << 20;
+    /// So much is as fast in small pages as a huge one.
+    const SMALL: usize = 512 << 10;
+
+    /// `None` if it is little, or there is none.
+    pub(crate) fn new(len: usize) -> Option<Scratch> {
+        let huge = len.saturating_sub(Self::SMALL).next_multiple_of(Self::HUGE);
+        if huge == 0 || refused() {
+            return None;
+        }
+        let mapped = len.max(huge).checked_add(Self::HUGE)?;
+        let (rights, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
+        // SAFETY: a fresh mapping at an address the kernel chooses.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), mapped, rights, kind, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return None;
+        }
+        let start = (at as usize).next_multiple_of(Self::HUGE) - at as usize;
+        let scratch = Scratch {
+            at,
+            mapped,
+            start,
+            len,
+        };
+        // SAFETY: pages of the mapping, whose contents stay. Kernels without huge pages refuse.
+        unsafe { libc::madvise(at.byte_add(start), huge, libc::MADV_HUGEPAGE) };
+        Some(scratch)
+    }
+
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: so many bytes from there on are mapped for as long as `self` lives, and nobody else has them.
+        unsafe { std::slice::from_raw_parts_mut(self.at.byte_add(self.start).cast(), self.len) }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: unmaps our own mapping.
+        unsafe { libc::munmap(self.at, self.mapped) };
+    }
+}
+
 /// Drops private copies of pages of anonymous memory, which reads as zero again.
 ///
 /// # Safety
@@ -474,3 +529,22 @@ impl Drop for View {
 unsafe impl Send for View {}
 // SAFETY: an immutable mapping.
 unsafe impl Sync for View {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_is_zeroes_that_may_be_written() {
+        for len in [1, 600 << 10, 2 << 20, (2 << 20) + 1, (3 << 20) + 5] {
+            let Some(mut scratch) = Scratch::new(len) else {
+                assert_eq!(len, 1, "little needs none");
+                continue;
+            };
+            assert_eq!(scratch.bytes().len(), len);
+            assert!(scratch.bytes().iter().all(|&byte| byte == 0));
+            scratch.bytes().fill(1);
+        }
+        assert!(Scratch::new(usize::MAX).is_none());
+    }
+}
