@@ -315,7 +315,9 @@ const NO_REX: u16 = 16 << 8;
 const IS_REX: u16 = 4;
 const SELECTS: u16 = 3;
 
-/// 65 67, as a little-endian word.
+/// `nopl DISTANCE(%rax,%rax,2)` without its distance, as a little-endian word.
+const SLOT: u32 = u32::from_le_bytes([0x0F, 0x1F, 0x84, 0x40]);
+/// 65 67, likewise.
 const GS_ADDR32: u16 = 0x6765;
 
 /// The instruction at the start of `code`, if it is of the usual kind. `free` tells whether loads may stand without prefixes.
@@ -377,9 +379,9 @@ pub(crate) fn quick(code: &[u8; AHEAD], free: bool) -> Option<Quick> {
         }
     }
     if wrong | u32::from(sib & SIB_REFUSED) != 0 {
-        // What assemblers fill gaps with is no marker.
-        let filler = wrong == FAR_SIB && word >> 32 == 0 && sib & SIB_REFUSED == 0;
-        if !filler {
+        // What assemblers fill gaps with is no marker, nor is the no-op that a table's distances stand in.
+        let no_marker = word >> 32 == 0 || word as u32 == SLOT;
+        if wrong != FAR_SIB || sib & SIB_REFUSED != 0 || !no_marker {
             return None;
         }
     }
