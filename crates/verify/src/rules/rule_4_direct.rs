@@ -9,6 +9,7 @@ use crate::reason::Reason;
 use crate::report::Pad;
 use crate::why::refusal;
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 use core::ops::Range;
 use ringfence_isa::{pad, window};
 
@@ -99,10 +100,8 @@ pub(crate) fn jump(check: &mut Check, from: usize, function: &Range<usize>) {
 pub(crate) fn target(image: &Image, from: usize, note: Note) -> Option<usize> {
     let next = from + note.len();
     // One byte behind the opcode, or four at the end.
-    let distance = match note.len() {
-        2 => i64::from(*image.text.get(from + 1)? as i8),
-        _ => i64::from(dword(image.text, next.checked_sub(4)?) as i32),
-    };
-    let to = usize::try_from(next as i64 + distance).ok()?;
+    let near = image.text.get(from + 1).map_or(0, |&byte| byte as i8 as usize);
+    let far = dword(image.text, next.wrapping_sub(4)) as i32 as usize;
+    let to = next.wrapping_add(select_unpredictable(note.len() == 2, near, far));
     (to < image.text.len()).then_some(to)
 }
