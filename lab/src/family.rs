@@ -1,8 +1,7 @@
 //! Many faults in one build: each is in a copy of its function, and the function begins with the question which copy is to run.
 //!
 //! So a build's cost is shared, and what runs for a fault is the function as it was but for that fault. `lab_chosen` (`lab/subjects/lab.h`)
-//! is 0 for none of them. Local labels and parts of a function that stand in other sections are copied along. A function that calls
-//! `setjmp` cannot ask: its faults are alone in their builds.
+//! is 0 for none of them. Local labels and parts of a function that stand in other sections are copied along.
 
 use crate::kinds::Mutation;
 use crate::text::Unit;
@@ -25,12 +24,6 @@ pub fn text(unit: &Unit, faults: &[(usize, &Mutation)]) -> String {
     let mut next = 0;
     for (at, faults) in of {
         let lines = functions[at].clone();
-        if let Some((_, fault)) = faults.first().filter(|_| unit.returns_twice(&lines)) {
-            copy(&mut text, unit, next..fault.line);
-            fault.now.iter().for_each(|l| line(&mut text, l));
-            next = fault.line + 1;
-            continue;
-        }
         copy(&mut text, unit, next..entry(unit, lines.start));
         for (number, _) in &faults {
             let _ = writeln!(text, "\tcmpl\t${number}, {CHOSEN}(%rip)");
@@ -44,13 +37,6 @@ pub fn text(unit: &Unit, faults: &[(usize, &Mutation)]) -> String {
     }
     copy(&mut text, unit, next..unit.lines.len());
     text
-}
-
-/// Whether a fault has to have a build of its own: it is put in its place, not into a copy.
-pub fn alone(unit: &Unit, fault: &Mutation) -> bool {
-    let functions = unit.functions();
-    let of = functions.iter().find(|f| f.contains(&fault.line));
-    of.is_some_and(|f| unit.returns_twice(f))
 }
 
 fn copy(text: &mut String, unit: &Unit, lines: std::ops::Range<usize>) {
@@ -174,21 +160,6 @@ g:
         assert!(copy.contains("\tjmp\tf.cold.lab3\n") && copy.contains("f.cold.lab3:\n"));
         assert!(copy.contains("\t.size\tf.lab3, .-f.lab3\n") && copy.contains("\tcall\tg@PLT\n"));
         assert!(copy.ends_with("g:\n\tret\n\t.size\tg, .-g\n"));
-    }
-
-    #[test]
-    fn a_function_that_calls_setjmp_gets_its_fault_in_place() {
-        let unit = Unit::new("u", &TEXT.replace("g@PLT", "__rf_setjmp@PLT"));
-        let fault = Mutation {
-            kind: Kind::Delete,
-            unit: "u".into(),
-            line: 6,
-            was: "testl %edi, %edi".into(),
-            now: Vec::new(),
-        };
-        assert!(alone(&unit, &fault) && !alone(&Unit::new("u", TEXT), &fault));
-        let made = text(&unit, &[(3, &fault)]);
-        assert!(!made.contains("lab") && !made.contains("testl") && made.contains("\tje\t.L2\n"));
     }
 
     #[test]

@@ -24,14 +24,6 @@ impl Unit {
         Instruction::read(self.lines.get(line)?)
     }
 
-    /// Whether a function, by its lines, calls `setjmp`: behind the fence it may not leave by a jump to another one then.
-    pub fn returns_twice(&self, function: &Range<usize>) -> bool {
-        let mut targets = function
-            .clone()
-            .filter_map(|at| self.instruction(at)?.target().map(String::from));
-        targets.any(|t| t.ends_with("setjmp"))
-    }
-
     /// The lines of each function, from its label to its `.size`, parts in other sections among them.
     pub fn functions(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();

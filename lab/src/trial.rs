@@ -1,6 +1,5 @@
 //! Faults, natively, fenced and with rights to words: built, run, and what became of them.
 
-use crate::family;
 use crate::kinds::Mutation;
 use crate::pause::steady;
 use crate::server::Desk;
@@ -42,20 +41,8 @@ pub fn run(
     let mut told: Vec<[Option<Told>; WAYS.len()]> =
         faults.iter().map(|_| [const { None }; WAYS.len()]).collect();
     let directory = desk.directory().to_path_buf();
-    let is_alone = |f: &Mutation| {
-        let unit = subject.units.iter().find(|u| u.name == f.unit);
-        unit.is_some_and(|u| family::alone(u, f))
-    };
-    let (alone, together): (Part<'_>, Part<'_>) = numbered.into_iter().partition(|(_, f)| is_alone(f));
-    let parts: Vec<&[(usize, &Mutation)]> = std::iter::once(&together[..])
-        .filter(|t| !t.is_empty())
-        .chain(alone.chunks(1))
-        .collect();
     for way in subject.plan.ways() {
-        let built = parts
-            .iter()
-            .flat_map(|part| build(subject, part, &directory, way));
-        for (part, built) in built {
+        for (part, built) in build(subject, &numbered, &directory, way) {
             for (number, _) in part {
                 told[number - 1][way as usize] = Some(match &built {
                     Err(why) => refused(why.lines().last().unwrap_or_default()),

@@ -162,11 +162,6 @@ static void import_map(rf_caller *caller, void *context)
     rf_caller_return_int(caller, ok ? given : 0);
 }
 #else
-/* A module's setjmp is the gate's, by this name. Natively it is the C library's: a jump, so that it sees its caller. */
-__asm__(".globl __rf_setjmp, __rf_longjmp\n"
-        "__rf_setjmp: jmp _setjmp@PLT\n"
-        "__rf_longjmp: jmp longjmp@PLT\n");
-
 int lab_read(unsigned long at, void *to, unsigned long size)
 {
     if (!inside(at, size))

@@ -343,7 +343,7 @@ impl fmt::Display for FaultKind {
                 "uncaught exception of type {name}, thrown below code that was added to the domain: that has no unwind tables, \
                  so nothing above it can catch (catch below it, or add the code as a module)"
             ),
-            FaultKind::Frames(why) => write!(f, "exception handling: {why}"),
+            FaultKind::Frames(why) => write!(f, "longjmp or exception: {why}"),
             FaultKind::Unbound(stub) => write!(f, "call of import {stub}, which is not bound"),
             FaultKind::OutOfOrder => {
                 f.write_str("a host function returned out of order or on another thread")
@@ -410,10 +410,14 @@ impl fmt::Display for FramesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FramesError::Pointer => "a bad pointer",
-            FramesError::NoFrame => "no such frame in this call",
-            FramesError::NoPad => "no landing pad there",
-            FramesError::OtherFunction => "the landing pad belongs to another function",
-            FramesError::OtherDepth => "the landing pad is at another depth than the frame",
+            FramesError::NoFrame => {
+                "no such frame in this call; has the function that called setjmp returned?"
+            }
+            FramesError::NoPad => "no landing pad there; has setjmp filled the buffer?",
+            FramesError::OtherFunction => {
+                "another function's frame is there; has the function that called setjmp returned?"
+            }
+            FramesError::OtherDepth => "the frame is not as deep as at the landing pad",
         })
     }
 }

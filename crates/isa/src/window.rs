@@ -98,30 +98,28 @@ pub mod stub {
     /// A system call under the policy: number in `rax`, arguments in `rdi rsi rdx r10 r8 r9`,
     /// result (or `-errno`) in `rax`.
     pub const SYSCALL: u32 = 0;
-    /// `setjmp`: `rdi` names the record.
-    pub const SETJMP: u32 = 1;
-    /// `longjmp`: `rdi` names the record, `esi` is the value.
-    pub const LONGJMP: u32 = 2;
+    /// Tells in `rax` how far the stack pointer is, behind this call, from the outermost return address: a *distance* of
+    /// [`frames`](crate::frames). The stub itself answers, and changes no other register; for `setjmp`.
+    pub const DISTANCE: u32 = 1;
     /// Ends the call with an error: `abort`, failed assertions. `edi` is a reason chosen by the domain.
-    pub const ABORT: u32 = 3;
+    pub const ABORT: u32 = 2;
     /// Ends the call with an exit status in `edi`.
-    pub const EXIT: u32 = 4;
+    pub const EXIT: u32 = 3;
     /// Tells a domain about its own frames: `rdi` points to room for [frame words](crate::frames), `rsi` is where to
     /// start, 0 for the caller's own frame.
-    pub const UNWIND: u32 = 5;
+    pub const UNWIND: u32 = 4;
     /// Resumes at a landing pad: `rdi` points to a record, see [`frames`](crate::frames).
-    pub const RESUME: u32 = 6;
+    pub const RESUME: u32 = 5;
     /// How the last call of another domain went: one of [`call_status`](super::call_status).
-    pub const CALL_STATUS: u32 = 7;
+    pub const CALL_STATUS: u32 = 6;
     /// Ends the call with an error: nobody catches an exception. `rdi` and `rsi` are its type's name and the length.
-    pub const UNCAUGHT: u32 = 8;
+    pub const UNCAUGHT: u32 = 7;
 
     /// The symbol by which module code calls a runtime stub; it is an import like any other,
     /// bound to the stub by the loader.
-    pub const NAMES: [(&str, u32); 9] = [
+    pub const NAMES: [(&str, u32); 8] = [
         ("__rf_syscall", SYSCALL),
-        ("__rf_setjmp", SETJMP),
-        ("__rf_longjmp", LONGJMP),
+        ("__rf_distance", DISTANCE),
         ("__rf_abort", ABORT),
         ("__rf_exit", EXIT),
         ("__rf_unwind", UNWIND),

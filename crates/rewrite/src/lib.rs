@@ -25,6 +25,7 @@ mod out;
 mod parse;
 mod regs;
 mod sections;
+mod setjmp;
 mod sink;
 mod small_loops;
 mod stack;

@@ -11,7 +11,7 @@ use crate::parse::{Mem, NONE, Op};
 use crate::regs::{RBP, RSP};
 use crate::sink::{Sink, Sunk};
 use crate::state::{Mode, State};
-use crate::{bits, check, strings};
+use crate::{bits, check, setjmp, strings};
 
 /// Why an instruction could not be taken.
 #[derive(Clone, Debug)]
@@ -300,6 +300,7 @@ impl Step<'_, '_> {
                 ));
             }
             match sink {
+                Some(k) if setjmp::is(name) => setjmp::emit(k.out, st),
                 Some(k) if k.out.weak.contains(name) => k.out.checked_slot("call", name),
                 Some(k) => k.out.fmt(format_args!("\tcall\t{name}\n")),
                 None => {}
@@ -346,6 +347,12 @@ impl Step<'_, '_> {
         let Some(name) = direct(insn.star, op) else {
             return Err("a jump needs a name".to_owned().into());
         };
+        if setjmp::is(name) {
+            return Err(Fail::hard(
+                "a jump to setjmp, which needs a caller that goes on behind it",
+                "call it",
+            ));
+        }
         if self.f.find(name, i).is_none() {
             if name.starts_with(".L") && !name.starts_with(".LTHUNK")
                 || name.starts_with(|c: char| c.is_ascii_digit())

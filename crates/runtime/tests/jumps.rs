@@ -1,20 +1,15 @@
-//! `setjmp` and `longjmp` through the gate.
+//! `setjmp` and `longjmp`.
 
 mod support;
 
-use ringfence_runtime::domain::{restore_call, save_call};
-use ringfence_runtime::{Call, Domain, DomainOptions, FaultKind, Imports, LoadOptions, Module};
+use ringfence_runtime::{Call, Domain, DomainOptions, FaultKind, FramesError, Imports, LoadOptions, Module};
 use std::sync::{Arc, OnceLock};
 use support::{build, call, entry, fault};
 
 fn domain(imports: Imports) -> Domain {
     static MODULE: OnceLock<Module> = OnceLock::new();
     let module = MODULE.get_or_init(|| {
-        Module::open(
-            build("jumps", &["--import=host_enter,__rf_setjmp,__rf_longjmp"]),
-            &LoadOptions::default(),
-        )
-        .unwrap()
+        Module::open(build("jumps", &["--import=host_enter"]), &LoadOptions::default()).unwrap()
     });
     Domain::new(std::slice::from_ref(module), imports, &DomainOptions::default()).unwrap()
 }
@@ -38,39 +33,35 @@ fn jumps_come_back_as_often_as_wanted() {
     }
 }
 
+fn frames(d: &Domain, name: &str) -> FramesError {
+    match fault(d, name, &[]).kind {
+        FaultKind::Frames(why) => why,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
 #[test]
-fn a_record_dies_with_its_frame() {
+fn no_jump_leads_to_a_frame_that_is_gone() {
     let d = plain();
-    for name in ["dead", "never_set", "bad_pointer"] {
-        let f = fault(&d, name, &[]);
-        assert!(
-            matches!(&f.kind, FaultKind::Host(why) if why.contains("longjmp")),
-            "{name}: {f}"
-        );
+    for (name, why) in [
+        ("dead", FramesError::OtherFunction),
+        ("never_set", FramesError::NoPad),
+        ("bad_pointer", FramesError::Pointer),
+    ] {
+        assert_eq!(frames(&d, name), why, "{name}");
         d.reset().unwrap();
         assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
     }
     // From one call in to the next.
     assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
-    let f = fault(&d, "cross_inner", &[]);
-    assert!(
-        matches!(&f.kind, FaultKind::Host(why) if why.contains("returned")),
-        "{f}"
-    );
+    assert_eq!(frames(&d, "cross_inner"), FramesError::OtherFunction);
 }
 
 #[test]
-fn a_function_with_tail_calls_sets_no_record() {
+fn a_function_may_leave_by_a_tail_call_too() {
     let d = plain();
-    // What is known of a place is kept: the second time has the same answer.
-    for _ in 0..2 {
-        let f = fault(&d, "tail", &[1]);
-        assert!(
-            matches!(&f.kind, FaultKind::Host(why) if why.contains("tail call")),
-            "{f}"
-        );
-        d.reset().unwrap();
-    }
+    assert_eq!(call(&d, "tail", &[1]).unwrap(), 9);
+    assert_eq!(call(&d, "tail", &[9]).unwrap(), 10);
 }
 
 #[test]
@@ -78,46 +69,22 @@ fn no_jump_crosses_the_host() {
     let slot: Arc<OnceLock<Domain>> = Arc::default();
     let inner = slot.clone();
     let d = domain(Imports::new().closure("host_enter", move |_| {
-        let f = fault(inner.get().unwrap(), "cross_inner", &[]);
-        assert!(
-            matches!(&f.kind, FaultKind::Host(why) if why.contains("host")),
-            "{f}"
+        assert_eq!(
+            frames(inner.get().unwrap(), "cross_inner"),
+            FramesError::OtherFunction
         );
         Ok(())
     }));
     assert!(slot.set(d.clone()).is_ok());
-    let f = fault(&d, "cross", &[]);
-    assert!(
-        matches!(&f.kind, FaultKind::Host(why) if why.contains("host")),
-        "{f}"
-    );
+    assert_eq!(frames(&d, "cross"), FramesError::OtherFunction);
 }
 
 #[test]
-fn backtraces_see_through_hooks() {
+fn backtraces_pass_functions_that_called_setjmp() {
     let d = plain();
     let f = fault(&d, "fault_inside", &[]);
     assert_eq!(f.kind, FaultKind::IllegalInstruction);
     assert_eq!(f.backtrace()[0].function.as_deref(), Some("fault_inside"));
     d.reset().unwrap();
     assert_eq!(call(&d, "rounds", &[5]).unwrap(), 1577);
-}
-
-/// A signal handler's call may have interrupted the heap, so its records have the room that there is.
-#[test]
-fn a_handlers_call_makes_no_room_for_records() {
-    let d = plain();
-    assert_eq!(call(&d, "zero_is_one", &[]).unwrap(), 1);
-    let saved = save_call();
-    assert_eq!(call(&d, "outer", &[6]).unwrap(), 42);
-    // What is known of the failure, the domain tells afterwards.
-    assert!(call(&d, "outer", &[200]).is_err());
-    restore_call(saved);
-    let e = call(&d, "outer", &[6]).unwrap_err().to_string();
-    assert!(
-        e.contains("live setjmp records for a call in a signal handler"),
-        "{e}"
-    );
-    d.reset().unwrap();
-    assert_eq!(call(&d, "outer", &[200]).unwrap(), 42);
 }

@@ -227,7 +227,9 @@ fn stubs_are_the_same_in_front_of_every_text() {
         let marker = identifier::marker(identifier::FUNCTION);
         for (number, stub) in there.rchunks(window::STUB_SIZE as usize).enumerate() {
             assert_eq!(stub[..8], marker, "{number}");
-            assert_eq!(stub[10..14], (number as u32).to_le_bytes());
+            if number as u32 != window::stub::DISTANCE {
+                assert_eq!(stub[10..14], (number as u32).to_le_bytes());
+            }
         }
     }
 }

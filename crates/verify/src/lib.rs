@@ -50,7 +50,7 @@ pub use identifiers::{IdKind, IdPlace, identifiers};
 pub use image::{Image, Rules, Segment, SegmentKind};
 pub use notes::MARGIN;
 pub use reason::{Reason, Rule};
-pub use report::{CodeBytes, Function, Pad, RegSet, Rejected, Rejection, Report};
+pub use report::{CodeBytes, Function, Pad, Place, RegSet, Rejected, Rejection, Report};
 
 /// What is said of a text.
 pub type Verdict = Result<Report, Rejected>;
@@ -59,7 +59,7 @@ pub type Verdict = Result<Report, Rejected>;
 ///
 /// `entries` are the addresses at which the host may enter (exports, initialisers); function markers and the
 /// targets of direct calls are entries too. Control may also arrive at each landing pad that the text marks
-/// ([`ringfence_isa::pad`]), with the depth that the mark says; [`Report::pad_depth`] is what makes resuming a frame safe.
+/// ([`ringfence_isa::pad`]), with the depth that the mark says; [`Report::place_at`] is what makes resuming a frame safe.
 ///
 /// It allocates less than 4 bytes for a byte of text, and half a megabyte.
 ///

@@ -57,8 +57,6 @@ pub struct Function {
     pub marked: bool,
     /// The most bytes it has on the control stack at any time, its return address not counted.
     pub max_depth: u32,
-    /// Whether it leaves by a tail call anywhere, direct or indirect. Such a function must not call `setjmp`.
-    pub tail_calls: bool,
 }
 
 /// A [`Function`] in eight bytes.
@@ -67,7 +65,6 @@ pub(crate) struct Packed {
     entry: u32,
     slots: u16,
     marked: bool,
-    tail_calls: bool,
 }
 
 impl From<Function> for Packed {
@@ -76,7 +73,6 @@ impl From<Function> for Packed {
             entry: f.entry,
             slots: (f.max_depth / 8) as u16,
             marked: f.marked,
-            tail_calls: f.tail_calls,
         }
     }
 }
@@ -119,7 +115,6 @@ impl Report {
             end: self.functions.get(n + 1).map_or(self.text.end, |next| next.entry),
             marked: packed.marked,
             max_depth: u32::from(packed.slots) * 8,
-            tail_calls: packed.tail_calls,
         }
     }
 
@@ -134,12 +129,18 @@ impl Report {
         Some(u32::from(self.depths.get(at)?) * 8)
     }
 
-    /// The depth that a live frame must have for control to be resumed at `offset`, in the function there. `None` if that is
-    /// no landing pad: nothing may resume anywhere else.
+    /// What is known of the instruction at `offset`, if control can reach it.
     #[must_use]
-    pub fn pad_depth(&self, offset: u32) -> Option<u32> {
-        let at = self.pads.binary_search_by_key(&offset, |p| p.offset).ok()?;
-        Some(self.pads[at].depth)
+    pub fn place_at(&self, offset: u32) -> Option<Place> {
+        let function = self
+            .functions
+            .partition_point(|f| f.entry <= offset)
+            .checked_sub(1)?;
+        Some(Place {
+            depth: self.depth_at(offset)?,
+            function: function as u32,
+            is_pad: self.pads.binary_search_by_key(&offset, |p| p.offset).is_ok(),
+        })
     }
 
     /// The function that the instruction at `offset` belongs to.
@@ -155,6 +156,18 @@ impl Report {
     pub fn function_with_entry(&self, offset: u32) -> Option<Function> {
         self.function_at(offset).filter(|f| f.entry == offset)
     }
+}
+
+/// What is known of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes on the control stack there, the return address not counted.
+    pub depth: u32,
+    /// The number of its function, in order of address.
+    pub function: u32,
+    /// Whether it is a landing pad. Control may be resumed there, in a live frame of that function which has pushed as much or more, and
+    /// nowhere else.
+    pub is_pad: bool,
 }
 
 /// Up to 15 bytes of code, for messages.

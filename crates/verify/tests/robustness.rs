@@ -71,7 +71,10 @@ fn exercise(text: &[u8], random: &mut Random) -> bool {
                     depth.is_none_or(|d| d <= f.max_depth),
                     "depth {depth:?} at {somewhere:#x} of {f:?}: {text:02x?}"
                 );
-                assert!(report.pad_depth(somewhere).is_none_or(|d| Some(d) == depth));
+                let place = report.place_at(somewhere);
+                assert_eq!(place.map(|p| p.depth), depth);
+                let function = place.and_then(|p| report.functions().nth(p.function as usize));
+                assert_eq!(function, depth.map(|_| f));
                 assert_eq!(report.function_at(somewhere), Some(f));
                 end = f.end;
             }
@@ -276,7 +279,8 @@ fn depths_are_known_inside_a_sequence() {
         (35, Some(8), None),
     ] {
         assert_eq!(report.depth_at(0x1000 + offset), depth, "depth at {offset}");
-        assert_eq!(report.pad_depth(0x1000 + offset), resume, "resume at {offset}");
+        let resumes = report.place_at(0x1000 + offset).filter(|p| p.is_pad);
+        assert_eq!(resumes.map(|p| p.depth), resume, "resume at {offset}");
     }
 }
 

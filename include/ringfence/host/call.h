@@ -14,7 +14,6 @@
  *   - the domain has no call_limit, no on_limit and no on_callee_failure: those take locks, or run code of the host's. Host
  *     functions and policies that the domain calls are the host's to judge;
  *   - while another thread resets, trims or ends that domain, or adds or removes code, they wait for it;
- *   - no more than 8 setjmp of the module's are live at a time: the ninth is a failure of the call (if the handler begins as below);
  *   - the handler begins with rf_call_save and ends with rf_call_restore, as it does with errno.
  *
  *     static void on_alarm(int signal) {
@@ -88,7 +87,7 @@ rf_mark rf_call_mark(void) RF_WARN_UNUSED;
  * RF_ERROR_ARGUMENT: the call in whose host function the mark was taken has ended; nothing has happened.
  * RF_ERROR_UNSUPPORTED: a call of a domain in a process of its own was left (RF_FEATURE_UNWIND). It stays in progress there; destroy the
  * domain.
- * Signals: may be called from a signal handler, if it does not fail and no module involved uses setjmp. */
+ * Signals: may be called from a signal handler, if it does not fail. */
 rf_status rf_call_unwind(rf_mark mark);
 
 #ifdef __cplusplus

@@ -1,14 +1,5 @@
-/* The runtime keeps the record. It hooks the return address of whoever called: these pass the call on without a
- * frame of their own. <setjmp.h> names the stubs directly; this is for code that declares the functions itself. */
-#define PASS_ON(name, to)                                                                                     \
-	__asm__(".text\n\t.p2align 4\n\t.globl " #name "\n\t.type " #name ",@function\n" #name ":\n\t.cfi_startproc\n"      \
-		"\tendbr64\n\tjmp " #to "\n\t.cfi_endproc\n\t.size " #name ",.-" #name "\n")
-
-PASS_ON(setjmp, __rf_setjmp);
-PASS_ON(_setjmp, __rf_setjmp);
-PASS_ON(__setjmp, __rf_setjmp);
-PASS_ON(sigsetjmp, __rf_setjmp);
-PASS_ON(__sigsetjmp, __rf_setjmp);
-PASS_ON(longjmp, __rf_longjmp);
-PASS_ON(_longjmp, __rf_longjmp);
-PASS_ON(siglongjmp, __rf_longjmp);
+/* A jmp_buf is the record that __rf_resume reads; the rewriter puts the code that fills it in where setjmp is called. Its third word is
+ * what setjmp returns this time. */
+__asm__(".text\n\t.p2align 4\n\t.globl longjmp, _longjmp, siglongjmp\n\t.type longjmp,@function\n\t.type _longjmp,@function\n\t.type siglongjmp,@function\nlongjmp:\n\t.cfi_startproc\n"
+	"\tendbr64\n\tmovl %esi, %eax\n\tcmpl $1, %eax\n\tadcl $0, %eax\n\tmovq %rax, 16(%rdi)\n\tjmp __rf_resume\n"
+	"\t.cfi_endproc\n\t.size longjmp,.-longjmp\n\t.set _longjmp, longjmp\n\t.set siglongjmp, longjmp\n");

@@ -60,6 +60,16 @@ const HEAD: &str = "\
     .byte 0x0f, 0x1f, 0x84, 0x09
     .2byte \\depth, 0x7AD0
     .endm
+    .macro setjmp depth
+    leaq .Lset\\@(%rip), %rax
+    movq %rax, %gs:8(%edi)
+    movq %rbx, %gs:32(%edi)
+    movq %r15, %gs:64(%edi)
+    call __rf_distance
+    movq %rax, %gs:(%edi)
+    xorl %eax, %eax
+.Lset\\@: pad \\depth
+    .endm
 ";
 
 struct Plan {
@@ -96,7 +106,7 @@ fn plan(case: &Case) -> Plan {
                 most = most.max(levels + 1);
                 let _ = write!(
                     f,
-                    " pushq %rbx\n movl %edi, %ebx\n leaq buffers(%rip), %rdi\n movl %ebx, %eax\n shll $6, %eax\n addq %rax, %rdi\n call __rf_setjmp\n \
+                    " pushq %rbx\n movl %edi, %ebx\n leaq buffers(%rip), %rdi\n imull $72, %ebx, %eax\n addq %rax, %rdi\n setjmp 8\n \
                      testl %eax, %eax\n jne 2f\n testl %ebx, %ebx\n je 1f\n leal -1(%rbx), %edi\n call f{i}\n jmp 2f\n\
                      1: movl $LEVELS, %edi\n call f{next}\n2: popq %rbx\n ret\n",
                     next = i + 1
@@ -138,10 +148,10 @@ fn plan(case: &Case) -> Plan {
         5 => resume(0),
         6 => resume(u64::from(u32::MAX)),
         // Jumps to the outermost of the records, and to none.
-        7 => " leaq buffers(%rip), %rdi\n movl $1, %esi\n call __rf_longjmp\n ud2\n".into(),
-        8 => " leaq view(%rip), %rdi\n movl $1, %esi\n call __rf_longjmp\n ud2\n".into(),
+        7 => " leaq buffers(%rip), %rdi\n movq $1, %gs:16(%edi)\n call __rf_resume\n ud2\n".into(),
+        8 => " leaq view(%rip), %rdi\n call __rf_resume\n ud2\n".into(),
         // A record more, for ever.
-        9 => "1: leaq view(%rip), %rdi\n call __rf_setjmp\n jmp 1b\n".into(),
+        9 => "1: leaq view(%rip), %rdi\n setjmp 0\n jmp 1b\n".into(),
         // Until the stack ends.
         10 => format!(" call f{count}\n ret\n"),
         // Nobody catches.
@@ -150,7 +160,7 @@ fn plan(case: &Case) -> Plan {
     let _ = write!(
         text,
         " function f{count}\n{bottom} .size f{count}, . - f{count}\n .data\n .p2align 3\nrecord: .zero 128\n .bss\n .p2align 6\nview: .zero 1024\nbuffers: .zero {}\n .section .note.GNU-stack,\"\",@progbits\n",
-        64 * most
+        72 * most
     );
     Plan {
         text,
@@ -284,7 +294,7 @@ fn once(bytes: &[u8], plan: &Plan, figures: &mut Figures) -> Result<String, Wron
     let (heap, resident) = memory.most();
     figures.note("heap", heap);
     figures.note("resident", resident);
-    // Stacks are the domain's own; records of `setjmp` take some bytes for each frame.
+    // Stacks are the domain's own.
     let limit = bounds::memory(bytes.len() as u64) + 8 * u64::from(plan.stack);
     if heap > limit || resident > limit {
         return Err(Wrong::Bad(format!(

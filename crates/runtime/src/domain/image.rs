@@ -15,7 +15,7 @@ use ringfence_isa::window;
 use ringfence_verify::SegmentKind;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 /// Zeroed data up to this size is mapped from the module's file, which has holes there, so that it is one mapping with the data
 /// before it. More is anonymous: that is faster where most of it is used, and may have huge pages.
@@ -373,8 +373,8 @@ pub(super) fn import_table(
         pad: 0,
     };
     let mut table: Vec<Import> = (0..window::STUB_FIRST_IMPORT).map(|_| closure(0)).collect();
-    use window::stub::{LONGJMP, RESUME, SETJMP, UNWIND};
-    for stub in [SETJMP, LONGJMP, UNWIND, RESUME] {
+    use window::stub::{RESUME, UNWIND};
+    for stub in [UNWIND, RESUME] {
         table[stub as usize].kind = kind::JUMP;
         table[stub as usize].rdx_mask = keep(stub == RESUME);
     }
@@ -383,7 +383,6 @@ pub(super) fn import_table(
         ..Signature::NOTHING
     };
     table[window::stub::CALL_STATUS as usize] = plain(gate::call_status(), &one, 0);
-    gate::HAS_AVX.store(avx, Ordering::Relaxed);
     for import in used {
         table.push(match &import.binding {
             Binding::Plain { function, signature } => plain(*function as u64, signature, 0),

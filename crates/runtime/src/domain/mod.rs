@@ -194,10 +194,7 @@ impl Inner {
     pub(crate) unsafe fn image_at(&self, offset: u64) -> Option<(&relocate::Placed, u32)> {
         self.layout.find(offset).or_else(|| {
             // SAFETY: the caller's promise.
-            unsafe { self.added.iter() }.find_map(|p| {
-                let inside = offset.checked_sub(p.offset.into())?;
-                (inside < u64::from(p.module.0.parsed.image_len)).then_some((p, inside as u32))
-            })
+            unsafe { self.added.iter() }.find_map(|p| Some((p, p.inside(offset)?)))
         })
     }
 

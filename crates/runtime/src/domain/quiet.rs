@@ -52,21 +52,12 @@ fn quiet(domain: &Inner) -> Result<Option<&Lane>, usize> {
 /// offsets in the window.
 fn on_stack(domain: &Inner, lane: &Lane, contains: impl Fn(u64) -> bool) -> bool {
     let top = lane.top.load(Ordering::Relaxed);
-    // No handler may enter the lane and change its records meanwhile.
-    lane.top.store(0, Ordering::Relaxed);
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
-    let records = unsafe { &*lane.records.get() };
-    let base = domain.base();
     // The words include registers that were pushed: one that looks like an address behind a call keeps the code in place.
-    let found = (top..lane.berth.control_top()).step_by(8).any(|at| {
+    (top..lane.berth.control_top()).step_by(8).any(|at| {
         // SAFETY: the used part of the lane's control stack.
         let word = unsafe { &*(at as *const AtomicU64) }.load(Ordering::Relaxed);
-        contains(word.wrapping_sub(base))
-    }) || records.mention(|address| contains(address.wrapping_sub(base)));
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    lane.top.store(top, Ordering::Relaxed);
-    found
+        contains(word.wrapping_sub(domain.base()))
+    })
 }
 
 /// Whether no call is in what `contains` tells, so that it can go now. The calling thread's lane, if it has a call in progress

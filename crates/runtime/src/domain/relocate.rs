@@ -25,6 +25,12 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
+    /// The offset in the image of the window's byte at `offset`, if that is in the image.
+    pub(crate) fn inside(&self, offset: u64) -> Option<u32> {
+        let inside = offset.checked_sub(self.offset.into())?;
+        (inside < u64::from(self.module.0.parsed.image_len)).then_some(inside as u32)
+    }
+
     /// What the header page tells of it.
     pub(crate) fn listed(&self) -> Listed {
         let parsed = &self.module.0.parsed;
@@ -49,8 +55,7 @@ impl Layout {
     pub(crate) fn find(&self, offset: u64) -> Option<(&Placed, u32)> {
         let after = self.placed.partition_point(|p| u64::from(p.offset) <= offset);
         let placed = self.placed[..after].last()?;
-        let inside = offset - u64::from(placed.offset);
-        (inside < u64::from(placed.module.0.parsed.image_len)).then_some((placed, inside as u32))
+        Some((placed, placed.inside(offset)?))
     }
 }
 

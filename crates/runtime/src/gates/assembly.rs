@@ -14,7 +14,7 @@
 
 use crate::domain::imports::OutFrame;
 use crate::lanes::gate::{
-    HAS_AVX, InWords, JumpFrame, MAX_DOMAINS, OutWords, RawCall, Tail, Tls, flag, kind, vectors,
+    InWords, JumpFrame, MAX_DOMAINS, OutWords, RawCall, Tail, Tls, flag, kind, vectors,
 };
 use crate::lanes::lane::{Import, Lane, Target};
 use core::arch::global_asm;
@@ -100,7 +100,6 @@ global_asm!(
     k_x87 = const kind::X87,
     k_domain = const kind::DOMAIN,
     k_jump = const kind::JUMP,
-    has_avx = sym HAS_AVX,
     v_zero = const vectors::ZERO,
     v_keep0 = const vectors::KEEP_0,
     v_keep1 = const vectors::KEEP_1,
@@ -117,8 +116,7 @@ global_asm!(
     refused = sym crate::gates::fault::refused,
     disorder = sym crate::gates::fault::disorder,
     attention = sym crate::gates::fault::attention,
-    jump = sym crate::gates::jump::jump,
-    unhook = sym crate::gates::jump::unhook,
+    jump = sym crate::gates::frames::stub,
     callee_failed = sym crate::gates::fault::callee_failed,
     landed = sym crate::gates::fault::landed,
     tsan = const cfg!(ringfence_tsan) as u32,

@@ -51,13 +51,6 @@ fn walk<'a>(lane: &'a Lane, note: &mut Fresh<'a>, first: u64, rsp: u64, in_frame
         }
         // SAFETY: on the lane's control stack, which is mapped and which nobody but this thread uses.
         rip = unsafe { (at as *const u64).read() };
-        if rip == gate::hook() {
-            // SAFETY: as for the stack itself.
-            match unsafe { &*lane.records.get() }.original(at) {
-                Some(original) => rip = original,
-                None => break,
-            }
-        }
         rsp = at + 8;
     }
 }
@@ -137,9 +130,6 @@ fn without_trace<'a>(lane: &'a Lane, kind: FaultKind) -> Fresh<'a> {
 /// or 0. From here to the end of the call nothing is allocated and nobody waited for, but by hooks of the host's: the call may have been
 /// made by a signal handler.
 fn fail_after(lane: &Lane, note: &Fresh<'_>, callee: u64) {
-    // No frame of this lane ever goes on.
-    // SAFETY: the lane's own thread, outside the domain.
-    unsafe { (*lane.records.get()).clear() };
     let (domain, first) = (lane.domain(), &lane.domain().lanes.first);
     let elsewhere = note.is_elsewhere();
     if !elsewhere {
@@ -453,11 +443,6 @@ pub(crate) unsafe extern "C" fn disorder(lane: *const Lane, in_frame: *const gat
         }
     }
     last_error::note(&note, 0, None);
-}
-
-/// A frame of the domain has returned to a hook whose record a fault has ended. The call in ends.
-pub(crate) fn lost(lane: &Lane) {
-    fail_after(lane, &without_trace(lane, FaultKind::Elsewhere), 0);
 }
 
 #[cfg(test)]

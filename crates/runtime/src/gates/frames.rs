@@ -1,4 +1,4 @@
-//! Exceptions: what a domain learns of its own frames, and how it resumes in one of them.
+//! Exceptions and `longjmp`: what a domain learns of its own frames, and how it resumes in one of them.
 //!
 //! An unwinder needs return addresses and saved registers. They are on the control stack, where no code of a domain can
 //! read; so the gate hands out copies of the words that the present call in has put there, and of no others. All of them
@@ -6,17 +6,19 @@
 //!
 //! To resume at a landing pad the control stack pointer has to move up. The gate finds out by itself which frames are
 //! live, from the return address of its own caller up to the gate in, with the depths that the verifier knows. It moves the
-//! stack pointer only to where it stands in one of these frames when the call in progress there returns, and sends control
-//! only to a landing pad of the same function, at the same depth: one that could have been reached by `ret`, for all that
-//! the stack can tell. `docs/security/exceptions.md` has the argument.
+//! stack pointer only to where it stands at the landing pad in one of these frames, and sends control only to a landing pad of
+//! the frame's function. So nothing has to be noted when `setjmp` is called: what it leaves in the domain's memory is a record
+//! like an unwinder's, and is believed as little. `docs/security/exceptions.md` has the argument.
 
 use crate::domain::DomainRef;
+use crate::domain::relocate::Placed;
+use crate::gates::fault::{self, FaultKind};
 use crate::lanes::gate::{self, JumpFrame, OutWords};
-use crate::lanes::lane::Lane;
-use crate::lanes::records::Records;
+use crate::lanes::lane::{Import, Lane};
 pub use ringfence_core::FramesError;
 use ringfence_isa::frames::{HEAD, RECORD, WORDS};
 use ringfence_isa::window;
+use ringfence_verify::Place;
 use std::sync::atomic::Ordering;
 
 /// Why a frame is not resumed in.
@@ -58,18 +60,33 @@ fn end(lane: &Lane) -> u64 {
     unsafe { (*(host_sp as *const gate::InFrame)).top - 24 }
 }
 
+/// The gate out, for both stubs. 0: goes on with `result`; 1: the call in ends. The lane's top is 0 meanwhile: no signal handler can
+/// enter the lane.
+pub(crate) unsafe extern "C" fn stub(
+    lane: *const Lane,
+    frame: *mut JumpFrame,
+    import: *const Import,
+    out: *mut OutWords,
+) -> u32 {
+    // SAFETY: the gate passes its lane, its frames and an entry of the lane's own table.
+    let (lane, frame, out) = unsafe { (&*lane, &mut *frame, &mut *out) };
+    let number = (import as usize - lane.imports as usize) / size_of::<Import>();
+    frame.result = [0; 2];
+    let done = match number as u32 {
+        window::stub::UNWIND => tell(lane, frame, out).map_err(Refused::Frames),
+        _ => resume(lane, frame, out),
+    };
+    let why = match done {
+        Ok(()) => return 0,
+        Err(Refused::Frames(why)) => FaultKind::Frames(why),
+        Err(Refused::Ending(bits)) => fault::kind_of(bits),
+    };
+    fault::end_call_at(lane, (why, ""), out.top);
+    1
+}
+
 /// The stub `UNWIND`.
-pub(crate) fn tell(
-    lane: &Lane,
-    records: &Records,
-    frame: &JumpFrame,
-    out: &OutWords,
-) -> Result<(), FramesError> {
-    // A fault, one in a host's signal handler too, has ended all records: hooks are not known any more. The gate ends the
-    // call on its way back.
-    if lane.domain().faulted() {
-        return Ok(());
-    }
+fn tell(lane: &Lane, frame: &JumpFrame, out: &OutWords) -> Result<(), FramesError> {
     let end = end(lane);
     let start = match frame.rsi {
         0 => out.top,
@@ -86,11 +103,6 @@ pub(crate) fn tell(
         // SAFETY: between the domain's stack pointer and the gate's own words, on the lane's control stack.
         *word = unsafe { ((start + 8 * i as u64) as *const u64).read() };
     }
-    // A hook is an address of the host's. It is looked up by its place: comparing words with it would tell a domain that
-    // pushes guesses when one is right.
-    for (place, original) in records.hooked(start, start + 8 * count as u64) {
-        told[HEAD + ((place - start) / 8) as usize] = original;
-    }
     let mut bytes = [0; 8 * (HEAD + WORDS)];
     for (chunk, word) in bytes.chunks_exact_mut(8).zip(&told[..HEAD + count]) {
         chunk.copy_from_slice(&word.to_le_bytes());
@@ -102,29 +114,41 @@ pub(crate) fn tell(
 }
 
 /// The stub `RESUME`.
-pub(crate) fn resume(
-    lane: &Lane,
-    records: &mut Records,
-    frame: &mut JumpFrame,
-    out: &mut OutWords,
-) -> Result<(), Refused> {
+fn resume(lane: &Lane, frame: &mut JumpFrame, out: &mut OutWords) -> Result<(), Refused> {
     let domain = DomainRef::of(lane.domain());
-    let mut bytes = [0; 8 * RECORD];
+    let mut record = [0_u64; RECORD];
+    // SAFETY: the array's own bytes, any of which are numbers.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(record.as_mut_ptr().cast::<u8>(), 8 * RECORD) };
     // Copied once: another thread may be writing there.
     domain
-        .read(domain.translate(frame.rdi), &mut bytes)
+        .read(domain.translate(frame.rdi), bytes)
         .map_err(|_| FramesError::Pointer)?;
-    let mut record = [0; RECORD];
-    for (word, chunk) in record.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = u64::from_le_bytes(chunk.try_into().expect("8 bytes"));
-    }
     let [distance, pad, rax, rdx, saved @ ..] = record;
-    // SAFETY: the calling thread is in the domain.
-    let image_at = |offset| unsafe { lane.domain().image_at(offset) };
+    // What is known of an address in the window's text, and whose text that is. Most frames are of the module that the last one is of.
+    let mut last = None;
+    let mut place = |address: u64| {
+        let offset = address.checked_sub(lane.base)?;
+        let (placed, inside) = match last.and_then(|placed: &Placed| Some((placed, placed.inside(offset)?))) {
+            Some(found) => found,
+            // SAFETY: the calling thread is in the domain.
+            None => unsafe { lane.domain().image_at(offset)? },
+        };
+        last = Some(placed);
+        Some((placed.offset, placed.module.0.place_at(inside)?))
+    };
+    let (pad_image, pad_place) = place(pad)
+        .filter(|(_, place)| place.is_pad)
+        .ok_or(FramesError::NoPad)?;
     let end = end(lane);
+    // Where the return address of the frame to resume in stands, if there is such a frame.
+    let wanted = (end + u64::from(pad_place.depth))
+        .checked_sub(distance)
+        .ok_or(FramesError::NoFrame)?;
+
+    let is_same = |image: u32, here: Place| (image, here.function) == (pad_image, pad_place.function);
 
     let (mut at, mut walk) = (out.top, Walk::default());
-    let (placed, offset, depth) = loop {
+    let (image, here) = loop {
         walk.step(lane)?;
         debug_assert!(
             u64::from(walk.0 - 1) * 8 <= at - out.top,
@@ -133,77 +157,48 @@ pub(crate) fn resume(
         // SAFETY: the place of a return address on the lane's control stack: the first is the gate's caller's, each further one
         // stands where the depth that the verifier knows puts it.
         let found = unsafe { (at as *const u64).read() };
-        let rip = if found == gate::hook() {
-            records.original(at).ok_or(FramesError::NoFrame)?
-        } else {
-            found
-        };
-        let (placed, offset) = rip
-            .checked_sub(lane.base)
-            .and_then(image_at)
-            .ok_or(FramesError::NoFrame)?;
-        let depth = placed.module.0.depth_at(offset).ok_or(FramesError::NoFrame)?;
-        let here = end.checked_sub(at + 8).ok_or(FramesError::NoFrame)?;
-        if here == distance {
-            break (placed, offset, depth);
+        let (image, here) = place(found).ok_or(FramesError::NoFrame)?;
+        let next = at + 8 + u64::from(here.depth);
+        if next == wanted {
+            break (image, here);
         }
-        let next = at + 8 + u64::from(depth);
-        if here < distance || next >= end {
-            return Err(FramesError::NoFrame.into());
+        if next > wanted || next >= end {
+            // What a frame of that distance lacks.
+            let why = match (end.checked_sub(at + 8) == Some(distance), is_same(image, here)) {
+                (false, _) => FramesError::NoFrame,
+                (true, false) => FramesError::OtherFunction,
+                (true, true) => FramesError::OtherDepth,
+            };
+            return Err(why.into());
         }
         at = next;
     };
-
-    let (sp, report) = (at + 8, &placed.module.0.report);
-    let (other, pad_offset) = pad
-        .checked_sub(lane.base)
-        .and_then(image_at)
-        .ok_or(FramesError::NoPad)?;
-    let pad_depth = other
-        .module
-        .0
-        .report
-        .pad_depth(pad_offset)
-        .ok_or(FramesError::NoPad)?;
-    // Functions do not overlap: what lies between a function's entry and its end belongs to it.
-    let in_function = |f: ringfence_verify::Function| (f.entry..f.end).contains(&pad_offset);
-    if other.offset != placed.offset || !report.function_at(offset).is_some_and(in_function) {
+    if !is_same(image, here) {
         return Err(FramesError::OtherFunction.into());
     }
-    if pad_depth != depth {
+    // What the frame has pushed since is left with its callees; what it had pushed at the pad is there.
+    if pad_place.depth > here.depth {
         return Err(FramesError::OtherDepth.into());
     }
 
-    records.leave_below(sp + u64::from(depth));
     frame.saved = saved;
     frame.result = [rax, rdx];
-    // Back through the gate as if the call in progress had returned to the pad.
-    out.top = at;
-    // SAFETY: where the return address of the frame's callee stood, which is left.
-    unsafe { (at as *mut u64).write(pad) };
+    // Back through the gate as if a call in progress there had returned to the pad.
+    out.top = wanted - u64::from(pad_place.depth) - 8;
+    // SAFETY: at or above the place of the return address of the frame's callee, which is left, and below the frame's own.
+    unsafe { (out.top as *mut u64).write(pad) };
     Ok(())
 }
 
 /// Whether code that was added to the domain is among the frames of this call, from its call out at `top` up: it has no unwind
 /// tables, so no unwinder passes it. For a message only.
 pub(crate) fn through_added(lane: &Lane, top: u64) -> bool {
-    let kept = lane.top.load(Ordering::Relaxed);
-    // No handler may enter the lane and change its records meanwhile.
-    lane.top.store(0, Ordering::Relaxed);
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    // SAFETY: only the lane's own thread uses its records, with the lane's top at 0.
-    let records = unsafe { &*lane.records.get() };
     let (end, mut at, mut added, mut walk) = (end(lane), top, false, Walk::default());
     // The call ends in any case: a walk that takes too long only says less.
     while at < end && walk.step(lane).is_ok() {
         // SAFETY: as in `resume`: places of return addresses on the lane's control stack, below the gate's.
         let found = unsafe { (at as *const u64).read() };
-        let rip = if found == gate::hook() {
-            records.original(at)
-        } else {
-            Some(found)
-        };
-        let Some(offset) = rip.and_then(|rip| rip.checked_sub(lane.base)) else {
+        let Some(offset) = found.checked_sub(lane.base) else {
             break;
         };
         added = (u64::from(window::ARENA)..u64::from(window::HEAP)).contains(&offset);
@@ -214,7 +209,5 @@ pub(crate) fn through_added(lane: &Lane, top: u64) -> bool {
             None => break,
         }
     }
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    lane.top.store(kept, Ordering::Relaxed);
     added
 }

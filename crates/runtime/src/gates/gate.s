@@ -596,7 +596,7 @@ __rf_out:
     .cfi_restore_state
     jmp .Lout_back
 
-.Lout_jump:    // setjmp, longjmp, and the two of exceptions
+.Lout_jump:    // the two stubs of frames
     movq $0, {l_top}(%r14)              // no handler may enter the lane and change its records
     subq ${j_size}, %rsp
     .cfi_remember_state
@@ -744,55 +744,6 @@ __rf_fault_landing:
     retq
     .cfi_endproc
 .size __rf_fault_landing,.-__rf_fault_landing
-
-// A function that has called setjmp returns here. rsp is what it is after the return, results are in registers.
-.p2align 4
-.hidden __rf_hook
-.globl __rf_hook
-.type __rf_hook,@function
-__rf_hook:
-    .cfi_startproc
-    .cfi_undefined %rip
-    movq __rf_tls@gottpoff(%rip), %r11
-    movq %fs:{t_current}(%r11), %r11
-    movq %rsp, %rsi
-    movq {l_host_sp}(%r11), %rsp
-    subq $80, %rsp
-    movq %rax, (%rsp)
-    movq %rdx, 8(%rsp)
-    movups %xmm0, 16(%rsp)
-    movups %xmm1, 32(%rsp)
-    movq %rsi, 48(%rsp)
-    movq %r11, %rdi
-    callq {unhook}
-    movq %rax, %r11
-    testq %rax, %rax
-    jz .Lhook_gone
-    cmpl $0, {has_avx}(%rip)
-    je .Lhook_clear
-    vzeroupper
-.Lhook_clear:
-    RF_SSE_2_7
-    RF_SSE_8_15
-    movq (%rsp), %rax
-    movq 8(%rsp), %rdx
-    movups 16(%rsp), %xmm0
-    movups 32(%rsp), %xmm1
-    movq 48(%rsp), %rsp
-    xorl %ecx, %ecx
-    xorl %esi, %esi
-    xorl %edi, %edi
-    xorl %r8d, %r8d
-    xorl %r9d, %r9d
-    xorl %r10d, %r10d
-    jmpq *%r11
-.Lhook_gone:    // the record is gone: the call in ends here
-    addq $80, %rsp
-    movq __rf_tls@gottpoff(%rip), %r14
-    movq %fs:{t_current}(%r14), %r14
-    jmp .Lleave
-    .cfi_endproc
-.size __rf_hook,.-__rf_hook
 
 // In, for windows with x87 code: the domain finds the unit empty, and the caller finds it as it left it: empty (as the
 // ABI demands at calls) but for results, the same control word (which fenced code cannot change), the same flags.
@@ -1026,6 +977,7 @@ __rf_no_lanes:
 .hidden __rf_no_lane
 .globl __rf_no_lane
 __rf_no_lane:
+    .zero {l_top}
     .quad 1
-    .zero 1016
+    .zero 1016 - {l_top}
 .popsection

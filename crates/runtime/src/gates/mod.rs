@@ -5,5 +5,4 @@ mod denied;
 mod dispatch;
 pub mod fault;
 pub(crate) mod frames;
-mod jump;
 mod prepare;

@@ -3,6 +3,7 @@
 //! The assembly in `gates` takes offsets and numbers from here.
 
 use crate::lanes::lane::{Import, Lane, Target};
+use crate::load::stubs;
 use core::arch::asm;
 use core::mem::offset_of;
 use std::ffi::c_void;
@@ -75,7 +76,7 @@ pub(crate) mod kind {
     pub const X87: u32 = 2;
     /// The function is a thunk into another domain: look whether it failed.
     pub const DOMAIN: u32 = 4;
-    /// `setjmp`, `longjmp`, and the two stubs of exceptions.
+    /// The two stubs of frames.
     pub const JUMP: u32 = 8;
 }
 
@@ -96,12 +97,14 @@ pub(crate) mod refused {
     pub const DATA_STACK: u64 = 0;
 }
 
+// What the stub of distances reads.
+const _: () = assert!(offset_of!(Tls, current) == stubs::CURRENT as usize && offset_of!(Lane, host_sp) == 0);
+const _: () = assert!(offset_of!(InFrame, top) == stubs::TOP as usize);
+const _: () = assert!(size_of::<Tail>() + 16 == stubs::ABOVE as usize);
+
 // The gate clears both in one store.
 const _: () = assert!(offset_of!(Lane, in_callee) == offset_of!(Lane, call_status) + 4);
 const _: () = assert!(offset_of!(Lane, call_status).is_multiple_of(8));
-
-/// Whether the processor has AVX, for code that has no target at hand. Set when the first domain is made.
-pub(crate) static HAS_AVX: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 /// How many domains there can be: as many as windows fit into 47 bits.
 pub(crate) const MAX_DOMAINS: usize = 1 << 15;
@@ -128,18 +131,12 @@ unsafe extern "C" {
     static __rf_gate_begin: u8;
     static __rf_gate_end: u8;
     static __rf_fault_landing: u8;
-    static __rf_hook: u8;
     static __rf_call_status: u8;
 }
 
 /// Where the fault handler sends a thread whose domain faulted: `rsp` = the lane's `host_sp`, `r14` = the lane.
 pub(crate) fn fault_landing() -> u64 {
     (&raw const __rf_fault_landing) as u64
-}
-
-/// What stands in place of the return address of a function that has called `setjmp`.
-pub(crate) fn hook() -> u64 {
-    (&raw const __rf_hook) as u64
 }
 
 /// What the stub `__rf_call_status` calls; only the gate out may.
@@ -222,7 +219,7 @@ pub(crate) struct InFrame {
     pub return_address: u64,
 }
 
-/// What the gate out passes for `setjmp` and its like: registers of the domain, in and out.
+/// What the gate out passes for the stubs of frames: registers of the domain, in and out.
 #[repr(C)]
 pub(crate) struct JumpFrame {
     /// `rbx rbp r12 r13 r15`.

@@ -1,7 +1,6 @@
 //! Lanes: what one host thread needs inside one domain.
 
 use crate::lanes::raw_fault::RawFault;
-use crate::lanes::records::Records;
 use crate::lanes::set::Lanes;
 use crate::os::looks::{self, Looks};
 use crate::os::{host, sys};
@@ -66,10 +65,10 @@ pub(crate) mod disorder {
 /// `Tls::current` may point here long after the lane was given back.
 #[repr(C, align(64))]
 pub(crate) struct Lane {
+    /// The innermost call in, on the host's stack; 0 if there is none. The first word: `load::stubs` reads it there.
+    pub host_sp: AtomicU64,
     /// Top of the control stack for the next call in; 0 while the thread is inside; 1 when there is no lane here.
     pub top: AtomicU64,
-    /// The innermost call in, on the host's stack; 0 if there is none.
-    pub host_sp: AtomicU64,
     /// `r15` for the next call in.
     pub data_top: AtomicU64,
     /// Bits that send the fast path the slow way.
@@ -139,8 +138,6 @@ pub(crate) struct Lane {
     pub before: AtomicPtr<Lane>,
     pub berth: Berth,
     pub fault: UnsafeCell<RawFault>,
-    /// Records of `setjmp`; used by the owner only, with `top` at 0 or nobody inside.
-    pub records: UnsafeCell<Records>,
 }
 
 /// What of a lane belongs to the domain and survives its thread.
@@ -426,8 +423,6 @@ impl Lane {
         self.call_status.store(0, Ordering::Relaxed);
         self.in_callee.store(0, Ordering::Relaxed);
         self.paused.store(0, Ordering::Relaxed);
-        // SAFETY: nobody is in the lane.
-        unsafe { (*self.records.get()).clear() };
         self.host_sp.store(0, Ordering::Relaxed);
         self.top.store(self.berth.control_top(), Ordering::Release);
     }

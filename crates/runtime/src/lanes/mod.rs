@@ -14,7 +14,6 @@ pub(crate) mod note;
 pub(crate) mod own_stack;
 pub(crate) mod pause;
 pub(crate) mod raw_fault;
-pub(crate) mod records;
 pub(crate) mod set;
 pub(crate) mod settle;
 pub(crate) mod signal;

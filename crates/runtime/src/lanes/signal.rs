@@ -379,7 +379,7 @@ fn inside<'a>() -> Option<&'a Lane> {
     // SAFETY: `current` always points to a lane, or to a word that says that there is none.
     unsafe {
         let lane = (*gate::tls()).current;
-        ((*lane.cast::<std::sync::atomic::AtomicU64>()).load(Ordering::Relaxed) == 0).then(|| &*lane)
+        ((*lane).top.load(Ordering::Relaxed) == 0).then(|| &*lane)
     }
 }
 

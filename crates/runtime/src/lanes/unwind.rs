@@ -121,8 +121,6 @@ fn leave(lane: &Lane, rest: &Rest<'_>) -> u32 {
             before.max(1)
         }
         Rest::Some { calls, host_sp, out } => {
-            // SAFETY: the lane's own thread, with its top at 0.
-            unsafe { (*lane.records.get()).list.retain(|r| r.place >= out.top) };
             lane.data_top
                 .store(out.data_top_for_calls(lane.base), Ordering::Relaxed);
             lane.depth.store(calls, Ordering::Relaxed);
@@ -140,10 +138,10 @@ fn leave(lane: &Lane, rest: &Rest<'_>) -> u32 {
 ///
 /// A call that is ended so has no result and no error, and its domain has not faulted: it takes calls at once. What the module was about to
 /// do stays undone, as with any function that `longjmp` leaves, so the caller decides whether the domain is good for more calls or for a reset.
-/// Lanes, both their stacks, records of `setjmp`, limits of time and what counts calls in progress are as if the calls had returned.
+/// Lanes, both their stacks, limits of time and what counts calls in progress are as if the calls had returned.
 /// If there were any, the signals of faults and the watchdog's are not blocked afterwards, whatever mask the jump left behind.
 ///
-/// Async-signal-safe, as long as no domain whose calls are ended has called `setjmp`.
+/// Async-signal-safe.
 ///
 /// # Errors
 /// [`StaleMark`].

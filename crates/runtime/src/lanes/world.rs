@@ -4,13 +4,12 @@ use crate::lanes::all;
 use crate::lanes::gate::{self, MAX_DOMAINS};
 use crate::lanes::lane::{Lane, disorder, looked_at};
 use crate::lanes::last_error::Record;
-use crate::lanes::records::Records;
 use crate::lanes::{own_stack, signal, tick};
 use crate::os::lock::{Lock, Locked, Rank};
 use crate::os::sys;
 use ringfence_core::error::{CallError, HostError};
 use ringfence_core::local;
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 pub(crate) struct World {
@@ -185,12 +184,8 @@ impl ThisThread {
         if let Some(lane) = self.get().blank.pop().or_else(|| world.orphans.pop()) {
             return lane;
         }
-        let mut lane = Box::new(std::mem::MaybeUninit::<Lane>::zeroed());
-        // SAFETY: all-zero is valid for the rest of a lane: integers, null pointers, atomics.
-        let lane = unsafe {
-            (&raw mut (*lane.as_mut_ptr()).records).write(UnsafeCell::new(Records::new()));
-            Box::into_raw(lane).cast::<Lane>()
-        };
+        let lane = Box::into_raw(Box::new(std::mem::MaybeUninit::<Lane>::zeroed())).cast::<Lane>();
+        // All-zero is valid for a lane: integers, null pointers, atomics.
         // SAFETY: just made, and never unmapped. The world is locked.
         all::add(unsafe { &*lane });
         lane

@@ -13,7 +13,7 @@ use ringfence_core::DomainOptions;
 use ringfence_core::error::{DomainError, LoadError};
 use ringfence_core::work::Budget;
 use ringfence_isa::{Addressing, Isolation};
-use ringfence_verify::Report;
+use ringfence_verify::{Place, Report};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -238,14 +238,9 @@ impl Inner {
         self.report.depth_at(offset)
     }
 
-    /// What is known of an instruction: its depth, and its function's tail calls.
+    /// What is known of an instruction that control can reach.
     pub(crate) fn place_at(&self, offset: u32) -> Option<Place> {
-        self.places.at(offset, || {
-            Some(Place {
-                depth: self.report.depth_at(offset)?,
-                tail_calls: self.report.function_at(offset)?.tail_calls,
-            })
-        })
+        self.places.at(offset, || self.report.place_at(offset))
     }
 
     /// Whether the host may enter at `offset`.
@@ -254,38 +249,42 @@ impl Inner {
     }
 }
 
-/// What is known of an instruction that something returns to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The bytes pushed there since the function's entry: a multiple of 8.
-    pub depth: u32,
-    /// Whether its function leaves by a tail call anywhere.
-    pub tail_calls: bool,
+/// Answers that were given before: programs call `setjmp`, and leave for it, in few places. Each is one word, which holds the place's
+/// offset too, so threads see all of it or nothing; and no answer ages, for text and what the verifier found never change.
+struct Places([AtomicU64; 64]);
+
+impl Default for Places {
+    fn default() -> Places {
+        Places([const { AtomicU64::new(0) }; 64])
+    }
 }
 
-/// Answers that were given before: programs call `setjmp` in few places. Each is one word, which holds the place's offset too, so threads
-/// see all of it or nothing; and no answer ages, for text and what the verifier found never change.
-#[derive(Default)]
-struct Places([AtomicU64; 16]);
-
 impl Places {
-    /// Bits of a word besides the offset, which is the upper half, and the depth: that it is one, and whether there are tail calls.
-    const KNOWN: u64 = 1 << 31;
-    const TAIL_CALLS: u64 = 1;
+    /// Bits of a word, whose upper half is the place's offset. The depth, a multiple of 8, stands as it is: a walk's next step waits for it.
+    const KNOWN: u32 = 1;
+    const PAD: u32 = 2;
+    const DEPTH: u32 = 0x1FF8;
+    const FUNCTION: u32 = 13;
 
+    #[inline]
     fn at(&self, offset: u32, look: impl FnOnce() -> Option<Place>) -> Option<Place> {
-        let word = &self.0[(offset ^ offset >> 4) as usize % 16];
+        let word = &self.0[offset as usize % 64];
         let known = word.load(Ordering::Relaxed);
-        if known >> 32 == offset.into() && known & Self::KNOWN != 0 {
+        let told = known as u32;
+        if known >> 32 == offset.into() && told & Self::KNOWN != 0 {
             return Some(Place {
-                // A multiple of 8, far below that bit.
-                depth: (known & (Self::KNOWN - 8)) as u32,
-                tail_calls: known & Self::TAIL_CALLS != 0,
+                depth: told & Self::DEPTH,
+                function: told >> Self::FUNCTION,
+                is_pad: told & Self::PAD != 0,
             });
         }
         let place = look()?;
-        let told = u64::from(place.depth) & (Self::KNOWN - 8) | u64::from(place.tail_calls);
-        word.store(u64::from(offset) << 32 | Self::KNOWN | told, Ordering::Relaxed);
+        // What has no room, functions behind the first half a million, is found anew each time.
+        if place.function < 1 << (32 - Self::FUNCTION) && place.depth & !Self::DEPTH == 0 {
+            let pad = if place.is_pad { Self::PAD } else { 0 };
+            let told = place.function << Self::FUNCTION | place.depth | pad | Self::KNOWN;
+            word.store(u64::from(offset) << 32 | u64::from(told), Ordering::Relaxed);
+        }
         Some(place)
     }
 }
@@ -300,10 +299,11 @@ mod tests {
         let of = |offset: u32| {
             (!offset.is_multiple_of(3)).then_some(Place {
                 depth: offset % 513 * 8,
-                tail_calls: offset.is_multiple_of(2),
+                function: offset,
+                is_pad: offset.is_multiple_of(2),
             })
         };
-        for offset in (0..4000).chain(0..40).chain([u32::MAX, 0, u32::MAX]) {
+        for offset in (0..4000).chain(0..40).chain([500_000, 0, 500_000]) {
             for _ in 0..2 {
                 assert_eq!(places.at(offset, || of(offset)), of(offset), "{offset}");
             }

@@ -89,7 +89,23 @@ global_asm!(
     "movups xmmword ptr [rdi + rdx - 16], xmm1",
     "xor ecx, ecx",
     "jmp 9f",
+    // Up to 128 in pieces of 16: a string instruction takes longer to begin than these take.
     "3:",
+    "cmp rdx, 128",
+    "ja 2f",
+    "10:",
+    "movups xmm0, xmmword ptr [rsi]",
+    "movups xmmword ptr [rdi], xmm0",
+    "add rsi, 16",
+    "add rdi, 16",
+    "sub rcx, 16",
+    "cmp rcx, 16",
+    "ja 10b",
+    "movups xmm0, xmmword ptr [rsi + rcx - 16]",
+    "movups xmmword ptr [rdi + rcx - 16], xmm0",
+    "xor ecx, ecx",
+    "jmp 9f",
+    "2:",
     "rep movsb",
     "9:",
     "mov rax, rcx",
@@ -111,7 +127,7 @@ global_asm!(
     ".size __rf_guarded_fill,.-__rf_guarded_fill",
     "__rf_guarded_end:",
     // Where the fault handler sends a copy that faulted: rcx holds the bytes left (a string
-    // instruction keeps it up to date; short copies have done nothing yet, or one of two stores).
+    // instruction keeps it up to date; pieces have done nothing yet, or one of two stores).
     "__rf_guarded_failed:",
     ".cfi_startproc",
     "mov rax, rcx",

@@ -13,6 +13,28 @@
 	.byte 0x0f, 0x1f, 0x84, 0x09
 	.2byte \depth, 0x7AD0
 	.endm
+	# What the rewriter makes of a call of setjmp, and longjmp.
+	.macro setjmp depth
+	leaq .Lset\@(%rip), %rax
+	movq %rax, buffer+8(%rip)
+	movq %rbx, buffer+32(%rip)
+	movq %rbp, buffer+40(%rip)
+	movq %r12, buffer+48(%rip)
+	movq %r13, buffer+56(%rip)
+	movq %r15, buffer+64(%rip)
+	call __rf_distance
+	movq %rax, buffer(%rip)
+	xorl %eax, %eax
+.Lset\@:
+	pad \depth
+	testl %eax, %eax
+	.endm
+	.macro longjmp value
+	movq $\value, buffer+16(%rip)
+	leaq buffer(%rip), %rdi
+	call __rf_resume
+	ud2
+	.endm
 
 	function thrower
 	leaq view(%rip), %rdi
@@ -88,12 +110,10 @@ stranger_pad:
 	call __rf_resume
 	ret
 
-	# A frame that setjmp knows is skipped; then it is jumped to.
+	# A frame that has called setjmp is skipped; then it is jumped to.
 	function skipped
 	pushq %rbx
-	leaq buffer(%rip), %rdi
-	call __rf_setjmp
-	testl %eax, %eax
+	setjmp 8
 	jne 1f
 	call middle
 1:	movl $1, %eax
@@ -108,31 +128,12 @@ stranger_pad:
 	ret
 skipper_pad:
 	pad 16
-	leaq buffer(%rip), %rdi
-	movl $1, %esi
-	call __rf_longjmp
-	ud2
+	longjmp 1
 
-	# Its argument, a guess of what setjmp has put in place of a return address, lies beside that.
-	function guess
-	call guesser
-	ret
-	function guesser
-	pushq %rdi
-	leaq buffer(%rip), %rdi
-	call __rf_setjmp
-	testl %eax, %eax
-	jne 1f
-	call thrower
-1:	popq %rdi
-	ret
-
-	# The frame that resumes has called setjmp itself: its record stays.
+	# The frame that resumes has called setjmp itself, and goes back there.
 	function keeper
 	pushq %rbx
-	leaq buffer(%rip), %rdi
-	call __rf_setjmp
-	testl %eax, %eax
+	setjmp 8
 	jne 1f
 	call thrower
 1:	addl $40, %eax
@@ -140,10 +141,31 @@ skipper_pad:
 	ret
 keeper_pad:
 	pad 8
-	leaq buffer(%rip), %rdi
-	movl $2, %esi
-	call __rf_longjmp
-	ud2
+	longjmp 2
+
+	# Leaves for setjmp while more is pushed than there, and while less is.
+	function leaver
+	longjmp 7
+	function grows
+	pushq %rbx
+	setjmp 8
+	jne 1f
+	movl $3, %ebx
+	pushq %rbx
+	call leaver
+	popq %rbx
+1:	addl %ebx, %eax
+	popq %rbx
+	ret
+	function shrinks
+	pushq %rbx
+	pushq %rbp
+	setjmp 16
+	popq %rbp
+	jne 1f
+	call leaver
+1:	popq %rbx
+	ret
 
 	# Calls the host, which calls back in.
 	function between
@@ -210,5 +232,5 @@ name:	.ascii "a\nb\377c"
 	.p2align 3
 view:	.zero 1024
 record:	.zero 128
-buffer:	.zero 64
+buffer:	.zero 72
 	.section .note.GNU-stack,"",@progbits

@@ -81,38 +81,21 @@
 	leaq record(%rip), %rdi
 	xorl %esi, %esi
 	out __rf_unwind
-	leaq record(%rip), %rdi
-	call __rf_setjmp
-	testl %eax, %eax
-	jnz 1f
-	look
-	leaq record(%rip), %rdi
-	movl $7, %esi
-	call __rf_longjmp
-	ud2
-1:
-	.set area, 1024*15
-	look
+	out __rf_distance
 	ret
 
-	# Behind the hook, and behind a landing pad.
+	# Behind a landing pad.
 	function jumps
 	pushq %rbx
-	call returns_through_the_hook
-	.set area, 1024*16
-	look
 	call thrower
 	popq %rbx
 	ret
 	.p2align 3
 jumps_pad:
 	pad 8
+	.set area, 1024*15
 	look
 	popq %rbx
-	ret
-	function returns_through_the_hook
-	leaq record(%rip), %rdi
-	call __rf_setjmp
 	ret
 
 	function thrower
@@ -142,11 +125,11 @@ jumps_pad:
 	.p2align 6
 	.globl areas, stacked
 	.type areas, @object
-	.size areas, 1024*18
+	.size areas, 1024*16
 	.type stacked, @object
 	.size stacked, 64
 areas:
-	.fill 1024*18, 1, 0x55
+	.fill 1024*16, 1, 0x55
 stacked:
 	.fill 64, 1, 0x55
 record:

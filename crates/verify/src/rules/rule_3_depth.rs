@@ -40,7 +40,6 @@ pub(crate) struct Walker {
 struct Walk {
     function: Range<usize>,
     max_depth: u16,
-    tail_calls: bool,
 }
 
 impl Walker {
@@ -63,7 +62,6 @@ impl Walker {
         let mut walk = Walk {
             function,
             max_depth: 0,
-            tail_calls: false,
         };
         self.arrive(check, entry, 0);
         // Control may come from the runtime to each landing pad, with the depth that the pad claims (rule 4 has looked at it).
@@ -87,7 +85,6 @@ impl Walker {
             end: address(end),
             marked: rule_6_identifiers::is_functions(check.image, check.facts, entry),
             max_depth: u32::from(walk.max_depth) * 8,
-            tail_calls: walk.tail_calls,
         }
     }
 
@@ -159,7 +156,7 @@ impl Walker {
     fn jump(&mut self, check: &mut Check, from: usize, depth: u16, walk: &mut Walk) {
         match rule_4_direct::target(check.image, from, check.facts.note(from)) {
             Some(to) if walk.function.contains(&to) => self.arrive(check, to, depth),
-            _ => tail_call(check, from, depth, walk),
+            _ => tail_call(check, from, depth),
         }
     }
 
@@ -178,7 +175,7 @@ impl Walker {
         // The jump ends the sequence (the first pass saw to it); its identifier is 11 bytes back.
         let id = dword(check.image.text, from.saturating_sub(11));
         if id == identifier::FUNCTION {
-            return tail_call(check, from, depth, walk);
+            return tail_call(check, from, depth);
         }
         // All are in this function (rule 6), or none is.
         let labels = check.labels;
@@ -201,8 +198,7 @@ impl Walker {
     }
 }
 
-fn tail_call(check: &mut Check, from: usize, depth: u16, walk: &mut Walk) {
-    walk.tail_calls = true;
+fn tail_call(check: &mut Check, from: usize, depth: u16) {
     if depth != 0 {
         check.reject(from, Reason::TailCallDepth);
     }

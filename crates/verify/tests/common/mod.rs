@@ -175,7 +175,6 @@ fn facts(report: &Report) -> Vec<String> {
         (f.marked, "marked"),
         (report.uses_vector, "vector"),
         (report.uses_x87, "x87"),
-        (f.tail_calls, "tail-calls"),
     ] {
         facts.push(format!("{}{word}", if set { "" } else { "no-" }));
     }

@@ -85,7 +85,7 @@ pub enum Kind {
     X87,
     /// The host function is a closure.
     Closure,
-    /// `setjmp` before the host function is called, `longjmp` after it; the return is hooked.
+    /// `setjmp` before the host function is called, `longjmp` after it.
     Jumps,
     /// `UNWIND` before the host function is called, `RESUME` in the calling function after it.
     Frames,
@@ -523,11 +523,9 @@ impl Depths {
 fn expected(event: Event, kind: Kind, error: Option<&CallError>) -> bool {
     match (event, error) {
         (Event::CrashSame, Some(CallError::Faulted { .. })) => true,
-        // The crash ends all records of `setjmp`; a call that is past the gate's look at the fault may ask for one.
-        (Event::CrashSame, Some(CallError::Fault(f))) => matches!(
-            f.kind,
-            FaultKind::Elsewhere | FaultKind::IllegalInstruction | FaultKind::Host(_)
-        ),
+        (Event::CrashSame, Some(CallError::Fault(f))) => {
+            matches!(f.kind, FaultKind::Elsewhere | FaultKind::IllegalInstruction)
+        }
         (Event::Interrupt, Some(CallError::Fault(f))) => f.kind == FaultKind::Interrupted,
         (Event::Deadline, Some(CallError::Fault(f))) => f.kind == FaultKind::TimeLimit,
         (Event::Withdraw, Some(CallError::Fault(f))) => matches!(f.kind, FaultKind::BadAccess { .. }),

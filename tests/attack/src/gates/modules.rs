@@ -48,24 +48,22 @@ pub fn piece() -> &'static [u8] {
 /// buffer, so that calls in a call do not share it.
 fn jumps(code: &mut Code) {
     let place = |code: &mut Code| {
-        code.put(&[0x89, 0xDF, 0xC1, 0xE7, 4, 0x81, 0xC7])
-            .put(&data(4096).to_le_bytes()); // mov %ebx, %edi; shl $4, %edi; add $buffers, %edi
+        code.put(&[0x89, 0xDF, 0xC1, 0xE7, 7, 0x81, 0xC7])
+            .put(&data(4096).to_le_bytes()); // mov %ebx, %edi; shl $7, %edi; add $buffers, %edi
     };
     place(code);
-    code.load_target(Code::stub(stub::SETJMP)).call();
+    code.setjmp(8);
     code.put(&[0x85, 0xC0, 0x0F, 0x85, 0, 0, 0, 0]); // test %eax, %eax; jne 1f
     let (over, from) = (code.here() - 4, code.here());
     code.put(&[0x89, 0xDF]); // mov %ebx, %edi
     code.load_import(0).call();
     place(code);
-    code.put(&[0x65, 0x67, 0x48, 0x89, 0x47, 8]); // mov %rax, %gs:8(%edi)
-    code.put(&[0xBE, 1, 0, 0, 0]); // mov $1, %esi
-    code.load_target(Code::stub(stub::LONGJMP)).call();
-    code.put(&[0x0F, 0x0B]);
+    code.put(&[0x65, 0x67, 0x48, 0x89, 0x47, 72]); // mov %rax, %gs:72(%edi)
+    code.longjmp();
     let distance = code.here() - from;
     code.0[over as usize..][..4].copy_from_slice(&distance.to_le_bytes());
     place(code);
-    code.put(&[0x65, 0x67, 0x48, 0x8B, 0x47, 8]); // mov %gs:8(%edi), %rax
+    code.put(&[0x65, 0x67, 0x48, 0x8B, 0x47, 72]); // mov %gs:72(%edi), %rax
 }
 
 /// A module whose `work(x)` is `3x + 7`, by way of a host function, and which has a few functions more.

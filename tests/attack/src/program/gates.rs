@@ -1,20 +1,27 @@
 //! Calls of stubs: system calls, `setjmp` and `longjmp`, host functions.
 
 use super::Maker;
+use crate::code::{ONE, SAVE};
 use crate::elf::DATA;
-use ringfence_isa::{identifier, sequence, window};
+use ringfence_isa::{identifier, pad, sequence, window};
 
 impl Maker<'_> {
     /// `setjmp` on one of a few buffers, or `longjmp` to it: every other time that it comes by.
     pub(super) fn jump_stub(&mut self) {
-        let buffer = window::IMAGES + DATA + 0x1_9000 + 16 * self.rng.below(3) as u32;
+        let buffer = window::IMAGES + DATA + 0x1_9000 + 128 * self.rng.below(3) as u32;
         if self.rng.one_in(2) {
             self.put(&[0xBF]);
             self.put(&buffer.to_le_bytes());
-            return self.call_stub(window::stub::SETJMP);
+            self.put(&[0x48, 0x8D, 0x05, 0, 0, 0, 0]); // lea pad(%rip), %rax
+            let place = self.here();
+            self.put(&SAVE);
+            self.call_stub(window::stub::DISTANCE);
+            self.put(&[0x65, 0x67, 0x48, 0x89, 0x07, 0x31, 0xC0]); // mov %rax, %gs:(%edi); xor %eax, %eax
+            self.link(place);
+            return self.put(&pad::marker(8 * self.depth as u16));
         }
         // incb %gs:counter; testb $1, %gs:counter; je past the call
-        let counter = window::IMAGES + DATA + 0x1_9100;
+        let counter = window::IMAGES + DATA + 0x1_9180;
         self.put(&[0x65, 0x67, 0xFE, 0x04, 0x25]);
         self.put(&counter.to_le_bytes());
         self.put(&[0x65, 0x67, 0xF6, 0x04, 0x25]);
@@ -23,7 +30,8 @@ impl Maker<'_> {
         let place = self.here();
         self.put(&[0xBF]);
         self.put(&buffer.to_le_bytes());
-        self.call_stub(window::stub::LONGJMP);
+        self.put(&ONE);
+        self.call_stub(window::stub::RESUME);
         self.link(place);
     }
 
