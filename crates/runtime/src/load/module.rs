@@ -251,11 +251,14 @@ impl Inner {
 
 /// Answers that were given before: programs call `setjmp`, and leave for it, in few places. Each is one word, which holds the place's
 /// offset too, so threads see all of it or nothing; and no answer ages, for text and what the verifier found never change.
-struct Places([AtomicU64; 64]);
+struct Places([AtomicU64; SLOTS]);
+
+/// How many answers are kept.
+const SLOTS: usize = 1024;
 
 impl Default for Places {
     fn default() -> Places {
-        Places([const { AtomicU64::new(0) }; 64])
+        Places([const { AtomicU64::new(0) }; SLOTS])
     }
 }
 
@@ -268,7 +271,7 @@ impl Places {
 
     #[inline]
     fn at(&self, offset: u32, look: impl FnOnce() -> Option<Place>) -> Option<Place> {
-        let word = &self.0[offset as usize % 64];
+        let word = &self.0[(offset ^ offset >> 10) as usize % SLOTS];
         let known = word.load(Ordering::Relaxed);
         let told = known as u32;
         if known >> 32 == offset.into() && told & Self::KNOWN != 0 {
