@@ -249,11 +249,11 @@ impl Inner {
     }
 }
 
-/// Answers that were given before: programs call `setjmp`, and leave for it, in few places. Each is one word, which holds the place's
-/// offset too, so threads see all of it or nothing; and no answer ages, for text and what the verifier found never change.
+/// Answers that were given before: a program leaves the same frames again and again. Each is one word, which holds the place's offset
+/// too, so threads see all of it or nothing; and no answer ages, for text and what the verifier found never change.
 struct Places([AtomicU64; SLOTS]);
 
-/// How many answers are kept.
+/// How many answers are kept, by their offsets. Of 64, two of the nine frames that Lua leaves for an error shared one.
 const SLOTS: usize = 1024;
 
 impl Default for Places {
