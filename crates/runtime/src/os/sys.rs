@@ -273,7 +273,9 @@ impl Scratch {
 
     /// `None` if it is little, or there is none.
     pub(crate) fn new(len: usize) -> Option<Scratch> {
-        let huge = len.saturating_sub(Self::SMALL).next_multiple_of(Self::HUGE);
+        let huge = len
+            .saturating_sub(Self::SMALL)
+            .checked_next_multiple_of(Self::HUGE)?;
         if huge == 0 || refused() {
             return None;
         }
