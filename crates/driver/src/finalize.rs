@@ -42,10 +42,6 @@ const NOPS: [&[u8]; 9] = [
 
 const INT3: u8 = 0xCC;
 
-/// What a slot of a table begins with, `nopl DISTANCE(%rax,%rax,2)`; its distance follows, from behind these bytes of the table's
-/// first slot.
-const SLOT: &[u8] = &[0x0F, 0x1F, 0x84, 0x40];
-
 /// A stretch of no-ops that do nothing but fill.
 struct Run {
     start: usize,
@@ -157,15 +153,15 @@ fn survey(text: &[u8], base: u64) -> Survey {
         }
         // A jump through a table leads where its slots say.
         if len == sequence::SLOT_STEP
-            && bytes.starts_with(SLOT)
+            && bytes.starts_with(&sequence::SLOT_HEAD)
             && (base as usize + at).is_multiple_of(sequence::SLOT_STEP)
         {
             if table.1 != at {
                 table.0 = at;
             }
             table.1 = at + len;
-            let distance = i64::from(read32(text, at + SLOT.len()).cast_signed());
-            let origin = base + (table.0 + SLOT.len()) as u64;
+            let distance = i64::from(read32(text, at + sequence::SLOT_HEAD.len()).cast_signed());
+            let origin = base + (table.0 + sequence::SLOT_HEAD.len()) as u64;
             s.targets.insert(origin.wrapping_add_signed(distance));
             falls = true;
             continue;
@@ -433,7 +429,7 @@ mod tests {
 
     #[test]
     fn slots_of_a_table_are_targets() {
-        let slot = |distance: i32| [SLOT, &distance.to_le_bytes()].concat();
+        let slot = |distance: i32| [&sequence::SLOT_HEAD[..], &distance.to_le_bytes()].concat();
         let mut text = [slot(0x20), slot(0x1C), vec![0xC3], vec![0x90; 15]].concat();
         text.extend(slot(-4));
         let found = survey(&text, 0x1000);

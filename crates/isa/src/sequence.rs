@@ -56,6 +56,8 @@ pub const TABLE: [u8; 3] = [0x4C, 0x8D, 0x1D];
 pub const TABLE_LEN: usize = TABLE.len() + 4;
 /// Length of `addl %gs:(%r11d,%eREG,8), %r11d`.
 pub const SLOT_LEN: usize = 6;
+/// What stands in front of each distance of a table: `nopl DISTANCE(%rax,%rax,2)` without it.
+pub const SLOT_HEAD: [u8; 4] = [0x0F, 0x1F, 0x84, 0x40];
 /// Bytes from one distance of a table to the next: the scale in [`slot`].
 pub const SLOT_STEP: usize = 8;
 /// Most slots that a table can have.

@@ -316,7 +316,7 @@ const IS_REX: u16 = 4;
 const SELECTS: u16 = 3;
 
 /// `nopl DISTANCE(%rax,%rax,2)` without its distance, as a little-endian word.
-const SLOT: u32 = u32::from_le_bytes([0x0F, 0x1F, 0x84, 0x40]);
+const SLOT: u32 = u32::from_le_bytes(ringfence_isa::sequence::SLOT_HEAD);
 /// 65 67, likewise.
 const GS_ADDR32: u16 = 0x6765;
 
