@@ -124,20 +124,30 @@ impl Report {
     /// Takes a constant time but for finding the function.
     #[must_use]
     pub fn depth_at(&self, offset: u32) -> Option<u32> {
-        self.function_at(offset)?;
+        self.number_at(offset)?;
+        self.depth_in_function(offset)
+    }
+
+    fn depth_in_function(&self, offset: u32) -> Option<u32> {
         let at = offset.checked_sub(self.text.start)? as usize;
         Some(u32::from(self.depths.get(at)?) * 8)
+    }
+
+    /// The number of the function that the instruction at `offset` belongs to.
+    fn number_at(&self, offset: u32) -> Option<usize> {
+        let number = self
+            .functions
+            .partition_point(|f| f.entry <= offset)
+            .checked_sub(1)?;
+        (offset < self.function(number).end).then_some(number)
     }
 
     /// What is known of the instruction at `offset`, if control can reach it.
     #[must_use]
     pub fn place_at(&self, offset: u32) -> Option<Place> {
-        let function = self
-            .functions
-            .partition_point(|f| f.entry <= offset)
-            .checked_sub(1)?;
+        let function = self.number_at(offset)?;
         Some(Place {
-            depth: self.depth_at(offset)?,
+            depth: self.depth_in_function(offset)?,
             function: function as u32,
             is_pad: self.pads.binary_search_by_key(&offset, |p| p.offset).is_ok(),
         })
@@ -146,9 +156,7 @@ impl Report {
     /// The function that the instruction at `offset` belongs to.
     #[must_use]
     pub fn function_at(&self, offset: u32) -> Option<Function> {
-        let after = self.functions.partition_point(|f| f.entry <= offset);
-        let function = self.function(after.checked_sub(1)?);
-        (offset < function.end).then_some(function)
+        Some(self.function(self.number_at(offset)?))
     }
 
     /// The function whose entry is `offset`.

@@ -26,8 +26,7 @@ pub(crate) struct Added {
 impl Added {
     /// An offset of the window as one in the image.
     pub(super) fn inside(&self, offset: u32) -> Option<u32> {
-        let inside = offset.checked_sub(self.placed.offset)?;
-        (inside < self.placed.module.0.parsed.image_len).then_some(inside)
+        self.placed.inside(offset.into())
     }
 
     /// Whether an offset of the window may be a return address into the module. A pointer to a function of it is none.

@@ -527,14 +527,8 @@ impl Domain {
     /// [`DomainError::NoEntry`] if the verifier knows no function that starts there.
     pub fn entry_by_address(&self, address: u64) -> Result<Entry, DomainError> {
         let offset = address.wrapping_sub(self.0.base());
-        let known = self.0.layout.placed.iter().any(|p| {
-            let start = u64::from(p.offset);
-            let image = &p.module.0;
-            offset >= start
-                && offset - start < u64::from(image.parsed.image_len)
-                && image.is_entry((offset - start) as u32)
-        });
-        if known {
+        let found = self.0.layout.find(offset);
+        if found.is_some_and(|(placed, inside)| placed.module.0.is_entry(inside)) {
             return Ok(self.entry_at(address));
         }
         self.added_at(address)
