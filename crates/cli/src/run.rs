@@ -328,10 +328,10 @@ mod tests {
     #[test]
     fn file_systems_below_the_root() {
         let info = "20 1 8:1 / / rw - ext4 /dev/a rw\n21 20 0:5 / /proc rw - proc proc rw\n22 20 0:6 / /tmp rw shared:1 - tmpfs t rw\n\
-                    23 20 0:7 / /sys/x rw - tmpfs t rw\n24 20 8:1 /srv /work/a rw - ext4 /dev/a rw\n\
-                    25 20 8:1 /srv /work/a rw - ext4 /dev/a rw\n26 20 8:1 /x /a\\040b rw - ext4 /dev/a rw\n\
+                    23 20 0:7 / /sys/x rw - tmpfs t rw\n24 20 8:1 /srv /srv/a rw - ext4 /dev/a rw\n\
+                    25 20 8:1 /srv /srv/a rw - ext4 /dev/a rw\n26 20 8:1 /x /a\\040b rw - ext4 /dev/a rw\n\
                     27 20 0:9 / /dev rw - devtmpfs d rw\n28 27 0:9 / /dev/shm rw - tmpfs d rw\nodd\n";
-        assert_eq!(mount_points(info), ["/tmp", "/work/a", "/dev/shm"]);
+        assert_eq!(mount_points(info), ["/tmp", "/srv/a", "/dev/shm"]);
     }
 
     #[test]

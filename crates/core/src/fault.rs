@@ -402,7 +402,7 @@ pub enum FramesError {
     NoPad,
     /// The landing pad belongs to another function than the frame.
     OtherFunction,
-    /// The landing pad expects another depth than the frame has.
+    /// The frame has pushed less than there is at the landing pad.
     OtherDepth,
 }
 

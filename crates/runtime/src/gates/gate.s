@@ -597,7 +597,7 @@ __rf_out:
     jmp .Lout_back
 
 .Lout_jump:    // the two stubs of frames
-    movq $0, {l_top}(%r14)              // no handler may enter the lane and change its records
+    movq $0, {l_top}(%r14)              // no handler may enter the lane meanwhile
     subq ${j_size}, %rsp
     .cfi_remember_state
     .cfi_escape 0x0f, 6, 0x77, 0xd8, 0, 0x06, 0x23, 8
