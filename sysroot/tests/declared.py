@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the libc against its headers: each exported function is declared in one, and each declared one is exported.
+"""Checks the libc against its headers: what is exported is declared in one, and each declared function is exported.
+
+A configure script finds what no header declares by a link, and calls it with the types of an undeclared function, which cuts
+pointers.
 
     sysroot/tests/declared.py        needs build/sysroot (sysroot/build.sh) and the command ringfence
 """
@@ -57,23 +60,39 @@ def declared(headers, flags):
     return found
 
 
-def exported():
-    """Functions that the libraries have."""
+def exported(kinds):
+    """What the libraries have of these kinds, as nm names them."""
     files = [str(SYSROOT / f"lib/{name}.a") for name in LIBRARIES]
     table = subprocess.run(["nm", "-g", "--defined-only", *files], capture_output=True, text=True, check=True).stdout
     entries = (line.split() for line in table.splitlines())
-    return {entry[2] for entry in entries if len(entry) == 3 and entry[1] in "TWi"}
+    return {entry[2] for entry in entries if len(entry) == 3 and entry[1] in kinds}
+
+
+def undeclared(variables, headers, flags):
+    """Which of these variables no header declares, by what gcc says of their uses; some are macros as well."""
+    uses = "".join(f"__typeof__({v}) *use_{v};\n" for v in variables)
+    source = "".join(f"#include <{h}>\n" for h in headers) + uses
+    command = ["gcc", *flags, "-D_GNU_SOURCE", "-w", "-fsyntax-only", "-fdiagnostics-color=never", "-x", "c", "-"]
+    told = subprocess.run(command, input=source, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    found = set(re.findall(r"error: '(\w+)' undeclared", told.stderr))
+    if told.returncode and not found:
+        sys.exit(f"declared.py: {told.stderr}")
+    return found
 
 
 def main():
     include = SYSROOT / "include"
     names = (str(h.relative_to(include)) for h in sorted(include.rglob("*.h")))
     own = [h for h in names if not h.startswith(("c++/", "bits/", "ringfence/", *KERNEL)) and h != "tgmath.h"]
-    there, said = exported(), declared(own, compile_flags())
+    flags = compile_flags()
+    there, said = exported("TWi"), declared(own, flags)
+    variables = sorted(v for v in exported("BCDGRSV") if not v.startswith("_"))
     mistakes = []
     for name in sorted(there - said.keys() - NOT_DECLARED):
         if not name.startswith("_"):
             mistakes.append(f"{name} is exported, and no header declares it")
+    for name in sorted(undeclared(variables, own, flags)):
+        mistakes.append(f"the variable {name} is exported, and no header declares it")
     for name in sorted(said.keys() - there - COMPILER - REWRITER - NOT_IN_MUSL - NOT_FENCED):
         if not name.startswith("__"):
             mistakes.append(f"{said[name]} declares {name}, and no library has it")
@@ -82,7 +101,7 @@ def main():
         mistakes.append(f"{name} is listed in declared.py and need not be")
     for mistake in mistakes:
         print(f"declared.py: {mistake}")
-    print(f"declared: {len(there & said.keys()) - len(mistakes)} passed, {len(mistakes)} failed")
+    print(f"declared: {len(there & said.keys()) + len(variables) - len(mistakes)} passed, {len(mistakes)} failed")
     sys.exit(bool(mistakes))
 
 
