@@ -19,6 +19,9 @@ while (($#)); do
     shift
 done
 
+# as the Makefile says, for whoever calls this by itself
+RINGFENCE=${RINGFENCE:-$(realpath -m "${CARGO_TARGET_DIR:-target}")/release/ringfence}
+export RINGFENCE
 # longer runs of what has them
 export RINGFENCE_SOAK=$soak
 
