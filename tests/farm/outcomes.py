@@ -11,7 +11,7 @@ MOST = 8 << 20
 def of(project, work, log):
     """How the tests told their outcomes, and these: {test: outcome}, or {line number: line} of normalised output."""
     folder = work / project.directory
-    text = log.read_bytes()[:MOST].decode(errors="replace").partition("\n")[2]
+    text = log.read_bytes()[:MOST].decode(errors="replace").partition("\n")[2].replace(str(work), "<work>")
     for way, found in (
         ("automake", automake(work)),
         ("ctest", ctest(folder / "farm-build/farm.xml")),

@@ -87,6 +87,15 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(outcomes.normal(one), outcomes.normal(other))
         self.assertNotEqual(outcomes.normal(one), outcomes.normal(other.replace("ran 12", "ran 11")))
 
+    def test_no_line_tells_where_it_was_built(self):
+        one = projects.read("a kind make")[0]
+        with tempfile.TemporaryDirectory() as name:
+            log = Path(name) / "native-tests.log"
+            log.write_text(f"make check\nscript {name}/work/a.ed exited\nnot ok 1 {name}/work/b\n")
+            self.assertEqual(outcomes.of(one, Path(name) / "work", log), ("lines", {"1 <work>/b": "not ok"}))
+            log.write_text(f"make check\nscript {name}/work/a.ed exited\n")
+            self.assertEqual(outcomes.of(one, Path(name) / "work", log), ("output", {0: "script <work>/a.ed exited"}))
+
 
 class Recipes(unittest.TestCase):
     def test_the_list(self):
